@@ -25,10 +25,13 @@ use leverframe::config::layers::{Flags, load};
 use leverframe::engine::core::{Engine, Parts};
 use leverframe::engine::recovery;
 use leverframe::model::registry::Models;
-use leverframe::protocol::command::{Actor, BudgetRequest, Command, Envelope, Outcome};
-use leverframe::protocol::hygiene::{HygieneCommand, HygieneRun};
+use leverframe::protocol::command::{Actor, BudgetRequest};
+use leverframe::protocol::hygiene::HygieneRun;
 use leverframe::protocol::ids::SessionId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{
+    Command, Envelope, Outcome, RunHygiene, SendMessage, StartSession, Sweep,
+};
 use leverframe::protocol::snapshot::SweepReport;
 use leverframe::protocol::words::{ContinuationState, HygieneState, Surface};
 use leverframe::text::redact::Redactor;
@@ -115,29 +118,29 @@ async fn alone(engine: &Engine, command: Command) -> Outcome {
 }
 
 async fn session(engine: &Engine, conversation: String) -> SessionId {
-    let start = Command::StartSession {
+    let start = Command::StartSession(StartSession {
         channel: Some("api".to_owned()),
         conversation: Some(conversation),
         title: None,
         model: None,
-    };
+    });
     match submit(engine, start).await.unwrap() {
-        Outcome::Session(session) => session.id,
+        Outcome::StartSession(session) => session.id,
         other => panic!("{other:?}"),
     }
 }
 
 /// One turn, from the message to its end.
 async fn turn(engine: &Engine, session_id: SessionId, text: String) {
-    let send = Command::SendMessage {
+    let send = Command::SendMessage(SendMessage {
         session_id,
         text,
         model: None,
         budgets: BudgetRequest::default(),
         fresh: false,
-    };
+    });
     let id = match submit(engine, send).await.unwrap() {
-        Outcome::Accepted(accepted) => accepted.continuation_id,
+        Outcome::SendMessage(accepted) => accepted.continuation_id,
         other => panic!("{other:?}"),
     };
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -192,16 +195,16 @@ async fn traffic(engine: &Engine, day: i64, first: usize, count: usize) {
 }
 
 async fn sweep(engine: &Engine) -> SweepReport {
-    match alone(engine, Command::Sweep { preview: false }).await {
-        Outcome::Swept(report) => report,
+    match alone(engine, Command::Sweep(Sweep { preview: false })).await {
+        Outcome::Sweep(report) => report,
         other => panic!("{other:?}"),
     }
 }
 
 async fn tidy(engine: &Engine) -> HygieneRun {
-    let run = Command::Hygiene(HygieneCommand::Run { yes: false });
+    let run = Command::RunHygiene(RunHygiene { yes: false });
     match alone(engine, run).await {
-        Outcome::Hygiene(run) => {
+        Outcome::RunHygiene(run) => {
             assert_eq!(run.state, HygieneState::Done, "{run:?}");
             run
         }

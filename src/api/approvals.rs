@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::approval::Approval;
-use crate::protocol::command::{Command, DecisionRequest};
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::duty::HandOverRequest;
-use crate::protocol::request::{GetApproval, ListApprovals};
+use crate::protocol::request::{Decide, GetApproval, HandOverApproval, ListApprovals};
 use crate::protocol::words::ApprovalState;
 use crate::words_of;
 
@@ -73,24 +71,24 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn decide(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let decision = call.json()?;
-    let envelope = call.envelope(Command::Decide {
-        approval_id: call.id()?,
-        decision,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::approval(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        Decide {
+            approval_id: call.id()?,
+            decision,
+        },
     )
+    .await
 }
 
 async fn hand_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let request: HandOverRequest = call.json()?;
-    let envelope = call.envelope(Command::HandOver {
-        approval_id: call.id()?,
-        request,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::approval(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        HandOverApproval {
+            approval_id: call.id()?,
+            request,
+        },
     )
+    .await
 }

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, ok};
 use crate::api::router::Api;
 use crate::protocol::backup::BackupReport;
-use crate::protocol::command::Command;
+use crate::protocol::request::CreateBackup;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -36,9 +34,5 @@ struct Backup {
 
 async fn backup(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Backup = call.json()?;
-    let envelope = call.envelope(Command::Backup { path: body.path })?;
-    json(
-        StatusCode::OK,
-        &outcome::backup(&*api.client, envelope).await?,
-    )
+    api.execute(&call, CreateBackup { path: body.path }).await
 }

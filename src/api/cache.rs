@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged, CacheStats};
-use crate::protocol::command::Command;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{GetCache, GetCacheEntry, ListCacheEntries};
+use crate::protocol::request::{
+    GetCache, GetCacheEntry, ListCacheEntries, PinCacheEntry, PurgeCache,
+};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -104,22 +103,18 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn pin(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Pin = call.json()?;
-    let envelope = call.envelope(Command::PinCacheEntry {
-        id: call.text("id")?.to_owned(),
-        pinned: body.pinned.unwrap_or(true),
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::cache_entry(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        PinCacheEntry {
+            id: call.text("id")?.to_owned(),
+            pinned: body.pinned.unwrap_or(true),
+        },
     )
+    .await
 }
 
 async fn carry_out(api: &Api, call: &Call, what: CachePurge) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::PurgeCache { what })?;
-    json(
-        StatusCode::OK,
-        &outcome::cache_purged(&*api.client, envelope).await?,
-    )
+    api.execute(call, PurgeCache { what }).await
 }
 
 async fn forget(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

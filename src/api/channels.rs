@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody, parameter};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page, required};
 use crate::api::router::Api;
 use crate::protocol::channel::Channel;
-use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
 use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{GetChannel, GetWhatIf, ListChannels, ListSessions};
+use crate::protocol::request::{
+    DrainChannel, GetChannel, GetWhatIf, GiveBackSession, ListChannels, ListSessions, PauseChannel,
+    ResumeChannel, SetPolicy, TakeOverSession, TestChannel,
+};
 use crate::protocol::session::{OutboxItem, Session};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::{Autonomy, SessionState};
 use crate::words_of;
 
@@ -149,7 +148,7 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn policy(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let patch: PolicyPatch = call.json()?;
     let channel = call.text("id")?.to_owned();
-    answer(&api, &call, Command::SetPolicy { channel, patch }).await
+    api.execute(&call, SetPolicy { channel, patch }).await
 }
 
 async fn what_if(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -170,32 +169,32 @@ async fn what_if(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn pause(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let channel = call.text("id")?.to_owned();
-    answer(&api, &call, Command::PauseChannel { channel }).await
+    api.execute(&call, PauseChannel { channel }).await
 }
 
 async fn resume(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let channel = call.text("id")?.to_owned();
-    answer(&api, &call, Command::ResumeChannel { channel }).await
+    api.execute(&call, ResumeChannel { channel }).await
 }
 
 async fn drain(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Drain = call.json()?;
     let channel = call.text("id")?.to_owned();
     let drain = body.drain.unwrap_or(true);
-    answer(&api, &call, Command::DrainChannel { channel, drain }).await
+    api.execute(&call, DrainChannel { channel, drain }).await
 }
 
 async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Test = call.json()?;
-    let envelope = call.envelope(Command::TestChannel {
-        channel: call.text("id")?.to_owned(),
-        conversation: body.conversation,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::delivery(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        TestChannel {
+            channel: call.text("id")?.to_owned(),
+            conversation: body.conversation,
+        },
     )
+    .await
 }
 
 /// The active session of a conversation of this channel.
@@ -224,34 +223,18 @@ async fn session_of(api: &Api, call: &Call, conversation: &str) -> Result<Sessio
 
 async fn take_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Conversation = call.json()?;
-    let take = TakeOverCommand::Take {
+    let take = TakeOverSession {
         session_id: session_of(&api, &call, &body.conversation).await?,
         force: body.force,
     };
-    held(&api, &call, take).await
+    api.execute(&call, take).await
 }
 
 async fn release(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Conversation = call.json()?;
-    let give_back = TakeOverCommand::GiveBack {
+    let give_back = GiveBackSession {
         session_id: session_of(&api, &call, &body.conversation).await?,
         force: body.force,
     };
-    held(&api, &call, give_back).await
-}
-
-async fn held(api: &Api, call: &Call, command: TakeOverCommand) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::TakeOver(command))?;
-    json(
-        StatusCode::OK,
-        &outcome::session(&*api.client, envelope).await?,
-    )
-}
-
-async fn answer(api: &Api, call: &Call, command: Command) -> Result<Response, Refusal> {
-    let envelope = call.envelope(command)?;
-    json(
-        StatusCode::OK,
-        &outcome::channel(&*api.client, envelope).await?,
-    )
+    api.execute(&call, give_back).await
 }

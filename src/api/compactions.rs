@@ -6,14 +6,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
-use crate::api::outcome;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
-use crate::protocol::memory::{Compaction, MemoryCommand, MemoryOutcome, Summary};
+use crate::protocol::memory::{Compaction, Summary};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{GetSessionSummary, ListCompactions};
+use crate::protocol::request::{CompactSession, GetSessionSummary, ListCompactions};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -65,17 +63,7 @@ async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn compact(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let session_id = call.id()?;
-    let envelope = call.envelope(Command::Memory(MemoryCommand::Compact { session_id }))?;
-    match outcome::memory(&*api.client, envelope).await? {
-        MemoryOutcome::Compacted(compaction) => json(StatusCode::OK, &compaction),
-        MemoryOutcome::Memory(_)
-        | MemoryOutcome::Forgotten(_)
-        | MemoryOutcome::PersonForgotten(_)
-        | MemoryOutcome::Imported(_) => Err(outcome::unexpected(
-            "a compaction",
-            "another outcome of memory",
-        )),
-    }
+    api.execute(&call, CompactSession { session_id }).await
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

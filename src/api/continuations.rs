@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::{Call, shortened};
 use crate::api::route::{Field, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::request::{GetContinuation, ListContinuations, ListSteps};
+use crate::protocol::request::{
+    CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
+    RetryContinuation,
+};
 use crate::protocol::session::{Continuation, Step};
 use crate::protocol::words::ContinuationState;
 use crate::words_of;
@@ -116,25 +116,26 @@ async fn steps(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn act(api: Arc<Api>, call: Call, act: Act) -> Result<Response, Refusal> {
     let body: Reason = call.json()?;
     let continuation_id = call.id()?;
-    let command = match act {
-        Act::Cancel => Command::CancelContinuation {
-            continuation_id,
-            reason: body.reason,
-        },
+    match act {
+        Act::Cancel => {
+            let reason = body.reason;
+            let cancel = CancelContinuation {
+                continuation_id,
+                reason,
+            };
+            api.execute(&call, cancel).await
+        }
         Act::Resume => {
             note(continuation_id, "resume", body.reason.as_deref());
-            Command::ResumeContinuation { continuation_id }
+            api.execute(&call, ResumeContinuation { continuation_id })
+                .await
         }
         Act::Retry => {
             note(continuation_id, "retry", body.reason.as_deref());
-            Command::RetryContinuation { continuation_id }
+            api.execute(&call, RetryContinuation { continuation_id })
+                .await
         }
-    };
-    let envelope = call.envelope(command)?;
-    json(
-        StatusCode::OK,
-        &outcome::continuation(&*api.client, envelope).await?,
-    )
+    }
 }
 
 /// The commands have no place for a reason; the log has.

@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, get, ok};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
 use crate::protocol::duty::{Duty, OnCallRequest};
-use crate::protocol::request::GetDuty;
+use crate::protocol::request::{GetDuty, SetOnCall};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -42,9 +39,5 @@ async fn show(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn set(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let request: OnCallRequest = call.json()?;
-    let envelope = call.envelope(Command::SetOnCall(request))?;
-    json(
-        StatusCode::OK,
-        &outcome::duty(&*api.client, envelope).await?,
-    )
+    api.execute(&call, SetOnCall { request }).await
 }

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, get, ok};
 use crate::api::router::Api;
-use crate::protocol::command::{Command, Waiting};
-use crate::protocol::request::ListUncertain;
+use crate::protocol::command::Waiting;
+use crate::protocol::request::{EmergencyStop, ListUncertain, ReleaseEmergencyStop};
 use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 
@@ -70,23 +68,23 @@ async fn uncertain(api: Arc<Api>) -> Result<Response, Refusal> {
 
 async fn stop(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Stop = call.json()?;
-    let envelope = call.envelope(Command::EmergencyStop {
-        reason: body.reason,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::engine(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        EmergencyStop {
+            reason: body.reason,
+        },
     )
+    .await
 }
 
 async fn release(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Release = call.json()?;
-    let envelope = call.envelope(Command::ReleaseEmergencyStop {
-        waiting: body.waiting,
-        conversations: body.conversations,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::engine(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        ReleaseEmergencyStop {
+            waiting: body.waiting,
+            conversations: body.conversations,
+        },
     )
+    .await
 }

@@ -13,9 +13,8 @@ use crate::api::request::{Call, KEY_LIMIT};
 use crate::api::route::{Method, Needs, Route, body, command, ok};
 use crate::api::router::Api;
 use crate::client::remote::wire::Submission;
-use crate::protocol::command::Outcome;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, GetDuty, Query};
+use crate::protocol::request::{Answer, GetDuty, Outcome, Query};
 use crate::protocol::words::Surface;
 
 fn surfaces() -> Vec<&'static str> {

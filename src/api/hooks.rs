@@ -2,21 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, body, command, get, ok, page};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
-use crate::protocol::hook::{Hook, HookCommand, HookOutcome, HookTrial};
-use crate::protocol::request::ListHooks;
-use crate::protocol::snapshot::Page;
+use crate::protocol::hook::{Hook, HookTrial};
+use crate::protocol::request::{ListHooks, ResetHook, TryHook};
 use crate::protocol::words::HookPoint;
 
 /// The routes of this module.
@@ -65,24 +61,10 @@ async fn try_out(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Try = call.json()?;
     let name = call.text("name")?.to_owned();
     let Try { point, input } = body;
-    carry_out(&api, &call, HookCommand::Try { name, point, input }).await
+    api.execute(&call, TryHook { name, point, input }).await
 }
 
 async fn reset(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let name = call.text("name")?.to_owned();
-    carry_out(&api, &call, HookCommand::Reset { name }).await
-}
-
-async fn carry_out(api: &Api, call: &Call, command: HookCommand) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::Hook(command))?;
-    match outcome::hook(&*api.client, envelope).await? {
-        HookOutcome::Tried(trial) => json(StatusCode::OK, &trial),
-        HookOutcome::Hooks(items) => json(
-            StatusCode::OK,
-            &Page {
-                items,
-                next_cursor: None,
-            },
-        ),
-    }
+    api.execute(&call, ResetHook { name }).await
 }

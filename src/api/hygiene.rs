@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
-use crate::protocol::hygiene::{HygieneCommand, HygieneReport, HygieneRun, HygieneStatus};
-use crate::protocol::request::{GetHygiene, ListHygieneRuns, PreviewHygiene};
+use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
+use crate::protocol::request::{
+    GetHygiene, ListHygieneRuns, PreviewHygiene, RunHygiene, UndoHygiene,
+};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -75,18 +74,12 @@ async fn runs(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     api.answer(ListHygieneRuns { page }).await
 }
 
-async fn carry_out(api: &Api, call: &Call, what: HygieneCommand) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::Hygiene(what))?;
-    let run = outcome::hygiene(&*api.client, envelope).await?;
-    json(StatusCode::OK, &run)
-}
-
 async fn run(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Run = call.json()?;
-    carry_out(&api, &call, HygieneCommand::Run { yes: body.yes }).await
+    api.execute(&call, RunHygiene { yes: body.yes }).await
 }
 
 async fn undo(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let id = call.id()?;
-    carry_out(&api, &call, HygieneCommand::Undo { id }).await
+    api.execute(&call, UndoHygiene { id }).await
 }

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::api::error::{Refusal, json};
+use crate::api::doctor;
+use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::api::{doctor, outcome};
-use crate::protocol::command::Command;
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::request::ListLeftovers;
+use crate::protocol::request::{DismissLeftovers, ListLeftovers};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -47,9 +45,5 @@ async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn dismiss(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let tool_call_id = call.id()?;
-    let envelope = call.envelope(Command::DismissLeftovers { tool_call_id })?;
-    json(
-        StatusCode::OK,
-        &outcome::leftovers(&*api.client, envelope).await?,
-    )
+    api.execute(&call, DismissLeftovers { tool_call_id }).await
 }

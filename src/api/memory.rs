@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::error::{Refusal, json};
-use crate::api::outcome;
 use crate::api::request::Call;
 use crate::api::route::{
     AnswerShape, Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional,
@@ -19,15 +18,16 @@ use crate::api::route::{
 use crate::api::router::Api;
 use crate::client::memory_lines;
 use crate::clock::Timestamp;
-use crate::protocol::command::Command;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    Forgotten, Memory, MemoryCommand, MemoryFilter, MemoryFound, MemoryImport, MemoryImported,
-    MemoryOutcome, MemoryPlace, MemoryReview, MemoryStats,
+    Forgotten, Memory, MemoryFilter, MemoryFound, MemoryImport, MemoryImported, MemoryPlace,
+    MemoryReview, MemoryStats,
 };
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    GetMemory, GetMemoryStats, ListMemories, PreviewForgetPerson, ReviewMemories, SearchMemories,
+    AcceptMemory, AddMemory, EditMemory, ForgetMemory, ForgetPerson, GetMemory, GetMemoryStats,
+    ImportMemories, ListMemories, PinMemory, PreviewForgetPerson, ReviewMemories, SearchMemories,
+    SupersedeMemories,
 };
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{MemoryKind, MemoryScope, MemoryState};
@@ -149,7 +149,7 @@ pub fn routes() -> Vec<Route> {
             |api, call| {
                 Box::pin(async move {
                     let person = call.text("id")?.to_owned();
-                    carry_out(&api, &call, MemoryCommand::ForgetPerson { person }).await
+                    api.execute(&call, ForgetPerson { person }).await
                 })
             },
         ),
@@ -182,7 +182,11 @@ pub fn routes() -> Vec<Route> {
             |api, call| {
                 Box::pin(async move {
                     let id = call.id()?;
-                    carry_out(&api, &call, MemoryCommand::Forget { id }).await
+                    let id = api
+                        .client
+                        .execute(call.envelope(ForgetMemory { id })?)
+                        .await?;
+                    json(StatusCode::OK, &MemoryForgotten { id })
                 })
             },
         ),
@@ -203,7 +207,7 @@ pub fn routes() -> Vec<Route> {
             |api, call| {
                 Box::pin(async move {
                     let id = call.id()?;
-                    carry_out(&api, &call, MemoryCommand::Accept { id }).await
+                    api.execute(&call, AcceptMemory { id }).await
                 })
             },
         ),
@@ -223,18 +227,6 @@ pub fn routes() -> Vec<Route> {
 struct MemoryForgotten {
     /// Its id.
     id: MemoryId,
-}
-
-async fn carry_out(api: &Api, call: &Call, command: MemoryCommand) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::Memory(command))?;
-    let ok = StatusCode::OK;
-    match outcome::memory(&*api.client, envelope).await? {
-        MemoryOutcome::Memory(memory) => json(ok, &memory),
-        MemoryOutcome::Forgotten(id) => json(ok, &MemoryForgotten { id }),
-        MemoryOutcome::PersonForgotten(forgotten) => json(ok, &forgotten),
-        MemoryOutcome::Imported(imported) => json(ok, &imported),
-        MemoryOutcome::Compacted(compaction) => json(ok, &compaction),
-    }
 }
 
 fn filter(call: &Call) -> Result<MemoryFilter, Refusal> {
@@ -288,14 +280,14 @@ struct Add {
 
 async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Add = call.json()?;
-    let command = MemoryCommand::Add {
+    let command = AddMemory {
         place: body.place,
         text: body.text,
         kind: body.kind,
         pinned: body.pinned,
         expires_at: body.expires_at,
     };
-    carry_out(&api, &call, command).await
+    api.execute(&call, command).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -311,13 +303,13 @@ struct Edit {
 
 async fn edit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Edit = call.json()?;
-    let command = MemoryCommand::Edit {
+    let command = EditMemory {
         id: call.id()?,
         text: body.text,
         kind: body.kind,
         expires_at: body.expires_at,
     };
-    carry_out(&api, &call, command).await
+    api.execute(&call, command).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -329,11 +321,11 @@ struct Pin {
 
 async fn pin(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Pin = call.json()?;
-    let command = MemoryCommand::Pin {
+    let command = PinMemory {
         id: call.id()?,
         pinned: body.pinned.unwrap_or(true),
     };
-    carry_out(&api, &call, command).await
+    api.execute(&call, command).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -345,11 +337,11 @@ struct Supersede {
 
 async fn supersede(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Supersede = call.json()?;
-    let command = MemoryCommand::Supersede {
+    let command = SupersedeMemories {
         id: call.id()?,
         others: body.others,
     };
-    carry_out(&api, &call, command).await
+    api.execute(&call, command).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -369,7 +361,7 @@ async fn import(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     } else {
         call.json::<Import>()?.items
     };
-    carry_out(&api, &call, MemoryCommand::Import { items }).await
+    api.execute(&call, ImportMemories { items }).await
 }
 
 /// Media type of an export.

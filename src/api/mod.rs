@@ -31,7 +31,6 @@ pub mod memory;
 pub mod models;
 pub mod openapi;
 pub mod outbox;
-pub mod outcome;
 pub mod pairings;
 pub mod peer;
 pub mod request;

@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, body, command, get, ok, page};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
 use crate::protocol::models::{Discovery, ModelTest, ProviderModels};
-use crate::protocol::request::ListModels;
+use crate::protocol::request::{DiscoverModels, ListModels, TestModel};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -59,18 +56,10 @@ struct Test {
 
 async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Test = call.json()?;
-    let envelope = call.envelope(Command::TestModel { model: body.model })?;
-    json(
-        StatusCode::OK,
-        &outcome::model_test(&*api.client, envelope).await?,
-    )
+    api.execute(&call, TestModel { model: body.model }).await
 }
 
 async fn discover(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
-    let envelope = call.envelope(Command::DiscoverModels)?;
-    json(
-        StatusCode::OK,
-        &outcome::discovery(&*api.client, envelope).await?,
-    )
+    api.execute(&call, DiscoverModels {}).await
 }

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::protocol::command::{Command, DeliveryResolution};
-use crate::protocol::request::{ExplainCall, GetDelivery, ListDeliveries};
+use crate::protocol::command::DeliveryResolution;
+use crate::protocol::request::{ExplainCall, GetDelivery, ListDeliveries, ResolveDelivery};
 use crate::protocol::session::{OutboxItem, Why};
 use crate::protocol::words::OutboxState;
 use crate::words_of;
@@ -82,15 +80,15 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn resolve(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Resolution = call.json()?;
-    let envelope = call.envelope(Command::ResolveDelivery {
-        outbox_id: call.id()?,
-        resolution: body.resolution,
-        reason: body.reason,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::delivery(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        ResolveDelivery {
+            outbox_id: call.id()?,
+            resolution: body.resolution,
+            reason: body.reason,
+        },
     )
+    .await
 }
 
 async fn why(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
-use crate::protocol::pairing::{Pairing, PairingCommand};
-use crate::protocol::request::ListPairings;
+use crate::protocol::pairing::Pairing;
+use crate::protocol::request::Outcome;
+use crate::protocol::request::Request;
+use crate::protocol::request::{
+    AcceptPairing, Command, ListPairings, RefusePairing, RevokePairing,
+};
 use crate::protocol::words::PairingState;
 use crate::words_of;
 
@@ -34,11 +35,7 @@ pub fn routes() -> Vec<Route> {
             "Let somebody in as a user, by the code they were told or by id",
             body::<EmptyBody>(),
             &[ok::<Pairing>()],
-            |api, call| {
-                Box::pin(change(api, call, |pairing| PairingCommand::Accept {
-                    pairing,
-                }))
-            },
+            |api, call| Box::pin(change(api, call, |pairing| AcceptPairing { pairing })),
         ),
         command(
             Method::Post,
@@ -46,11 +43,7 @@ pub fn routes() -> Vec<Route> {
             "Keep somebody out, without a word to them",
             body::<EmptyBody>(),
             &[ok::<Pairing>()],
-            |api, call| {
-                Box::pin(change(api, call, |pairing| PairingCommand::Refuse {
-                    pairing,
-                }))
-            },
+            |api, call| Box::pin(change(api, call, |pairing| RefusePairing { pairing })),
         ),
         command(
             Method::Post,
@@ -58,11 +51,7 @@ pub fn routes() -> Vec<Route> {
             "Take either back: they are unknown again, and may ask again",
             body::<EmptyBody>(),
             &[ok::<Pairing>()],
-            |api, call| {
-                Box::pin(change(api, call, |pairing| PairingCommand::Revoke {
-                    pairing,
-                }))
-            },
+            |api, call| Box::pin(change(api, call, |pairing| RevokePairing { pairing })),
         ),
     ]
 }
@@ -72,16 +61,11 @@ async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     api.answer(ListPairings { state }).await
 }
 
-async fn change(
-    api: Arc<Api>,
-    call: Call,
-    command: fn(String) -> PairingCommand,
-) -> Result<Response, Refusal> {
+async fn change<C>(api: Arc<Api>, call: Call, command: fn(String) -> C) -> Result<Response, Refusal>
+where
+    C: Request<Wire = Command, Answer = Outcome, Reply = Pairing>,
+{
     let EmptyBody {} = call.json()?;
-    let command = command(call.text("id")?.to_owned());
-    let envelope = call.envelope(Command::Pairing(command))?;
-    json(
-        StatusCode::OK,
-        &outcome::pairing(&*api.client, envelope).await?,
-    )
+    let pairing = call.text("id")?.to_owned();
+    api.execute(&call, command(pairing)).await
 }

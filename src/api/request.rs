@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::auth::Caller;
 use crate::api::error::Refusal;
-use crate::protocol::command::{Actor, Command, Envelope};
+use crate::protocol::command::Actor;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::Envelope;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::Surface;
 
@@ -137,17 +138,17 @@ impl Call {
     }
 
     /// A command over HTTP with this caller as its actor.
-    pub fn envelope(&self, command: Command) -> Result<Envelope, Refusal> {
+    pub fn envelope<C>(&self, command: C) -> Result<Envelope<C>, Refusal> {
         self.envelope_from(command, Surface::Http, self.idempotency_key()?)
     }
 
     /// A command with this caller as its actor.
-    pub fn envelope_from(
+    pub fn envelope_from<C>(
         &self,
-        command: Command,
+        command: C,
         surface: Surface,
         idempotency_key: Option<String>,
-    ) -> Result<Envelope, Refusal> {
+    ) -> Result<Envelope<C>, Refusal> {
         Ok(Envelope {
             command,
             actor: self.actor()?.clone(),

@@ -26,6 +26,8 @@ use crate::api::{
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::Command;
+use crate::protocol::request::Outcome;
 use crate::protocol::request::{self, Answer, Query};
 
 /// What every handler works with.
@@ -47,6 +49,15 @@ impl Api {
         R: request::Request<Wire = Query, Answer = Answer, Reply: Serialize>,
     {
         json(StatusCode::OK, &self.client.call(request).await?)
+    }
+
+    /// Carries out a command of the caller, and answers with its reply.
+    pub async fn execute<R>(&self, call: &Call, command: R) -> Result<Response, Refusal>
+    where
+        R: request::Request<Wire = Command, Answer = Outcome, Reply: Serialize>,
+    {
+        let envelope = call.envelope(command)?;
+        json(StatusCode::OK, &self.client.execute(envelope).await?)
     }
 }
 

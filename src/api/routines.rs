@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
-use crate::api::outcome;
 use crate::api::request::{Call, EmptyBody, Removed};
 use crate::api::route::{
     Body, Method, Route, Shape, body, body_with, command, get, ok, optional, page, required,
@@ -14,11 +13,13 @@ use crate::api::route::{
 };
 use crate::api::router::Api;
 use crate::clock::Timestamp;
-use crate::protocol::command::Command;
 use crate::protocol::ids::RoutineId;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns};
-use crate::protocol::routine::{Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun};
+use crate::protocol::request::{
+    AddRoutine, ChangeRoutine, GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns,
+    RemoveRoutine, RunRoutine,
+};
+use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -123,20 +124,6 @@ async fn upcoming(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     api.answer(query).await
 }
 
-async fn carry_out(
-    api: &Api,
-    call: &Call,
-    status: StatusCode,
-    command: RoutineCommand,
-) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::Routine(command))?;
-    match outcome::routine(&*api.client, envelope).await? {
-        RoutineOutcome::Routine(routine) => json(status, &routine),
-        RoutineOutcome::Removed(id) => json(status, &Removed { removed: id }),
-        RoutineOutcome::Ran(run) => json(status, &run),
-    }
-}
-
 async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let routine: RoutinePatch = call.json()?;
     for (name, field) in [
@@ -148,37 +135,30 @@ async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             return Err(Problem::invalid(format!("missing field `{name}`")).into());
         }
     }
-    let command = RoutineCommand::Add { routine };
-    carry_out(&api, &call, StatusCode::CREATED, command).await
+    let command = AddRoutine { routine };
+    let made = api.client.execute(call.envelope(command)?).await?;
+    json(StatusCode::CREATED, &made)
 }
 
 async fn change(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let command = RoutineCommand::Change {
+    let command = ChangeRoutine {
         routine: routine(&call)?,
         patch: call.json()?,
     };
-    carry_out(&api, &call, StatusCode::OK, command).await
+    api.execute(&call, command).await
 }
 
 async fn remove(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let routine = routine(&call)?;
-    carry_out(
-        &api,
-        &call,
-        StatusCode::OK,
-        RoutineCommand::Remove { routine },
-    )
-    .await
+    let removed = api
+        .client
+        .execute(call.envelope(RemoveRoutine { routine })?)
+        .await?;
+    json(StatusCode::OK, &Removed { removed })
 }
 
 async fn run(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let routine = routine(&call)?;
-    carry_out(
-        &api,
-        &call,
-        StatusCode::OK,
-        RoutineCommand::RunNow { routine },
-    )
-    .await
+    api.execute(&call, RunRoutine { routine }).await
 }

@@ -6,20 +6,19 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
-use crate::api::outcome;
 use crate::api::request::{Call, EmptyBody, Removed, parameter};
 use crate::api::route::{
     Body, Method, Route, Shape, body, body_with, command, get, ok, optional, page, required,
     success,
 };
 use crate::api::router::Api;
-use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{GetRule, GetRuleMatches, ListGrants, ListRules, TestRules};
-use crate::protocol::rule::{
-    Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleTest,
+use crate::protocol::request::{
+    AddRule, ChangeRule, GetRule, GetRuleMatches, ListGrants, ListRules, RemoveGrant, RemoveRule,
+    TestRules,
 };
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleTest};
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::words_of;
 
@@ -162,20 +161,6 @@ async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     api.answer(query).await
 }
 
-async fn carry_out(
-    api: &Api,
-    call: &Call,
-    status: StatusCode,
-    command: RuleCommand,
-) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::Rule(command))?;
-    match outcome::rule(&*api.client, envelope).await? {
-        RuleOutcome::Rule(rule) => json(status, &rule),
-        RuleOutcome::Removed(id) => json(status, &Removed { removed: id }),
-        RuleOutcome::GrantRemoved(id) => json(status, &Removed { removed: id }),
-    }
-}
-
 async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let rule: RulePatch = call.json()?;
     for (name, missing) in [
@@ -187,28 +172,37 @@ async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             return Err(Problem::invalid(format!("missing field `{name}`")).into());
         }
     }
-    let command = RuleCommand::Add {
+    let command = AddRule {
         rule: Box::new(rule),
     };
-    carry_out(&api, &call, StatusCode::CREATED, command).await
+    let made = api.client.execute(call.envelope(command)?).await?;
+    json(StatusCode::CREATED, &made)
 }
 
 async fn change(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let command = RuleCommand::Change {
+    let command = ChangeRule {
         id: call.id()?,
         patch: Box::new(call.json()?),
     };
-    carry_out(&api, &call, StatusCode::OK, command).await
+    api.execute(&call, command).await
 }
 
 async fn remove(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let id = call.id()?;
-    carry_out(&api, &call, StatusCode::OK, RuleCommand::Remove { id }).await
+    let removed = api
+        .client
+        .execute(call.envelope(RemoveRule { id })?)
+        .await?;
+    json(StatusCode::OK, &Removed { removed })
 }
 
 async fn remove_grant(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
     let id = call.id()?;
-    carry_out(&api, &call, StatusCode::OK, RuleCommand::RemoveGrant { id }).await
+    let removed = api
+        .client
+        .execute(call.envelope(RemoveGrant { id })?)
+        .await?;
+    json(StatusCode::OK, &Removed { removed })
 }

@@ -13,14 +13,16 @@ use crate::api::route::{
     Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional, page, success,
 };
 use crate::api::router::Api;
+use crate::api::wait;
 use crate::api::wait::Acceptance;
-use crate::api::{outcome, wait};
-use crate::protocol::command::{BudgetRequest, Command};
+use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::TakeOverId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{GetSession, GetTranscript, GetTranscriptFrom, ListSessions};
+use crate::protocol::request::{
+    Ask, EndSession, GetSession, GetTranscript, GetTranscriptFrom, GiveBackSession, ListSessions,
+    ResumeSession, SendAsBot, SendMessage, StartSession, TakeOverSession, UpdateSession,
+};
 use crate::protocol::session::{Continuation, Session, TranscriptEntry};
-use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::SessionState;
 use crate::words_of;
 
@@ -244,13 +246,13 @@ impl Message {
 
 async fn start(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Start = call.json()?;
-    let envelope = call.envelope(Command::StartSession {
+    let envelope = call.envelope(StartSession {
         channel: body.channel,
         conversation: body.conversation,
         title: body.title,
         model: body.model,
     })?;
-    let session = outcome::session(&*api.client, envelope).await?;
+    let session = api.client.execute(envelope).await?;
     json(StatusCode::CREATED, &session)
 }
 
@@ -269,75 +271,67 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn update(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Update = call.json()?;
-    let envelope = call.envelope(Command::UpdateSession {
-        session_id: call.id()?,
-        title: body.title,
-        model: body.model,
-        paused: body.paused,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::session(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        UpdateSession {
+            session_id: call.id()?,
+            title: body.title,
+            model: body.model,
+            paused: body.paused,
+        },
     )
+    .await
 }
 
 async fn end(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::EndSession {
-        session_id: call.id()?,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::session(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        EndSession {
+            session_id: call.id()?,
+        },
     )
+    .await
 }
 
 async fn resume(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let EmptyBody {} = call.json()?;
-    let envelope = call.envelope(Command::ResumeSession {
-        session_id: call.id()?,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::session(&*api.client, envelope).await?,
+    api.execute(
+        &call,
+        ResumeSession {
+            session_id: call.id()?,
+        },
     )
+    .await
 }
 
 async fn take_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let Force { force } = call.json()?;
     let session_id = call.id()?;
-    let take = TakeOverCommand::Take { session_id, force };
-    in_place(&api, &call, take).await
+    let take = TakeOverSession { session_id, force };
+    api.execute(&call, take).await
 }
 
 async fn say(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let Said { take_over_id, text } = call.json()?;
-    let say = TakeOverCommand::Say {
+    let say = SendAsBot {
         session_id: call.id()?,
         take_over_id,
         text,
     };
-    in_place(&api, &call, say).await
+    api.execute(&call, say).await
 }
 
 async fn release(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let Force { force } = call.json()?;
     let session_id = call.id()?;
-    let give_back = TakeOverCommand::GiveBack { session_id, force };
-    in_place(&api, &call, give_back).await
-}
-
-async fn in_place(api: &Api, call: &Call, command: TakeOverCommand) -> Result<Response, Refusal> {
-    let envelope = call.envelope(Command::TakeOver(command))?;
-    json(
-        StatusCode::OK,
-        &outcome::session(&*api.client, envelope).await?,
-    )
+    let give_back = GiveBackSession { session_id, force };
+    api.execute(&call, give_back).await
 }
 
 async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let message = Message::read(&call)?;
     let wait = wait::seconds(&call)?;
-    let envelope = call.envelope(Command::SendMessage {
+    let envelope = call.envelope(SendMessage {
         session_id: call.id()?,
         text: message.text,
         model: message.model,
@@ -350,7 +344,7 @@ async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let message = Message::read(&call)?;
     let wait = wait::seconds(&call)?;
-    let envelope = call.envelope(Command::Ask {
+    let envelope = call.envelope(Ask {
         channel: "api".to_owned(),
         text: message.text,
         model: message.model,

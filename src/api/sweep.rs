@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::error::{Refusal, json};
-use crate::api::outcome;
+use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, ok};
 use crate::api::router::Api;
-use crate::protocol::command::Command;
+use crate::protocol::request;
 use crate::protocol::snapshot::SweepReport;
 
 /// The routes of this module.
@@ -36,12 +34,6 @@ struct Sweep {
 }
 
 async fn sweep(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let body: Sweep = call.json()?;
-    let envelope = call.envelope(Command::Sweep {
-        preview: body.preview,
-    })?;
-    json(
-        StatusCode::OK,
-        &outcome::swept(&*api.client, envelope).await?,
-    )
+    let Sweep { preview } = call.json()?;
+    api.execute(&call, request::Sweep { preview }).await
 }

@@ -11,13 +11,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::error::{Refusal, json};
-use crate::api::outcome;
 use crate::api::request::Call;
 use crate::api::router::Api;
-use crate::protocol::command::{Accepted, Envelope};
+use crate::protocol::command::Accepted;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::request::GetContinuation;
+use crate::protocol::request::Command;
+use crate::protocol::request::Outcome;
+use crate::protocol::request::Request;
+use crate::protocol::request::{Envelope, GetContinuation};
 use crate::protocol::session::Continuation;
 use crate::protocol::words::ContinuationState;
 
@@ -41,12 +43,15 @@ pub fn seconds(call: &Call) -> Result<Option<Duration>, Refusal> {
 }
 
 /// Submits a message: 202 at once, or with `wait` 200 with the continuation once there is something to see.
-pub async fn submit(
+pub async fn submit<C>(
     api: &Api,
-    envelope: Envelope,
+    envelope: Envelope<C>,
     wait: Option<Duration>,
-) -> Result<Response, Refusal> {
-    let accepted = outcome::accepted(&*api.client, envelope).await?;
+) -> Result<Response, Refusal>
+where
+    C: Request<Wire = Command, Answer = Outcome, Reply = Accepted>,
+{
+    let accepted = api.client.execute(envelope).await?;
     let Some(wait) = wait else {
         return pending(&accepted, accepted.state);
     };

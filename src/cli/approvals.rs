@@ -7,16 +7,16 @@ use std::time::Instant;
 
 use crate::cli::approval_card;
 use crate::cli::arguments::RuleOfCard;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::rules;
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
-use crate::protocol::command::{Command, DecisionRequest, Outcome};
-use crate::protocol::request::GetRuleMatches;
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::request::ListApprovals;
+use crate::protocol::request::{Decide, GetRuleMatches};
 use crate::protocol::rule::{RulePatch, covers_commands};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{
@@ -231,13 +231,11 @@ pub async fn decide_found(
         rule,
         ..DecisionRequest::new(order.decision, digest)
     };
-    let command = Command::Decide {
+    let command = Decide {
         approval_id: approval.id,
         decision,
     };
-    let Outcome::Approval(decided) = submit(client, command).await? else {
-        return Err(unexpected("an approval"));
-    };
+    let decided = submit(client, command).await?;
     Ok(decided)
 }
 

@@ -6,14 +6,15 @@ use futures_util::StreamExt as _;
 
 use crate::cli::approval_card;
 use crate::cli::continuations::read;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{BudgetRequest, Command, Outcome};
+use crate::protocol::command::BudgetRequest;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::ProblemKind;
+use crate::protocol::request::Ask;
 use crate::protocol::session::Continuation;
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
@@ -41,16 +42,14 @@ pub async fn run(
     fresh: bool,
 ) -> Result<(), Failure> {
     let text = text(terminal, words)?;
-    let command = Command::Ask {
+    let command = Ask {
         channel: "cli".to_owned(),
         text,
         model,
         budgets: BudgetRequest::default(),
         fresh,
     };
-    let Outcome::Accepted(accepted) = submit(client, command).await? else {
-        return Err(unexpected("an acceptance"));
-    };
+    let accepted = submit(client, command).await?;
     let continuation = follow(client, terminal, accepted.continuation_id, on_approval).await?;
     if format == Format::Json {
         terminal.json(&continuation)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::connect;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal};
 use crate::client::remote::connection::Limits;
@@ -12,7 +12,7 @@ use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::config::settings::Paths;
 use crate::protocol::backup::{BackupReport, RestoreReport};
-use crate::protocol::command::{Command, Outcome};
+use crate::protocol::request::CreateBackup;
 use crate::runtime::backup;
 
 /// A large database on a slow disk takes minutes.
@@ -41,13 +41,10 @@ pub async fn backup(
             let path = file
                 .to_str()
                 .ok_or_else(|| Failure::Usage(format!("{} is not a UTF-8 path", file.display())))?;
-            let command = Command::Backup {
+            let command = CreateBackup {
                 path: path.to_owned(),
             };
-            let Outcome::Backup(report) = submit(&client, command).await? else {
-                return Err(unexpected("a backup"));
-            };
-            report
+            submit(&client, command).await?
         }
         Err(Failure::NothingRunning(_)) => {
             let (paths, flags) = (paths.clone(), flags.clone());

@@ -1,14 +1,15 @@
 //! `leverframe cache stats|list|show|pin|unpin|purge`.
 
 use crate::cli::arguments::CacheCommands;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
-use crate::protocol::command::{Command, Outcome};
-use crate::protocol::request::{GetCache, GetCacheEntry, ListCacheEntries};
+use crate::protocol::request::{
+    GetCache, GetCacheEntry, ListCacheEntries, PinCacheEntry, PurgeCache,
+};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{CacheMissReason, CacheScope};
 use crate::text::untrusted::{limit_line, reveal};
@@ -274,10 +275,8 @@ async fn pin(
     id: String,
     pinned: bool,
 ) -> Result<(), Failure> {
-    let command = Command::PinCacheEntry { id, pinned };
-    let Outcome::CacheEntry(entry) = submit(client, command).await? else {
-        return Err(unexpected("a kept answer"));
-    };
+    let command = PinCacheEntry { id, pinned };
+    let entry = submit(client, command).await?;
     match format {
         Format::Json => terminal.json(&entry),
         Format::Human => {
@@ -299,10 +298,8 @@ async fn purge(
     format: Format,
     what: CachePurge,
 ) -> Result<(), Failure> {
-    let command = Command::PurgeCache { what };
-    let Outcome::CachePurged(purged) = submit(client, command).await? else {
-        return Err(unexpected("what was forgotten"));
-    };
+    let command = PurgeCache { what };
+    let purged = submit(client, command).await?;
     match format {
         Format::Json => terminal.json(&purged),
         Format::Human => terminal.line(&format!(

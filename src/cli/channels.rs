@@ -5,15 +5,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cli::arguments::ChannelCommands;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{outbox, pairings, table};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::request::{GetChannel, GetWhatIf, ListChannels};
+use crate::protocol::request::{
+    DrainChannel, GetChannel, GetWhatIf, ListChannels, PauseChannel, ResumeChannel, SetPolicy,
+    TestChannel,
+};
 use crate::protocol::words::{Autonomy, OutboxState};
 use crate::text::untrusted::limit_line;
 
@@ -27,7 +29,7 @@ pub async fn run(
     format: Format,
     command: ChannelCommands,
 ) -> Result<(), Failure> {
-    let command = match command {
+    let channel = match command {
         ChannelCommands::List => return list(client, terminal, format).await,
         ChannelCommands::SetAutonomy {
             channel,
@@ -58,14 +60,8 @@ pub async fn run(
         ChannelCommands::Drain {
             channel,
             wait: false,
-        } => Command::DrainChannel {
-            channel,
-            drain: true,
-        },
-        ChannelCommands::Undrain { channel } => Command::DrainChannel {
-            channel,
-            drain: false,
-        },
+        } => drain(client, channel, true).await?,
+        ChannelCommands::Undrain { channel } => drain(client, channel, false).await?,
         ChannelCommands::Pairings { state } => {
             return pairings::list(client, terminal, format, state).await;
         }
@@ -75,18 +71,18 @@ pub async fn run(
         ChannelCommands::Revoke { channel, user } => {
             return pairings::revoke(client, terminal, format, &channel, &user).await;
         }
-        ChannelCommands::Pause { channel } => Command::PauseChannel { channel },
-        ChannelCommands::Resume { channel } => Command::ResumeChannel { channel },
+        ChannelCommands::Pause { channel } => submit(client, PauseChannel { channel }).await?,
+        ChannelCommands::Resume { channel } => submit(client, ResumeChannel { channel }).await?,
     };
-    let channel = changed(client, command).await?;
     show(terminal, format, &[channel])
 }
 
-async fn changed(client: &dyn ConsoleClient, command: Command) -> Result<Channel, Failure> {
-    match submit(client, command).await? {
-        Outcome::Channel(channel) => Ok(channel),
-        _ => Err(unexpected("a channel")),
-    }
+async fn drain(
+    client: &dyn ConsoleClient,
+    channel: String,
+    drain: bool,
+) -> Result<Channel, Failure> {
+    submit(client, DrainChannel { channel, drain }).await
 }
 
 async fn what_if(
@@ -129,11 +125,7 @@ async fn drained(
     channel: String,
 ) -> Result<(), Failure> {
     let name = channel.clone();
-    let command = Command::DrainChannel {
-        channel,
-        drain: true,
-    };
-    let mut now = changed(client, command).await?;
+    let mut now = drain(client, channel, true).await?;
     let mut told = String::new();
     loop {
         let left = left(&now);
@@ -184,13 +176,11 @@ async fn test(
     conversation: Option<String>,
     wait: u64,
 ) -> Result<(), Failure> {
-    let command = Command::TestChannel {
+    let command = TestChannel {
         channel,
         conversation,
     };
-    let Outcome::Delivery(mut item) = submit(client, command).await? else {
-        return Err(unexpected("a delivery"));
-    };
+    let mut item = submit(client, command).await?;
     let end = Instant::now() + Duration::from_secs(wait);
     while matches!(item.state, OutboxState::Pending | OutboxState::Sending) && Instant::now() < end
     {
@@ -235,10 +225,7 @@ pub async fn set_autonomy(
         expires_in_seconds,
         ..PolicyPatch::default()
     };
-    let outcome = submit(client, Command::SetPolicy { channel, patch }).await?;
-    let Outcome::Channel(channel) = outcome else {
-        return Err(unexpected("a channel"));
-    };
+    let channel = submit(client, SetPolicy { channel, patch }).await?;
     show(terminal, format, &[channel])
 }
 

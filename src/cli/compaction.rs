@@ -1,15 +1,14 @@
 //! `leverframe memory summary|compact|compactions`.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::SessionId;
-use crate::protocol::memory::{Compaction, MemoryCommand, MemoryOutcome};
+use crate::protocol::memory::Compaction;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{GetSessionSummary, ListCompactions};
+use crate::protocol::request::{CompactSession, GetSessionSummary, ListCompactions};
 use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::{limit_line, reveal};
 
@@ -57,10 +56,8 @@ pub async fn compact(
     format: Format,
     session_id: SessionId,
 ) -> Result<(), Failure> {
-    let command = Command::Memory(MemoryCommand::Compact { session_id });
-    let Outcome::Memory(MemoryOutcome::Compacted(done)) = submit(client, command).await? else {
-        return Err(unexpected("a compaction"));
-    };
+    let command = CompactSession { session_id };
+    let done = submit(client, command).await?;
     if format == Format::Json {
         terminal.json(&done)?;
     }

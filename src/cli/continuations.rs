@@ -1,13 +1,15 @@
 //! `leverframe continuations list|show|resume|cancel|retry`.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::request::{GetContinuation, ListContinuations, ListSteps};
+use crate::protocol::request::{
+    CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
+    RetryContinuation,
+};
 use crate::protocol::session::{Continuation, Step, StepBody};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::ContinuationState;
@@ -78,44 +80,18 @@ pub async fn act(
     act: Act,
 ) -> Result<(), Failure> {
     let id = find::continuation(client, id).await?;
-    let command = match act {
-        Act::Show => None,
-        Act::Resume => Some(Command::ResumeContinuation {
-            continuation_id: id,
-        }),
-        Act::Cancel { reason } => Some(Command::CancelContinuation {
-            continuation_id: id,
-            reason,
-        }),
-        Act::Retry => Some(Command::RetryContinuation {
-            continuation_id: id,
-        }),
-    };
-    let continuation = match command {
-        None => read(client, id).await?,
-        Some(command) => match submit(client, command).await? {
-            Outcome::Continuation(continuation) => continuation,
-            Outcome::Accepted(accepted) => read(client, accepted.continuation_id).await?,
-            Outcome::Session(_)
-            | Outcome::Approval(_)
-            | Outcome::Channel(_)
-            | Outcome::Delivery(_)
-            | Outcome::Engine(_)
-            | Outcome::Backup(_)
-            | Outcome::Swept(_)
-            | Outcome::ModelTest(_)
-            | Outcome::CacheEntry(_)
-            | Outcome::CachePurged(_)
-            | Outcome::Memory(_)
-            | Outcome::Hygiene(_)
-            | Outcome::Hook(_)
-            | Outcome::Routine(_)
-            | Outcome::Rule(_)
-            | Outcome::Pairing(_)
-            | Outcome::Duty(_)
-            | Outcome::Leftovers(_)
-            | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
-        },
+    let continuation_id = id;
+    let continuation = match act {
+        Act::Show => read(client, id).await?,
+        Act::Resume => submit(client, ResumeContinuation { continuation_id }).await?,
+        Act::Cancel { reason } => {
+            let cancel = CancelContinuation {
+                continuation_id,
+                reason,
+            };
+            submit(client, cancel).await?
+        }
+        Act::Retry => submit(client, RetryContinuation { continuation_id }).await?,
     };
     match format {
         Format::Json => terminal.json(&continuation),

@@ -1,13 +1,12 @@
 //! `leverframe approvals hand-over` and `leverframe on-call`: who answers. Neither decides anything.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
-use crate::protocol::request::GetDuty;
+use crate::protocol::request::{GetDuty, HandOverApproval, SetOnCall};
 use crate::protocol::span;
 use crate::text::untrusted::limit_line;
 
@@ -21,7 +20,7 @@ pub async fn hand_over(
     note: Option<String>,
 ) -> Result<(), Failure> {
     let approval = find::approval(client, id).await?;
-    let command = Command::HandOver {
+    let command = HandOverApproval {
         approval_id: approval.id,
         request: HandOverRequest {
             to: name,
@@ -30,9 +29,7 @@ pub async fn hand_over(
             digest: approval.digest,
         },
     };
-    let Outcome::Approval(approval) = submit(client, command).await? else {
-        return Err(unexpected("an approval"));
-    };
+    let approval = submit(client, command).await?;
     match (format, &approval.waiting_for) {
         (Format::Json, _) => terminal.json(&approval),
         (Format::Human, Some(one)) => terminal.line(&format!(
@@ -60,15 +57,14 @@ pub async fn on_call(
         None => client.call(GetDuty { actor: None }).await?,
         Some(name) => {
             let seconds = time.map(|text| seconds(&text)).transpose()?;
-            let command = Command::SetOnCall(OnCallRequest {
-                name,
-                seconds,
-                note,
-            });
-            match submit(client, command).await? {
-                Outcome::Duty(duty) => *duty,
-                _ => return Err(unexpected("who is on call")),
-            }
+            let command = SetOnCall {
+                request: OnCallRequest {
+                    name,
+                    seconds,
+                    note,
+                },
+            };
+            submit(client, command).await?
         }
     };
     match format {

@@ -6,13 +6,15 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cli::connect;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::clock::Timestamp;
-use crate::protocol::command::{Command, Outcome};
+use crate::protocol::request::Request;
+use crate::protocol::request::{Command, EmergencyStop, Outcome};
+use crate::protocol::snapshot::EngineStatus;
 use crate::runtime::stop_signal;
 
 /// The time the socket has before the signal is sent. A stop itself waits two seconds for tools to die.
@@ -41,7 +43,7 @@ pub async fn stop(
 ) -> Result<(), Failure> {
     let over_socket = match connect::daemon_within(data_dir, LIMITS).await {
         Ok(client) => {
-            let command = Command::EmergencyStop { reason };
+            let command = EmergencyStop { reason };
             run(&client, terminal, format, command).await
         }
         Err(failure) => Err(failure),
@@ -80,15 +82,16 @@ fn say_held(terminal: &mut Terminal<'_>, since: Timestamp, why: &str) -> Result<
 }
 
 /// Submits the command and says how the engine stands then.
-pub async fn run(
+pub async fn run<C>(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
-    command: Command,
-) -> Result<(), Failure> {
-    let Outcome::Engine(engine) = submit(client, command).await? else {
-        return Err(unexpected("the engine"));
-    };
+    command: C,
+) -> Result<(), Failure>
+where
+    C: Request<Wire = Command, Answer = Outcome, Reply = EngineStatus>,
+{
+    let engine = submit(client, command).await?;
     match format {
         Format::Json => terminal.json(&engine),
         Format::Human => match engine.held_since {

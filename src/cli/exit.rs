@@ -83,8 +83,3 @@ impl Failure {
         }
     }
 }
-
-/// An answer of a variant that does not belong to the question.
-pub fn unexpected(expected: &str) -> Failure {
-    Problem::internal(format!("the engine did not answer with {expected}")).into()
-}

@@ -7,14 +7,14 @@ use std::str::FromStr;
 use crate::cli::exit::Failure;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
-use crate::protocol::command::{Actor, Command, Envelope, Outcome};
+use crate::protocol::command::Actor;
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
 };
 use crate::protocol::memory::MemoryFilter;
 use crate::protocol::request::{
-    GetApproval, ListApprovals, ListContinuations, ListDeliveries, ListHygieneRuns, ListMemories,
-    ListSessions,
+    Command, Envelope, GetApproval, ListApprovals, ListContinuations, ListDeliveries,
+    ListHygieneRuns, ListMemories, ListSessions, Outcome, Request,
 };
 use crate::protocol::rule::Rule;
 use crate::protocol::snapshot::PageRequest;
@@ -25,7 +25,7 @@ use crate::text::untrusted::limit_line;
 const LOOKED_AT: u32 = 500;
 
 /// A command of the person at this command line.
-pub fn envelope(command: Command, idempotency_key: Option<String>) -> Envelope {
+pub fn envelope<C>(command: C, idempotency_key: Option<String>) -> Envelope<C> {
     let uid = rustix::process::getuid().as_raw();
     Envelope {
         command,
@@ -39,8 +39,11 @@ pub fn envelope(command: Command, idempotency_key: Option<String>) -> Envelope {
 }
 
 /// Submits a command of the person at this command line.
-pub async fn submit(client: &dyn ConsoleClient, command: Command) -> Result<Outcome, Failure> {
-    Ok(client.submit(envelope(command, None)).await?)
+pub async fn submit<C>(client: &dyn ConsoleClient, command: C) -> Result<C::Reply, Failure>
+where
+    C: Request<Wire = Command, Answer = Outcome>,
+{
+    Ok(client.execute(envelope(command, None)).await?)
 }
 
 fn page() -> PageRequest {

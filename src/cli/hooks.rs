@@ -6,14 +6,13 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::arguments::HookCommands;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
-use crate::protocol::hook::{Hook, HookCommand, HookOutcome, HookTrial, HookVerdict};
-use crate::protocol::request::ListHooks;
+use crate::protocol::hook::{Hook, HookTrial, HookVerdict};
+use crate::protocol::request::{ListHooks, ResetHook, TryHook};
 use crate::text::untrusted::limit_line;
 
 /// Largest document that is read, in bytes.
@@ -26,21 +25,20 @@ pub async fn run(
     format: Format,
     command: HookCommands,
 ) -> Result<(), Failure> {
-    let command = match command {
+    match command {
         HookCommands::List => {
             let page = client.call(ListHooks {}).await?;
-            return list(terminal, format, &page.items);
+            list(terminal, format, &page.items)
         }
         HookCommands::Try { name, point, input } => {
             let input = input.map(|file| document(&file, terminal)).transpose()?;
-            HookCommand::Try { name, point, input }
+            let trial = submit(client, TryHook { name, point, input }).await?;
+            tried(terminal, format, &trial)
         }
-        HookCommands::Reset { name } => HookCommand::Reset { name },
-    };
-    match submit(client, Command::Hook(command)).await? {
-        Outcome::Hook(HookOutcome::Tried(trial)) => tried(terminal, format, &trial),
-        Outcome::Hook(HookOutcome::Hooks(hooks)) => list(terminal, format, &hooks),
-        _ => Err(unexpected("what came of it")),
+        HookCommands::Reset { name } => {
+            let hooks = submit(client, ResetHook { name }).await?;
+            list(terminal, format, &hooks.items)
+        }
     }
 }
 

@@ -5,17 +5,16 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::memory_arguments::HygieneArguments;
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
-use crate::protocol::hygiene::{
-    Growth, HygieneCommand, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus,
+use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus};
+use crate::protocol::request::{
+    GetHygiene, ListHygieneRuns, PreviewHygiene, RunHygiene, UndoHygiene,
 };
-use crate::protocol::request::{GetHygiene, ListHygieneRuns, PreviewHygiene};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::HygieneState;
 
@@ -44,7 +43,7 @@ pub async fn run(
     } = given;
     if let Some(text) = undo {
         let id = find::hygiene_run(client, &text).await?;
-        let undo = carry_out(client, HygieneCommand::Undo { id });
+        let undo = submit(client, UndoHygiene { id });
         let run = waited(client, terminal, Awaited::Undo, undo).await?;
         return match format {
             Format::Json => terminal.json(&run),
@@ -57,7 +56,7 @@ pub async fn run(
         };
     }
     if run {
-        let run = carry_out(client, HygieneCommand::Run { yes });
+        let run = submit(client, RunHygiene { yes });
         let run = waited(client, terminal, Awaited::Run, run).await?;
         return match format {
             Format::Json => terminal.json(&run),
@@ -90,16 +89,6 @@ pub async fn run(
     match format {
         Format::Json => terminal.json(&status),
         Format::Human => print_status(terminal, &status),
-    }
-}
-
-async fn carry_out(
-    client: &dyn ConsoleClient,
-    command: HygieneCommand,
-) -> Result<HygieneRun, Failure> {
-    match submit(client, Command::Hygiene(command)).await? {
-        Outcome::Hygiene(run) => Ok(run),
-        _ => Err(unexpected("a run of hygiene")),
     }
 }
 

@@ -1,13 +1,12 @@
 //! `leverframe leftovers list|dismiss`: what runs of programs left in places from which other programs run code.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::request::ListLeftovers;
+use crate::protocol::request::{DismissLeftovers, ListLeftovers};
 use crate::text::untrusted::limit_line;
 
 /// Columns of a path or a name.
@@ -35,10 +34,8 @@ pub async fn dismiss(
     format: Format,
     tool_call_id: ToolCallId,
 ) -> Result<(), Failure> {
-    let command = Command::DismissLeftovers { tool_call_id };
-    let Outcome::Leftovers(item) = submit(client, command).await? else {
-        return Err(unexpected("what a run left"));
-    };
+    let command = DismissLeftovers { tool_call_id };
+    let item = submit(client, command).await?;
     match format {
         Format::Json => terminal.json(&item),
         Format::Human => show(terminal, &item),

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use crate::cli::compaction;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
@@ -12,14 +12,14 @@ use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{memory_forget, memory_lines, table};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MAX_TEXT, Memory, MemoryCommand, MemoryFilter, MemoryFound, MemoryOutcome, MemoryPlace,
-    MemoryReview, MemoryStats,
+    MAX_TEXT, Memory, MemoryFilter, MemoryFound, MemoryPlace, MemoryReview, MemoryStats,
 };
+use crate::protocol::request::Request;
 use crate::protocol::request::{
-    GetMemory, GetMemoryStats, ListMemories, ReviewMemories, SearchMemories,
+    AcceptMemory, AddMemory, Command, EditMemory, ForgetMemory, GetMemory, GetMemoryStats,
+    ListMemories, Outcome, PinMemory, ReviewMemories, SearchMemories, SupersedeMemories,
 };
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::span;
@@ -95,7 +95,7 @@ pub async fn run(
                 (Some(channel), None) => MemoryPlace::Channel { channel },
                 (None, None) => MemoryPlace::Global,
             };
-            let command = MemoryCommand::Add {
+            let command = AddMemory {
                 place,
                 text: given(terminal, text.join(" "))?,
                 kind,
@@ -111,7 +111,7 @@ pub async fn run(
             expires,
         } => {
             let text = text.map(|text| given(terminal, text)).transpose()?;
-            let command = MemoryCommand::Edit {
+            let command = EditMemory {
                 id: find::memory(client, &id).await?,
                 text,
                 kind,
@@ -123,7 +123,7 @@ pub async fn run(
         MemoryCommands::Unpin { id } => pin(client, terminal, format, &id, false).await,
         MemoryCommands::Accept { id } => {
             let id = find::memory(client, &id).await?;
-            change(client, terminal, format, MemoryCommand::Accept { id }).await
+            change(client, terminal, format, AcceptMemory { id }).await
         }
         MemoryCommands::Supersede { id, others } => {
             let id = find::memory(client, &id).await?;
@@ -132,13 +132,7 @@ pub async fn run(
                 found.push(find::memory(client, other).await?);
             }
             let others = found;
-            change(
-                client,
-                terminal,
-                format,
-                MemoryCommand::Supersede { id, others },
-            )
-            .await
+            change(client, terminal, format, SupersedeMemories { id, others }).await
         }
         MemoryCommands::Forget {
             person: Some(person),
@@ -164,17 +158,6 @@ pub async fn run(
             let found = client.call(GetMemoryStats {}).await?;
             stats(terminal, format, &found)
         }
-    }
-}
-
-/// Commands memory.
-pub async fn command(
-    client: &dyn ConsoleClient,
-    command: MemoryCommand,
-) -> Result<MemoryOutcome, Failure> {
-    match submit(client, Command::Memory(command)).await? {
-        Outcome::Memory(outcome) => Ok(outcome),
-        _ => Err(unexpected("what came of it")),
     }
 }
 
@@ -223,15 +206,16 @@ fn end(text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
     })
 }
 
-async fn change(
+async fn change<C>(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
-    order: MemoryCommand,
-) -> Result<(), Failure> {
-    let MemoryOutcome::Memory(memory) = command(client, order).await? else {
-        return Err(unexpected("a memory"));
-    };
+    command: C,
+) -> Result<(), Failure>
+where
+    C: Request<Wire = Command, Answer = Outcome, Reply = Memory>,
+{
+    let memory = submit(client, command).await?;
     show(terminal, format, &memory)
 }
 
@@ -243,7 +227,7 @@ async fn pin(
     pinned: bool,
 ) -> Result<(), Failure> {
     let id = find::memory(client, id).await?;
-    change(client, terminal, format, MemoryCommand::Pin { id, pinned }).await
+    change(client, terminal, format, PinMemory { id, pinned }).await
 }
 
 async fn forget(
@@ -252,9 +236,7 @@ async fn forget(
     format: Format,
     id: MemoryId,
 ) -> Result<(), Failure> {
-    let MemoryOutcome::Forgotten(id) = command(client, MemoryCommand::Forget { id }).await? else {
-        return Err(unexpected("what was forgotten"));
-    };
+    let id = submit(client, ForgetMemory { id }).await?;
     match format {
         Format::Json => terminal.json(&serde_json::json!({ "id": id })),
         Format::Human => terminal.line(&format!("{id}  forgotten for good")),

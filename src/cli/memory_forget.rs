@@ -1,11 +1,12 @@
 //! `leverframe memory forget --person ID`: shows first what would go, then asks for the id again.
 
-use crate::cli::exit::{Failure, unexpected};
-use crate::cli::memory::{attended, command};
+use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::cli::memory::attended;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::memory::{Forgotten, MemoryCommand, MemoryOutcome};
-use crate::protocol::request::PreviewForgetPerson;
+use crate::protocol::memory::Forgotten;
+use crate::protocol::request::{ForgetPerson, PreviewForgetPerson};
 
 /// Forgets a person.
 pub async fn person(
@@ -34,10 +35,8 @@ pub async fn person(
             return Err(Failure::Waiting);
         }
     }
-    let order = MemoryCommand::ForgetPerson { person };
-    let MemoryOutcome::PersonForgotten(gone) = command(client, order).await? else {
-        return Err(unexpected("what was forgotten"));
-    };
+    let order = ForgetPerson { person };
+    let gone = submit(client, order).await?;
     match format {
         Format::Json => terminal.json(&gone)?,
         Format::Human => {

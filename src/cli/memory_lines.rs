@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::cli::exit::{Failure, unexpected};
-use crate::cli::memory::{command, read};
+use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::cli::memory::read;
 use crate::cli::terminal::{Format, Terminal, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::client::memory_lines;
-use crate::protocol::memory::{MemoryCommand, MemoryFilter, MemoryOutcome};
-use crate::protocol::request::ListMemories;
+use crate::protocol::memory::MemoryFilter;
+use crate::protocol::request::{ImportMemories, ListMemories};
 use crate::protocol::snapshot::PageRequest;
 
 /// Most bytes of one import: a request holds no more.
@@ -86,10 +87,8 @@ pub async fn import(
             file.display()
         ))
     })?;
-    let order = MemoryCommand::Import { items };
-    let MemoryOutcome::Imported(done) = command(client, order).await? else {
-        return Err(unexpected("what was imported"));
-    };
+    let order = ImportMemories { items };
+    let done = submit(client, order).await?;
     match format {
         Format::Json => terminal.json(&done),
         Format::Human => terminal.line(&format!(

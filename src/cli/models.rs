@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::arguments::ModelCommands;
 use crate::cli::connect;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
@@ -12,12 +12,11 @@ use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::models::{
     CheckVerdict, Discovery, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::ListModels;
+use crate::protocol::request::{DiscoverModels, ListModels, TestModel};
 use crate::runtime::models::{self, TestFailure, Unusable};
 use crate::runtime::start::StartError;
 
@@ -114,28 +113,16 @@ impl Source<'_> {
 
     async fn discover(&self) -> Result<Discovery, Failure> {
         match self {
-            Self::Client(client) => {
-                let outcome = submit(*client, Command::DiscoverModels).await?;
-                let Outcome::Discovery(found) = outcome else {
-                    return Err(unexpected("a look for model servers"));
-                };
-                Ok(found)
-            }
+            Self::Client(client) => submit(*client, DiscoverModels {}).await,
             Self::Files(flags, environment) => Ok(models::look(flags, environment).await?),
         }
     }
 
     async fn test(&self, model: Option<String>) -> Result<ModelTest, Failure> {
         match self {
-            Self::Client(client) => {
-                let outcome = submit(*client, Command::TestModel { model }).await?;
-                let Outcome::ModelTest(test) = outcome else {
-                    return Err(unexpected("a test of a model"));
-                };
-                Ok(test)
-            }
+            Self::Client(client) => submit(*client, TestModel { model }).await,
             Self::Files(flags, environment) => {
-                let test = find::envelope(Command::TestModel { model }, None);
+                let test = find::envelope(TestModel { model }, None);
                 Ok(models::test(flags, environment, test).await?)
             }
         }
@@ -332,7 +319,7 @@ fn default_model(providers: &[ProviderModels]) -> Result<String, Failure> {
         .flat_map(|provider| &provider.models)
         .find(|model| model.used_for.iter().any(|what| what == "default"))
         .map(|model| model.model.clone())
-        .ok_or_else(|| unexpected("a default model"))
+        .ok_or_else(|| Problem::internal("no model is the default one").into())
 }
 
 /// Whether asking may cost money: nothing on this machine does, unless it only hands the call on.

@@ -1,14 +1,14 @@
 //! `leverframe outbox list|show|resolve`.
 
 use crate::cli::approvals::{self, Order};
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, DeliveryResolution, Outcome};
+use crate::protocol::command::DeliveryResolution;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::request::{GetDelivery, ListDeliveries};
+use crate::protocol::request::{GetDelivery, ListDeliveries, ResolveDelivery};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{DecisionWord, OutboxState};
@@ -144,14 +144,12 @@ pub async fn resolve(
         if terminal.attended == Attended::Person && format == Format::Human {
             print(terminal, format, &item)?;
         }
-        let command = Command::ResolveDelivery {
+        let command = ResolveDelivery {
             outbox_id: id,
             resolution,
             reason,
         };
-        let Outcome::Delivery(_) = submit(client, command).await? else {
-            return Err(unexpected("a delivery"));
-        };
+        submit(client, command).await?;
     }
     let item = read(client, id).await?;
     match format {

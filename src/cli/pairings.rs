@@ -1,14 +1,13 @@
 //! `leverframe channels pairings|pair|revoke`: who asks to be let in, and who was.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
-use crate::protocol::pairing::{Pairing, PairingCommand};
+use crate::protocol::pairing::Pairing;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::ListPairings;
+use crate::protocol::request::{AcceptPairing, ListPairings, RefusePairing, RevokePairing};
 use crate::protocol::words::PairingState;
 
 async fn all(
@@ -36,12 +35,12 @@ pub async fn pair(
     pairing: String,
     deny: bool,
 ) -> Result<(), Failure> {
-    let command = if deny {
-        PairingCommand::Refuse { pairing }
+    let decided = if deny {
+        submit(client, RefusePairing { pairing }).await?
     } else {
-        PairingCommand::Accept { pairing }
+        submit(client, AcceptPairing { pairing }).await?
     };
-    change(client, terminal, format, command).await
+    show(terminal, format, &[decided])
 }
 
 /// Takes either back.
@@ -66,19 +65,8 @@ pub async fn revoke(
             .into());
     };
     let pairing = found.id.to_string();
-    change(client, terminal, format, PairingCommand::Revoke { pairing }).await
-}
-
-async fn change(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: PairingCommand,
-) -> Result<(), Failure> {
-    match submit(client, Command::Pairing(command)).await? {
-        Outcome::Pairing(pairing) => show(terminal, format, &[pairing]),
-        _ => Err(unexpected("a pairing")),
-    }
+    let revoked = submit(client, RevokePairing { pairing }).await?;
+    show(terminal, format, &[revoked])
 }
 
 fn show(terminal: &mut Terminal<'_>, format: Format, pairings: &[Pairing]) -> Result<(), Failure> {

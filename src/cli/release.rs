@@ -7,9 +7,9 @@ use crate::cli::exit::Failure;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::Timestamp;
-use crate::protocol::command::{Command, Waiting};
+use crate::protocol::command::Waiting;
 use crate::protocol::ids::SessionId;
-use crate::protocol::request::ListUncertain;
+use crate::protocol::request::{ListUncertain, ReleaseEmergencyStop};
 use crate::protocol::uncertain::{ConversationChoice, Uncertain, WaitingConversation};
 use crate::text::untrusted::limit_line;
 
@@ -81,7 +81,7 @@ pub async fn run(
     } else {
         Waiting::All
     };
-    let command = Command::ReleaseEmergencyStop {
+    let command = ReleaseEmergencyStop {
         waiting: waiting.unwrap_or(otherwise),
         conversations,
     };

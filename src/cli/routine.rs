@@ -4,14 +4,17 @@ use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{BudgetRequest, Command, Outcome};
-use crate::protocol::request::{GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns};
-use crate::protocol::routine::{Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun};
+use crate::protocol::command::BudgetRequest;
+use crate::protocol::request::{
+    AddRoutine, ChangeRoutine, GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns,
+    RemoveRoutine, RunRoutine,
+};
+use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{Autonomy, MissedRuns};
 use crate::text::untrusted::{limit_line, reveal};
@@ -208,8 +211,8 @@ pub async fn run(
                 enabled: disabled.then_some(false),
                 ..fields.patch(BudgetRequest::default())?
             };
-            let add = RoutineCommand::Add { routine: patch };
-            told(client, terminal, format, add).await
+            let add = AddRoutine { routine: patch };
+            print(terminal, format, &submit(client, add).await?)
         }
         RoutineCommands::Edit {
             routine,
@@ -227,13 +230,11 @@ pub async fn run(
                 ));
             }
             let routine = before.id.to_string();
-            told(
-                client,
+            print(
                 terminal,
                 format,
-                RoutineCommand::Change { routine, patch },
+                &submit(client, ChangeRoutine { routine, patch }).await?,
             )
-            .await
         }
         RoutineCommands::Enable { routine } => {
             enable(client, terminal, format, routine, true).await
@@ -242,10 +243,18 @@ pub async fn run(
             enable(client, terminal, format, routine, false).await
         }
         RoutineCommands::Remove { routine } => {
-            told(client, terminal, format, RoutineCommand::Remove { routine }).await
+            let id = submit(client, RemoveRoutine { routine }).await?;
+            match format {
+                Format::Json => terminal.json(&serde_json::json!({ "removed": id })),
+                Format::Human => terminal.line(&format!("{id}  removed")),
+            }
         }
         RoutineCommands::Run { routine } => {
-            told(client, terminal, format, RoutineCommand::RunNow { routine }).await
+            let run = submit(client, RunRoutine { routine }).await?;
+            match format {
+                Format::Json => terminal.json(&run),
+                Format::Human => terminal.line(&happened(&run)),
+            }
         }
         RoutineCommands::History { routine, limit } => {
             history(client, terminal, format, routine, limit).await
@@ -295,36 +304,17 @@ async fn enable(
         enabled: Some(enabled),
         ..RoutinePatch::default()
     };
-    told(
-        client,
+    print(
         terminal,
         format,
-        RoutineCommand::Change { routine, patch },
+        &submit(client, ChangeRoutine { routine, patch }).await?,
     )
-    .await
 }
 
-/// Submits a command and says what came of it.
-async fn told(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    command: RoutineCommand,
-) -> Result<(), Failure> {
-    let Outcome::Routine(outcome) = submit(client, Command::Routine(command)).await? else {
-        return Err(unexpected("a routine"));
-    };
-    match (outcome, format) {
-        (RoutineOutcome::Routine(routine), Format::Json) => terminal.json(&routine),
-        (RoutineOutcome::Routine(routine), Format::Human) => {
-            terminal.line(&format!("{}  {}", cell(&routine.name), next(&routine)))
-        }
-        (RoutineOutcome::Removed(id), Format::Json) => {
-            terminal.json(&serde_json::json!({ "removed": id }))
-        }
-        (RoutineOutcome::Removed(id), Format::Human) => terminal.line(&format!("{id}  removed")),
-        (RoutineOutcome::Ran(run), Format::Json) => terminal.json(&run),
-        (RoutineOutcome::Ran(run), Format::Human) => terminal.line(&happened(&run)),
+fn print(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(routine),
+        Format::Human => terminal.line(&format!("{}  {}", cell(&routine.name), next(routine))),
     }
 }
 

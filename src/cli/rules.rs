@@ -2,16 +2,18 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
-use crate::protocol::request::{GetRule, GetRuleMatches, ListGrants, ListRules, TestRules};
-use crate::protocol::rule::{Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch};
+use crate::protocol::request::{
+    AddRule, ChangeRule, GetRule, GetRuleMatches, ListGrants, ListRules, RemoveGrant, RemoveRule,
+    TestRules,
+};
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch};
 use crate::protocol::span;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::text::untrusted::limit_line;
@@ -204,7 +206,12 @@ pub async fn run(
                     Format::Human => told_matches(terminal, &found),
                 };
             }
-            told(client, terminal, format, now, RuleCommand::Add { rule }).await
+            print(
+                terminal,
+                format,
+                now,
+                &submit(client, AddRule { rule }).await?,
+            )
         }
         RuleCommands::Edit { rule, fields } => {
             let patch = fields.patch()?;
@@ -230,13 +237,21 @@ pub async fn run(
             change(client, terminal, format, now, &rule, patch).await
         }
         RuleCommands::Remove { rule } => {
-            let command = match rule.parse::<ApprovalId>() {
-                Ok(id) => RuleCommand::RemoveGrant { id },
-                Err(_) => RuleCommand::Remove {
-                    id: one(client, &rule).await?.id,
-                },
+            let (id, done) = match rule.parse::<ApprovalId>() {
+                Ok(id) => {
+                    let id = submit(client, RemoveGrant { id }).await?;
+                    (id.to_string(), "taken back")
+                }
+                Err(_) => {
+                    let id = one(client, &rule).await?.id;
+                    let id = submit(client, RemoveRule { id }).await?;
+                    (id.to_string(), "removed")
+                }
             };
-            told(client, terminal, format, now, command).await
+            match format {
+                Format::Json => terminal.json(&serde_json::json!({ "removed": id })),
+                Format::Human => terminal.line(&format!("{id}  {done}")),
+            }
         }
         RuleCommands::Grants => grants(client, terminal, format).await,
         RuleCommands::Test {
@@ -302,43 +317,26 @@ async fn change(
         if_version: Some(rule.version),
         ..patch
     });
-    let command = RuleCommand::Change { id: rule.id, patch };
-    told(client, terminal, format, now, command).await
+    let change = ChangeRule { id: rule.id, patch };
+    print(terminal, format, now, &submit(client, change).await?)
 }
 
-/// Submits a command and says what came of it.
-async fn told(
-    client: &dyn ConsoleClient,
+fn print(
     terminal: &mut Terminal<'_>,
     format: Format,
     now: Timestamp,
-    command: RuleCommand,
+    rule: &Rule,
 ) -> Result<(), Failure> {
-    let Outcome::Rule(outcome) = submit(client, Command::Rule(command)).await? else {
-        return Err(unexpected("a rule"));
-    };
-    match (outcome, format) {
-        (RuleOutcome::Rule(rule), Format::Json) => terminal.json(&rule),
-        (RuleOutcome::Rule(rule), Format::Human) => {
-            terminal.line(&format!(
-                "{}  {}  {}",
-                rule.id,
-                cell(&rule.in_words()),
-                state(&rule, now)
-            ))?;
-            covers(terminal, rule.coverage())
-        }
-        (RuleOutcome::Removed(id), Format::Json) => {
-            terminal.json(&serde_json::json!({ "removed": id }))
-        }
-        (RuleOutcome::Removed(id), Format::Human) => terminal.line(&format!("{id}  removed")),
-        (RuleOutcome::GrantRemoved(id), Format::Json) => {
-            terminal.json(&serde_json::json!({ "removed": id }))
-        }
-        (RuleOutcome::GrantRemoved(id), Format::Human) => {
-            terminal.line(&format!("{id}  taken back"))
-        }
+    if format == Format::Json {
+        return terminal.json(rule);
     }
+    terminal.line(&format!(
+        "{}  {}  {}",
+        rule.id,
+        cell(&rule.in_words()),
+        state(rule, now)
+    ))?;
+    covers(terminal, rule.coverage())
 }
 
 /// What a rule that allows commands covers, and what it does not bind.

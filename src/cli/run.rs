@@ -27,7 +27,7 @@ use crate::config::layers::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::config::supervisor;
-use crate::protocol::command::Command;
+use crate::protocol::request::EmergencyStop;
 use crate::protocol::words::{DecisionScope, DecisionWord};
 use crate::runtime::helper;
 
@@ -318,7 +318,7 @@ pub async fn execute(
             leftovers::dismiss(client, terminal, format, call).await
         }
         Subcommands::EmergencyStop { reason } => {
-            emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
+            emergency::run(client, terminal, format, EmergencyStop { reason }).await
         }
         Subcommands::Release {
             waiting,

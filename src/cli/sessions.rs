@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::table;
 use crate::cli::take_over;
@@ -13,8 +13,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
-use crate::protocol::command::{Command, Outcome};
-use crate::protocol::request::ListSessions;
+use crate::protocol::request::{ListSessions, ResumeSession};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::SessionState;
 
@@ -26,10 +25,8 @@ pub async fn resume(
     id: &str,
 ) -> Result<(), Failure> {
     let session_id = find::session(client, id).await?;
-    let resume = Command::ResumeSession { session_id };
-    let Outcome::Session(session) = find::submit(client, resume).await? else {
-        return Err(unexpected("a session"));
-    };
+    let resume = ResumeSession { session_id };
+    let session = find::submit(client, resume).await?;
     take_over::print(terminal, format, &session, "resumed")
 }
 

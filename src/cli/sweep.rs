@@ -1,10 +1,10 @@
 //! `leverframe sweep`.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
+use crate::protocol::request::Sweep;
 
 /// Sweeps, or counts what a sweep would remove.
 pub async fn run(
@@ -13,9 +13,7 @@ pub async fn run(
     format: Format,
     preview: bool,
 ) -> Result<(), Failure> {
-    let Outcome::Swept(report) = submit(client, Command::Sweep { preview }).await? else {
-        return Err(unexpected("what was swept"));
-    };
+    let report = submit(client, Sweep { preview }).await?;
     match format {
         Format::Json => terminal.json(&report),
         Format::Human => {

@@ -1,24 +1,12 @@
 //! `leverframe sessions take-over|say|release`: a person writes as the bot.
 
 use crate::cli::ask;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
-use crate::protocol::request::GetSession;
+use crate::protocol::request::{GetSession, GiveBackSession, SendAsBot, TakeOverSession};
 use crate::protocol::session::Session;
-use crate::protocol::take_over::TakeOverCommand;
-
-async fn carry_out(
-    client: &dyn ConsoleClient,
-    command: TakeOverCommand,
-) -> Result<Session, Failure> {
-    match submit(client, Command::TakeOver(command)).await? {
-        Outcome::Session(session) => Ok(session),
-        _ => Err(unexpected("a session")),
-    }
-}
 
 /// Says what was done with a session.
 pub fn print(
@@ -47,7 +35,7 @@ pub async fn take(
     force: bool,
 ) -> Result<(), Failure> {
     let session_id = find::session(client, id).await?;
-    let session = carry_out(client, TakeOverCommand::Take { session_id, force }).await?;
+    let session = submit(client, TakeOverSession { session_id, force }).await?;
     print(
         terminal,
         format,
@@ -73,9 +61,9 @@ pub async fn say(
         )));
     };
     // Whose it is, the daemon decides: a hold of somebody else is refused there.
-    let session = carry_out(
+    let session = submit(
         client,
-        TakeOverCommand::Say {
+        SendAsBot {
             session_id,
             take_over_id: held.id,
             text,
@@ -94,6 +82,6 @@ pub async fn give_back(
     force: bool,
 ) -> Result<(), Failure> {
     let session_id = find::session(client, id).await?;
-    let session = carry_out(client, TakeOverCommand::GiveBack { session_id, force }).await?;
+    let session = submit(client, GiveBackSession { session_id, force }).await?;
     print(terminal, format, &session, "given back to its agent")
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Query, Request};
+use crate::protocol::request::Command;
+use crate::protocol::request::{Answer, Envelope, Outcome, Query, Request};
 use crate::protocol::words::Scope;
 
 /// Events in order. Ends with an error when the connection is lost (remote) or the engine stops
@@ -54,5 +54,16 @@ impl dyn ConsoleClient + '_ {
         R: Request<Wire = Query, Answer = Answer>,
     {
         R::reply(self.query(request.into()).await?)
+    }
+
+    /// Carries out a command, and gives what it returns.
+    ///
+    /// # Errors
+    /// What the engine answers, and an answer to another command.
+    pub async fn execute<C>(&self, envelope: Envelope<C>) -> Result<C::Reply, Problem>
+    where
+        C: Request<Wire = Command, Answer = Outcome>,
+    {
+        C::reply(self.submit(envelope.wire()).await?)
     }
 }

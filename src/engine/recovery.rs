@@ -15,9 +15,10 @@ use crate::engine::problem::from_store;
 use crate::engine::scheduler;
 use crate::engine::storage;
 use crate::engine::sweeper;
-use crate::protocol::command::{Actor, Command, Envelope};
+use crate::protocol::command::Actor;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{Command, Envelope, ResumeContinuation};
 use crate::protocol::words::{Autonomy, Surface};
 use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use crate::store::commands::recover::Recovery;
@@ -165,9 +166,9 @@ async fn resume_by_policy(engine: &Engine, id: ContinuationId) -> Result<(), Pro
         return Ok(());
     }
     let envelope = Envelope {
-        command: Command::ResumeContinuation {
+        command: Command::ResumeContinuation(ResumeContinuation {
             continuation_id: id,
-        },
+        }),
         actor: Actor::Engine,
         surface: Surface::Engine,
         idempotency_key: None,

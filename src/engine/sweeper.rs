@@ -9,7 +9,6 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::pieces::{piece, reclaim};
 use crate::engine::problem::from_store;
-use crate::protocol::command::Outcome;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
 use crate::store::command::WriteCommand;
@@ -82,10 +81,8 @@ pub async fn on_demand(
     engine: &Engine,
     caller: &Caller,
     preview: bool,
-) -> Result<Outcome, Problem> {
-    sweep(engine, caller.reference(), preview)
-        .await
-        .map(Outcome::Swept)
+) -> Result<SweepReport, Problem> {
+    sweep(engine, caller.reference(), preview).await
 }
 
 /// What is old now.

@@ -115,35 +115,3 @@ pub struct HookTrial {
     /// Microseconds it took.
     pub duration_us: u64,
 }
-
-/// What can be done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "action", rename_all = "snake_case")]
-pub enum HookCommand {
-    /// Calls it with an example, or with this; nothing follows from what it says.
-    Try {
-        /// Which.
-        name: String,
-        /// At which of its points; none = its first.
-        #[serde(default)]
-        point: Option<HookPoint>,
-        /// What it reads; none = an example.
-        #[serde(default)]
-        input: Option<Value>,
-    },
-    /// Calls it again although it failed too often.
-    Reset {
-        /// Which.
-        name: String,
-    },
-}
-
-/// What came of a [`HookCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", content = "value", rename_all = "snake_case")]
-pub enum HookOutcome {
-    /// Of a trial.
-    Tried(HookTrial),
-    /// As its points are now.
-    Hooks(Vec<Hook>),
-}

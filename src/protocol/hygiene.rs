@@ -125,20 +125,3 @@ pub struct HygieneStatus {
     /// By local day, oldest first; at most 400.
     pub growth: Vec<Growth>,
 }
-
-/// What can be done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "action", rename_all = "snake_case")]
-pub enum HygieneCommand {
-    /// Runs now.
-    Run {
-        /// Also where a scope would lose more than half of what it holds to retention.
-        #[serde(default)]
-        yes: bool,
-    },
-    /// Takes a run back.
-    Undo {
-        /// Which.
-        id: HygieneRunId,
-    },
-}

@@ -195,81 +195,6 @@ pub struct MemoryFilter {
     pub pinned: Option<bool>,
 }
 
-/// What can be done with memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "action", rename_all = "snake_case")]
-pub enum MemoryCommand {
-    /// Writes one.
-    Add {
-        /// Where.
-        place: MemoryPlace,
-        /// What it says.
-        text: String,
-        /// What kind; default `fact`.
-        #[serde(default)]
-        kind: Option<MemoryKind>,
-        /// Into every context of its scope.
-        #[serde(default)]
-        pinned: bool,
-        /// When it ends by itself.
-        #[serde(default)]
-        expires_at: Option<Timestamp>,
-    },
-    /// Changes one; what is absent stays.
-    Edit {
-        /// Which.
-        id: MemoryId,
-        /// New text.
-        #[serde(default)]
-        text: Option<String>,
-        /// New kind.
-        #[serde(default)]
-        kind: Option<MemoryKind>,
-        /// New end.
-        #[serde(default)]
-        expires_at: Option<Timestamp>,
-    },
-    /// Pins one, or no longer.
-    Pin {
-        /// Which.
-        id: MemoryId,
-        /// Whether.
-        pinned: bool,
-    },
-    /// Accepts a proposed one.
-    Accept {
-        /// Which.
-        id: MemoryId,
-    },
-    /// One says it better than others: they are superseded.
-    Supersede {
-        /// The better one.
-        id: MemoryId,
-        /// The others.
-        others: Vec<MemoryId>,
-    },
-    /// Removes one for good. A proposed one is refused that way.
-    Forget {
-        /// Which.
-        id: MemoryId,
-    },
-    /// Removes everything of a person for good: in memory, sessions, artifacts and caches.
-    ForgetPerson {
-        /// Stable platform id.
-        person: String,
-    },
-    /// Writes many: all of them or none.
-    Import {
-        /// Lines as `export` writes them.
-        items: Vec<MemoryImport>,
-    },
-    /// Compacts a session now, however small it is.
-    Compact {
-        /// Which.
-        session_id: SessionId,
-    },
-}
-
 /// One line of an export.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -392,20 +317,4 @@ pub struct MemoryGroup {
     pub pinned: u64,
     /// Bytes of their texts.
     pub bytes: u64,
-}
-
-/// What came of a [`MemoryCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", content = "value", rename_all = "snake_case")]
-pub enum MemoryOutcome {
-    /// As it is now.
-    Memory(Box<Memory>),
-    /// One is gone.
-    Forgotten(MemoryId),
-    /// Everything of a person is gone.
-    PersonForgotten(Forgotten),
-    /// What an import did.
-    Imported(MemoryImported),
-    /// A compaction ended.
-    Compacted(Compaction),
 }

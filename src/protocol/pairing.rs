@@ -33,24 +33,3 @@ pub struct Pairing {
     /// Label of who decided; none = nobody in time.
     pub by: Option<String>,
 }
-
-/// What can be done with a pairing. It is named by its code, in any case, or by its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "do", rename_all = "snake_case")]
-pub enum PairingCommand {
-    /// Lets them in, as a user.
-    Accept {
-        /// Code or id.
-        pairing: String,
-    },
-    /// Keeps them out, without a word to them.
-    Refuse {
-        /// Code or id.
-        pairing: String,
-    },
-    /// Takes either back: they are unknown again, and may ask again.
-    Revoke {
-        /// Code or id.
-        pairing: String,
-    },
-}

@@ -11,10 +11,9 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
-use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Envelope, Outcome, Query};
 use crate::store::{EventsAfter, Store};
 
 /// Events read from the log at once.

@@ -7,9 +7,9 @@ use crate::config::paths::prepare_data_dir;
 use crate::config::settings::Settings;
 use crate::model::catalogue;
 use crate::model::discovery;
-use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::models::{Discovery, FoundServer, ModelTest, ProviderModels};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{Envelope, Request as _, TestModel};
 use crate::runtime::offline::database_of;
 use crate::runtime::start::{self, StartError};
 use crate::store::offline::Offline;
@@ -51,7 +51,7 @@ pub enum TestFailure {
 pub async fn test(
     flags: &Flags,
     environment: &Environment,
-    test: Envelope,
+    test: Envelope<TestModel>,
 ) -> Result<ModelTest, TestFailure> {
     let settings = load(flags, environment)?;
     let dir = &settings.paths.data_dir;
@@ -73,13 +73,10 @@ pub async fn test(
     prepare_data_dir(dir).map_err(|error| StartError::Other(error.into()))?;
     let redactor = start::redactor(&settings);
     let (engine, _) = start::open(settings, redactor).await?;
-    let tested = engine.handle(test).await;
+    let tested = engine.handle(test.wire()).await;
     engine.stop().await;
     engine.store.clone().close().await;
-    match tested? {
-        Outcome::ModelTest(test) => Ok(test),
-        _ => Err(Problem::internal("a test of a model did not end as one").into()),
-    }
+    Ok(TestModel::reply(tested?)?)
 }
 
 /// The model servers that answer on this machine, and what else is worth a word.

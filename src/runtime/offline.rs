@@ -16,15 +16,14 @@ use crate::config::layers::{self, Flags};
 use crate::config::paths::locate;
 use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
-use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
 use crate::protocol::duty::Duty;
 use crate::protocol::event::EventFilter;
 use crate::protocol::memory::MemoryStats;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Answer, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations, ListSessions,
-    ListSteps, Query,
+    Answer, Envelope, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations,
+    ListSessions, ListSteps, Outcome, Query,
 };
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};

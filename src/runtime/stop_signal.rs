@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 
 use crate::client::console_client::ConsoleClient;
 use crate::clock::Timestamp;
-use crate::protocol::command::{Actor, Command, Envelope};
+use crate::protocol::command::Actor;
+use crate::protocol::request::{Command, EmergencyStop, Envelope};
 use crate::protocol::words::Surface;
 use crate::runtime::offline::database_of;
 use crate::runtime::signals::StopSignal;
@@ -36,7 +37,7 @@ pub fn obey(mut signal: StopSignal, client: Arc<dyn ConsoleClient>) -> JoinHandl
         while signal.next().await {
             tracing::warn!("SIGUSR1: emergency stop");
             let envelope = Envelope {
-                command: Command::EmergencyStop { reason: None },
+                command: Command::EmergencyStop(EmergencyStop { reason: None }),
                 // Only this user and root can send it.
                 actor: Actor::Operator {
                     uid: getuid().as_raw(),

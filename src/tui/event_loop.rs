@@ -14,9 +14,8 @@ use tokio::task::JoinSet;
 
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::ExportFormat;
-use crate::protocol::command::{Command, Envelope};
 use crate::protocol::ids::SessionId;
-use crate::protocol::request::Query;
+use crate::protocol::request::{Command, Envelope, Query};
 use crate::protocol::words::Surface;
 use crate::text::ascii;
 use crate::tui::action::Action;

@@ -8,11 +8,10 @@ use ratatui::layout::Rect;
 
 use crate::client::export::ExportFormat;
 use crate::clock::Timestamp;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Command, Outcome, Query};
 use crate::protocol::snapshot::Snapshot;
 use crate::protocol::words::Scope;
 use crate::tui::state::arming::{CardReport, DialogReport};

@@ -4,9 +4,8 @@ use crate::cli::exit::Failure;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::cell;
 use crate::protocol::channel::Channel;
-use crate::protocol::command::Command;
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::request::GetWhatIf;
+use crate::protocol::request::{Command, GetWhatIf, PauseChannel, ResumeChannel, SetPolicy};
 use crate::protocol::words::Autonomy;
 use crate::text::untrusted::limit_line;
 use crate::tui::format;
@@ -145,10 +144,10 @@ impl Shell<'_> {
             if_version: Some(policy.version),
             ..PolicyPatch::default()
         };
-        self.act(Command::SetPolicy {
+        self.act(Command::SetPolicy(SetPolicy {
             channel: channel.name,
             patch,
-        })
+        }))
         .await?;
         Ok(())
     }
@@ -160,7 +159,8 @@ impl Shell<'_> {
         };
         let name = channel.name;
         if !paused {
-            self.act(Command::ResumeChannel { channel: name }).await?;
+            self.act(Command::ResumeChannel(ResumeChannel { channel: name }))
+                .await?;
             return Ok(());
         }
         let question = format!(
@@ -170,7 +170,8 @@ impl Shell<'_> {
         if !self.sure(&question, "pause").await? {
             return Ok(());
         }
-        self.act(Command::PauseChannel { channel: name }).await?;
+        self.act(Command::PauseChannel(PauseChannel { channel: name }))
+            .await?;
         Ok(())
     }
 }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 
 use crate::client::console_client::{ConsoleClient, EventStream};
-use crate::protocol::command::{Actor, Command, Envelope, Outcome};
+use crate::protocol::command::Actor;
 use crate::protocol::event::EventFilter;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
 use crate::protocol::words::{Scope, Surface};
 use crate::tui::options::Access;
 
@@ -43,7 +43,7 @@ impl Gate {
             return Some("read-only console (--read-only)");
         }
         // As in the full console: the lock is against accidents, and stopping is never one.
-        let stops = matches!(command, Command::EmergencyStop { .. });
+        let stops = matches!(command, Command::EmergencyStop(_));
         (self.locked.load(Ordering::SeqCst) && !stops).then_some("locked (`unlock` unlocks)")
     }
 }

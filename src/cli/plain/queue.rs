@@ -8,7 +8,10 @@ use crate::cli::plain::shell::Shell;
 use crate::cli::plain::words;
 use crate::cli::terminal::cell;
 use crate::protocol::approval::{Approval, answer_in_words};
-use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
+use crate::protocol::command::{DecisionRequest, DeliveryResolution};
+use crate::protocol::request::{
+    CancelContinuation, Command, Decide, DismissLeftovers, ResolveDelivery, ResumeContinuation,
+};
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
 use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
@@ -393,10 +396,10 @@ impl Shell<'_> {
                 else {
                     return Ok(());
                 };
-                Command::Decide {
+                Command::Decide(Decide {
                     approval_id: *id,
                     decision,
-                }
+                })
             }
             ItemKey::Continuation(id) => match choice {
                 Choice::Kill => {
@@ -406,14 +409,14 @@ impl Shell<'_> {
                     {
                         return Ok(());
                     }
-                    Command::CancelContinuation {
+                    Command::CancelContinuation(CancelContinuation {
                         continuation_id: *id,
                         reason: None,
-                    }
+                    })
                 }
-                _ => Command::ResumeContinuation {
+                _ => Command::ResumeContinuation(ResumeContinuation {
                     continuation_id: *id,
-                },
+                }),
             },
             ItemKey::Delivery(id) => {
                 let Choice::Delivery(resolution) = choice else {
@@ -436,13 +439,15 @@ impl Shell<'_> {
                 {
                     return Ok(());
                 }
-                Command::ResolveDelivery {
+                Command::ResolveDelivery(ResolveDelivery {
                     outbox_id: *id,
                     resolution,
                     reason: None,
-                }
+                })
             }
-            ItemKey::Leftovers(id) => Command::DismissLeftovers { tool_call_id: *id },
+            ItemKey::Leftovers(id) => {
+                Command::DismissLeftovers(DismissLeftovers { tool_call_id: *id })
+            }
             ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => return Ok(()),
         };
         // What was asked took time: the same look once more, at what came meanwhile.
@@ -671,10 +676,10 @@ impl Shell<'_> {
             revision: Some(approval.revision),
             ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
         };
-        self.act(Command::Decide {
+        self.act(Command::Decide(Decide {
             approval_id: *id,
             decision,
-        })
+        }))
         .await?;
         Ok(())
     }

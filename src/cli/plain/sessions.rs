@@ -1,13 +1,13 @@
 //! Sessions in lines: what each does, the transcript of one, and writing into it.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::plain::queue::WIDTH;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::cell;
-use crate::protocol::command::{BudgetRequest, Command, Outcome};
+use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::SessionId;
-use crate::protocol::request::GetTranscript;
+use crate::protocol::request::{Command, GetTranscript, SendMessage, StartSession, UpdateSession};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::limit_line;
@@ -233,28 +233,26 @@ impl Shell<'_> {
         } else {
             text.to_owned()
         };
-        self.act(Command::SendMessage {
+        self.act(Command::SendMessage(SendMessage {
             session_id: open.id,
             text,
             model: None,
             budgets: BudgetRequest::default(),
             fresh: false,
-        })
+        }))
         .await?;
         Ok(())
     }
 
     /// `new`.
     pub async fn new_session(&mut self) -> Result<(), Failure> {
-        let command = Command::StartSession {
+        let start = StartSession {
             channel: Some("desk".to_owned()),
             conversation: None,
             title: None,
             model: None,
         };
-        let Outcome::Session(session) = self.submit(command).await? else {
-            return Err(unexpected("a session"));
-        };
+        let session = find::submit(self.engine(), start).await?;
         self.open_session(&session.id.to_string()).await
     }
 
@@ -268,12 +266,12 @@ impl Shell<'_> {
                 .out
                 .line("no session is open, and no channel is named")?);
         };
-        self.act(Command::UpdateSession {
+        self.act(Command::UpdateSession(UpdateSession {
             session_id: open.id,
             title: None,
             model: None,
             paused: Some(paused),
-        })
+        }))
         .await?;
         Ok(())
     }

@@ -22,9 +22,8 @@ use crate::cli::plain::words::{self, HELP};
 use crate::cli::run::execute;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::problem::Problem;
+use crate::protocol::request::{Command, EmergencyStop};
 use crate::tui::connection;
 use crate::tui::keymap::file::default_keymap;
 use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
@@ -422,15 +421,10 @@ impl<'h> Shell<'h> {
         self.client.as_ref()
     }
 
-    /// Submits as who sits here.
-    pub async fn submit(&self, command: Command) -> Result<Outcome, Problem> {
-        let envelope = crate::cli::find::envelope(command, None);
-        self.client.submit(envelope).await
-    }
-
     /// Submits, and says what came of it in the words of the full console. Whether it was done.
     pub async fn act(&mut self, command: Command) -> Result<bool, Failure> {
-        let result = self.submit(command.clone()).await;
+        let envelope = crate::cli::find::envelope(command.clone(), None);
+        let result = self.client.submit(envelope).await;
         let done = result.is_ok();
         self.feed(Message::Submitted {
             command: Box::new(command),
@@ -708,7 +702,8 @@ impl<'h> Shell<'h> {
         if line.text.trim() != "stop" || line.pasted {
             return Ok(self.out.line("not stopped")?);
         }
-        self.act(Command::EmergencyStop { reason: None }).await?;
+        self.act(Command::EmergencyStop(EmergencyStop { reason: None }))
+            .await?;
         Ok(())
     }
 

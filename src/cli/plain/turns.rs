@@ -6,9 +6,10 @@ use crate::cli::find;
 use crate::cli::plain::out::Out;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::protocol::command::Command;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::request::ListContinuations;
+use crate::protocol::request::{
+    CancelContinuation, Command, ListContinuations, ResumeContinuation, RetryContinuation,
+};
 use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::limit_line;
 use crate::tui::format;
@@ -93,19 +94,22 @@ impl Shell<'_> {
             return Ok(());
         };
         let (question, command) = match verb {
-            "resume" => (None, Command::ResumeContinuation { continuation_id }),
+            "resume" => (
+                None,
+                Command::ResumeContinuation(ResumeContinuation { continuation_id }),
+            ),
             "retry" => (
                 Some("A new turn with the same message; tools may run again. Type retry to do so:"),
-                Command::RetryContinuation { continuation_id },
+                Command::RetryContinuation(RetryContinuation { continuation_id }),
             ),
             _ => (
                 Some(
                     "Its tools are killed, its approvals closed, no answer is sent. Type kill to do so:",
                 ),
-                Command::CancelContinuation {
+                Command::CancelContinuation(CancelContinuation {
                     continuation_id,
                     reason: None,
-                },
+                }),
             ),
         };
         if let Some(question) = question

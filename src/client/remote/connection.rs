@@ -13,11 +13,9 @@ use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::client::remote::events;
 use crate::client::remote::target::{Address, Target};
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER, Submission};
-use crate::protocol::command::{Command, Envelope, Outcome};
 use crate::protocol::event::EventFilter;
-use crate::protocol::memory::MemoryCommand;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
 use crate::protocol::words::Scope;
 
 /// How long an idle connection is kept. The daemon cuts one after ten seconds; a request must not meet that.
@@ -307,14 +305,13 @@ fn no_tls() -> Result<rustls::ClientConfig, Problem> {
 fn takes_long(command: &Command) -> bool {
     matches!(
         command,
-        Command::Hygiene(_)
-            | Command::Sweep { .. }
-            | Command::Backup { .. }
-            | Command::Memory(
-                MemoryCommand::ForgetPerson { .. }
-                    | MemoryCommand::Import { .. }
-                    | MemoryCommand::Compact { .. }
-            )
+        Command::Sweep(_)
+            | Command::RunHygiene(_)
+            | Command::UndoHygiene(_)
+            | Command::CreateBackup(_)
+            | Command::ForgetPerson(_)
+            | Command::ImportMemories(_)
+            | Command::CompactSession(_)
     )
 }
 

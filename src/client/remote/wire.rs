@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::command::Command;
+use crate::protocol::request::Command;
 use crate::protocol::words::Surface;
 
 /// Header of every answer; its value is [`PROTOCOL_VERSION`].
@@ -14,7 +14,7 @@ pub const PROTOCOL_HEADER: &str = "leverframe-protocol";
 pub const SCOPES_HEADER: &str = "leverframe-scopes";
 
 /// Rises when an older client can no longer work with the daemon.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// Body of `POST /v1/submit`: an envelope without the actor, which only the daemon knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -14,7 +14,7 @@ use crate::engine::problem::from_store;
 use crate::engine::turn::reply::ModelReply;
 use crate::model::profiles::Profile;
 use crate::protocol::ids::SessionId;
-use crate::protocol::memory::{Compaction, MemoryOutcome};
+use crate::protocol::memory::Compaction;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::CompactionState;
 use crate::store::commands::reserve_model::BudgetStop;
@@ -148,7 +148,7 @@ pub fn after_turn(engine: &Engine, rows: &TurnRows, end: &TurnEnd) {
 }
 
 /// Compacts a session now, however small it is. Goes on where nobody waits for it any more.
-pub async fn on_demand(engine: &Engine, session: SessionId) -> Result<MemoryOutcome, Problem> {
+pub async fn on_demand(engine: &Engine, session: SessionId) -> Result<Compaction, Problem> {
     let task = {
         let engine = engine.clone();
         let tasks = engine.tasks.clone();
@@ -158,7 +158,7 @@ pub async fn on_demand(engine: &Engine, session: SessionId) -> Result<MemoryOutc
         .await
         .map_err(|error| Problem::internal(format!("the compaction did not end: {error}")))?;
     match pass.map_err(from_store)? {
-        Pass::Ended(compaction) => Ok(MemoryOutcome::Compacted(*compaction)),
+        Pass::Ended(compaction) => Ok(*compaction),
         Pass::Nothing => Err(Problem::new(
             ProblemKind::Conflict,
             "nothing to compact",

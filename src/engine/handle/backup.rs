@@ -6,12 +6,16 @@ use crate::config::backup_files::{self, Secrets};
 use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_backup;
-use crate::protocol::command::Outcome;
+use crate::protocol::backup::BackupReport;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::backup::BackupRequest;
 
 /// Writes it. One at a time: two would only fight for the disk.
-pub async fn write(engine: &Engine, caller: &Caller, path: String) -> Result<Outcome, Problem> {
+pub async fn write(
+    engine: &Engine,
+    caller: &Caller,
+    path: String,
+) -> Result<BackupReport, Problem> {
     let Ok(_only) = engine.backing_up.try_lock() else {
         return Err(Problem::new(
             ProblemKind::Conflict,
@@ -48,5 +52,5 @@ pub async fn write(engine: &Engine, caller: &Caller, path: String) -> Result<Out
         })
         .await
         .map_err(crate::engine::problem::from_store)?;
-    Ok(Outcome::Backup(report))
+    Ok(report)
 }

@@ -6,8 +6,7 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats::problem;
-use crate::protocol::cache::CachePurge;
-use crate::protocol::command::Outcome;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::problem::Problem;
 use crate::store::commands::record_cache::RecordCache;
 use crate::store::response_cache::counters::local_day;
@@ -18,7 +17,7 @@ pub async fn pin(
     caller: &Caller,
     id: String,
     pinned: bool,
-) -> Result<Outcome, Problem> {
+) -> Result<CacheEntry, Problem> {
     let entry = engine.response_cache.file.pin(id, pinned).await;
     let entry = entry.map_err(problem)?;
     let record = RecordCache {
@@ -33,11 +32,15 @@ pub async fn pin(
         detail: json!({ "scope": entry.scope, "model": entry.model }),
     };
     engine.store.write(record).await.map_err(from_store)?;
-    Ok(Outcome::CacheEntry(entry))
+    Ok(entry)
 }
 
 /// Forgets answers.
-pub async fn purge(engine: &Engine, caller: &Caller, what: CachePurge) -> Result<Outcome, Problem> {
+pub async fn purge(
+    engine: &Engine,
+    caller: &Caller,
+    what: CachePurge,
+) -> Result<CachePurged, Problem> {
     let (channel, subject) = match &what {
         CachePurge::Entry(id) => (None, id.chars().take(64).collect()),
         CachePurge::Channel(channel) => (Some(channel.clone()), "channel".to_owned()),
@@ -56,5 +59,5 @@ pub async fn purge(engine: &Engine, caller: &Caller, what: CachePurge) -> Result
         }),
     };
     engine.store.write(record).await.map_err(from_store)?;
-    Ok(Outcome::CachePurged(purged))
+    Ok(purged)
 }

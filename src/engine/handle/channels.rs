@@ -4,9 +4,10 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::engine::query::channel_view;
-use crate::protocol::command::Outcome;
+use crate::protocol::channel::Channel;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::OutboxItem;
 use crate::protocol::words::OutboxClass;
 use crate::store::commands::queue_test::QueueTest;
 use crate::store::commands::set_channel_draining::SetChannelDraining;
@@ -56,7 +57,7 @@ pub async fn set_paused(
     caller: &Caller,
     channel: String,
     paused: bool,
-) -> Result<Outcome, Problem> {
+) -> Result<Channel, Problem> {
     bridged(engine, &channel, "pause", "pause a session instead")?;
     engine
         .store
@@ -69,7 +70,7 @@ pub async fn set_paused(
         .map_err(from_store)?;
     // Nobody listening means that the bridge is not running; it reads the stored flag when it starts.
     let _ = engine.pauses.send((channel.clone(), paused));
-    channel_view(engine, &channel).await.map(Outcome::Channel)
+    channel_view(engine, &channel).await
 }
 
 /// Lets a channel finish what was begun and take up nothing new, or everything again.
@@ -78,7 +79,7 @@ pub async fn set_draining(
     caller: &Caller,
     channel: String,
     draining: bool,
-) -> Result<Outcome, Problem> {
+) -> Result<Channel, Problem> {
     engine.channel(&channel)?;
     engine
         .store
@@ -100,7 +101,7 @@ pub async fn set_draining(
         }
     }
     announce(engine, &channel).await;
-    channel_view(engine, &channel).await.map(Outcome::Channel)
+    channel_view(engine, &channel).await
 }
 
 /// Sends a message that says that it is a test, the way every message goes.
@@ -109,7 +110,7 @@ pub async fn test(
     caller: &Caller,
     channel: String,
     conversation: Option<String>,
-) -> Result<Outcome, Problem> {
+) -> Result<OutboxItem, Problem> {
     bridged(
         engine,
         &channel,
@@ -160,6 +161,5 @@ pub async fn test(
         .store
         .read_here(move |reader| reader.delivery(outbox_id))
         .await
-        .map(Outcome::Delivery)
         .map_err(from_store)
 }

@@ -6,9 +6,9 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call;
-use crate::protocol::command::Outcome;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::Continuation;
 use crate::protocol::words::OutboxClass;
 use crate::store::commands::begin_test;
 use crate::store::commands::cancel::Cancel;
@@ -58,15 +58,13 @@ pub async fn cancel(
     caller: &Caller,
     continuation_id: ContinuationId,
     reason: Option<String>,
-) -> Result<Outcome, Problem> {
+) -> Result<Continuation, Problem> {
     let cancel = cancellation(engine, caller, continuation_id, reason, true).await?;
     engine.store.write(cancel).await.map_err(from_store)?;
     engine.halt(continuation_id, Halt::Cancelled);
-    let outcome = continuation(engine, continuation_id).await?;
-    if let Outcome::Continuation(ended) = &outcome {
-        engine.wake(ended.session_id);
-    }
-    Ok(outcome)
+    let ended = continuation(engine, continuation_id).await?;
+    engine.wake(ended.session_id);
+    Ok(ended)
 }
 
 /// Lets an interrupted continuation go on.
@@ -74,7 +72,7 @@ pub async fn resume(
     engine: &Engine,
     caller: &Caller,
     continuation_id: ContinuationId,
-) -> Result<Outcome, Problem> {
+) -> Result<Continuation, Problem> {
     engine
         .store
         .write(Resume {
@@ -83,11 +81,9 @@ pub async fn resume(
         })
         .await
         .map_err(from_store)?;
-    let outcome = continuation(engine, continuation_id).await?;
-    if let Outcome::Continuation(resumed) = &outcome {
-        engine.wake(resumed.session_id);
-    }
-    Ok(outcome)
+    let resumed = continuation(engine, continuation_id).await?;
+    engine.wake(resumed.session_id);
+    Ok(resumed)
 }
 
 /// Starts the message of an ended continuation again.
@@ -95,7 +91,7 @@ pub async fn retry(
     engine: &Engine,
     caller: &Caller,
     continuation_id: ContinuationId,
-) -> Result<Outcome, Problem> {
+) -> Result<Continuation, Problem> {
     let ended = engine
         .store
         .read(move |reader| reader.continuation(continuation_id))
@@ -162,17 +158,14 @@ pub async fn retry(
             autonomy_ceiling: rows.bounds.autonomy_ceiling,
         },
     };
-    let Outcome::Accepted(accepted) = messages::submit(engine, turn).await? else {
-        return Err(Problem::internal("a retry was not accepted as a message"));
-    };
+    let accepted = messages::submit(engine, turn).await?;
     continuation(engine, accepted.continuation_id).await
 }
 
-async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Outcome, Problem> {
+async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Continuation, Problem> {
     engine
         .store
         .read(move |reader| reader.continuation(id))
         .await
-        .map(Outcome::Continuation)
         .map_err(from_store)
 }

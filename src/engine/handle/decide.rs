@@ -7,7 +7,7 @@ use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::judge::{self, Bench, Judged, Refusal};
 use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
-use crate::protocol::command::{DecisionRequest, Outcome};
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{
@@ -29,7 +29,7 @@ pub async fn decide(
     caller: &Caller,
     approval_id: ApprovalId,
     request: DecisionRequest,
-) -> Result<Outcome, Problem> {
+) -> Result<Approval, Problem> {
     let approval = engine
         .store
         .read(move |reader| reader.approval(approval_id))
@@ -82,7 +82,7 @@ pub async fn decide(
         )
         .hint("a rule or permission made with it can still be removed"));
     }
-    outcome(approval_id, report).map(Outcome::Approval)
+    outcome(approval_id, report)
 }
 
 /// Why a decision cannot be made by this caller or in this form.

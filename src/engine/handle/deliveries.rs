@@ -3,7 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, decide};
 use crate::engine::problem::from_store;
-use crate::protocol::command::{DeliveryResolution, Outcome};
+use crate::protocol::command::DeliveryResolution;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::OutboxItem;
@@ -18,7 +18,7 @@ pub async fn resolve(
     outbox_id: OutboxId,
     resolution: DeliveryResolution,
     reason: Option<String>,
-) -> Result<Outcome, Problem> {
+) -> Result<OutboxItem, Problem> {
     decide::check_reason(reason.as_deref())?;
     let (settlement, word) = match resolution {
         DeliveryResolution::Sent => (Settlement::Sent, DecisionWord::Sent),
@@ -40,7 +40,7 @@ pub async fn resolve(
         .await
         .map_err(from_store)?;
     match written {
-        Ok(()) => Ok(Outcome::Delivery(item)),
+        Ok(()) => Ok(item),
         Err(error @ (StoreError::Conflict { .. } | StoreError::Rejected { .. })) => {
             late(engine, item, word, error).await
         }
@@ -54,7 +54,7 @@ async fn late(
     item: OutboxItem,
     word: DecisionWord,
     error: StoreError,
-) -> Result<Outcome, Problem> {
+) -> Result<OutboxItem, Problem> {
     let Some(question) = item.question else {
         return Err(from_store(error));
     };
@@ -65,7 +65,7 @@ async fn late(
         .map_err(from_store)?;
     match asked.decision {
         None => Err(from_store(error)),
-        Some(winner) if winner.decision == word => Ok(Outcome::Delivery(item)),
+        Some(winner) if winner.decision == word => Ok(item),
         Some(winner) => {
             let mut problem = Problem::new(
                 ProblemKind::Conflict,

@@ -7,7 +7,8 @@ use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, decide};
 use crate::engine::problem::from_store;
 use crate::engine::{approvals, people};
-use crate::protocol::command::{Actor, Outcome};
+use crate::protocol::approval::Approval;
+use crate::protocol::command::Actor;
 use crate::protocol::duty::{
     Duty, HandOverRequest, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest,
 };
@@ -94,7 +95,7 @@ pub async fn hand_over(
     caller: &Caller,
     approval_id: ApprovalId,
     request: HandOverRequest,
-) -> Result<Outcome, Problem> {
+) -> Result<Approval, Problem> {
     let approval = engine
         .store
         .read_here(move |reader| reader.approval(approval_id))
@@ -133,7 +134,7 @@ pub async fn hand_over(
         resumed: false,
         ended: false,
     };
-    decide::outcome(approval_id, report).map(Outcome::Approval)
+    decide::outcome(approval_id, report)
 }
 
 /// Says who is on call.
@@ -141,7 +142,7 @@ pub async fn set_on_call(
     engine: &Engine,
     caller: &Caller,
     request: OnCallRequest,
-) -> Result<Outcome, Problem> {
+) -> Result<Duty, Problem> {
     let name = named(engine, caller, &request.name).await?;
     if request
         .seconds
@@ -167,6 +168,5 @@ pub async fn set_on_call(
         })
         .await
         .map_err(from_store)?;
-    let duty = duty(engine, Some(&caller.actor)).await?;
-    Ok(Outcome::Duty(Box::new(duty)))
+    duty(engine, Some(&caller.actor)).await
 }

@@ -6,7 +6,7 @@ use crate::engine::handle::{Caller, decide};
 use crate::engine::problem::from_store;
 use crate::engine::turn::judge;
 use crate::protocol::approval::Approval;
-use crate::protocol::command::{DecisionRequest, Outcome};
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::VerdictWord;
 use crate::store::commands::revise_approval::ReviseApproval;
@@ -17,7 +17,7 @@ pub async fn edit(
     caller: &Caller,
     approval: &Approval,
     request: DecisionRequest,
-) -> Result<Outcome, Problem> {
+) -> Result<Approval, Problem> {
     let Some(mut args) = request.args else {
         return Err(Problem::invalid(
             "`args` is missing: an edit carries the whole new arguments",
@@ -59,5 +59,5 @@ pub async fn edit(
     };
     let report = engine.store.write(revise).await.map_err(from_store)?;
     decide::settle(engine, &report);
-    decide::outcome(approval.id, report).map(Outcome::Approval)
+    decide::outcome(approval.id, report)
 }

@@ -12,8 +12,9 @@ use crate::engine::query::engine_status;
 use crate::engine::scheduler;
 use crate::engine::storage;
 use crate::engine::turn::input::Halt;
-use crate::protocol::command::{Outcome, Waiting};
+use crate::protocol::command::Waiting;
 use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 use crate::store::commands::drop_waiting::DropWaiting;
 use crate::store::commands::release_quarantine::ReleaseQuarantine;
@@ -29,7 +30,7 @@ pub async fn stop(
     engine: &Engine,
     caller: &Caller,
     reason: Option<String>,
-) -> Result<Outcome, Problem> {
+) -> Result<EngineStatus, Problem> {
     let reason = match reason.map(|reason| {
         engine
             .redactor
@@ -82,7 +83,7 @@ pub async fn release(
     caller: &Caller,
     waiting: Waiting,
     conversations: Vec<ConversationChoice>,
-) -> Result<Outcome, Problem> {
+) -> Result<EngineStatus, Problem> {
     let mut named = HashSet::new();
     if let Some(twice) = conversations
         .iter()
@@ -146,9 +147,9 @@ pub async fn uncertain(engine: &Engine) -> Result<Uncertain, Problem> {
     Ok(uncertain)
 }
 
-async fn announce(engine: &Engine) -> Result<Outcome, Problem> {
+async fn announce(engine: &Engine) -> Result<EngineStatus, Problem> {
     let status = engine_status(engine).await?;
     storage::announce(engine).await;
     channels::announce_all(engine).await;
-    Ok(Outcome::Engine(status))
+    Ok(status)
 }

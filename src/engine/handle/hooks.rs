@@ -5,41 +5,37 @@ use serde_json::json;
 use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
-use crate::protocol::hook::{HookCommand, HookOutcome};
+use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::problem::Problem;
+use crate::protocol::request::TryHook;
+use crate::protocol::snapshot::Page;
 use crate::store::commands::record_hooks::{HookRow, RecordHooks};
 
-/// Carries out a command.
-pub async fn carry_out(
-    engine: &Engine,
-    caller: &Caller,
-    command: HookCommand,
-) -> Result<HookOutcome, Problem> {
-    match command {
-        HookCommand::Try { name, point, input } => {
-            let trial = engine.hooks.try_out(&name, point, input);
-            tokio::select! {
-                trial = trial => trial.map(HookOutcome::Tried),
-                () = engine.shutdown.cancelled() => Err(Problem::internal("the process stops")),
-            }
-        }
-        HookCommand::Reset { name } => {
-            engine.hooks.reset(&name)?;
-            let row = HookRow {
-                action: "hook.reset",
-                by: caller.reference(),
-                channel: None,
-                subject: name.clone(),
-                detail: json!({}),
-            };
-            let record = RecordHooks {
-                rows: vec![row],
-                ..RecordHooks::default()
-            };
-            engine.store.write(record).await.map_err(from_store)?;
-            let mut hooks = engine.hooks.list();
-            hooks.retain(|hook| hook.name == name);
-            Ok(HookOutcome::Hooks(hooks))
-        }
+/// Calls a hook with an example, or with what the caller gives.
+pub async fn try_out(engine: &Engine, hook: TryHook) -> Result<HookTrial, Problem> {
+    let trial = engine.hooks.try_out(&hook.name, hook.point, hook.input);
+    tokio::select! {
+        trial = trial => trial,
+        () = engine.shutdown.cancelled() => Err(Problem::internal("the process stops")),
     }
+}
+
+/// Calls a hook again although it failed too often; its points as they are now.
+pub async fn reset(engine: &Engine, caller: &Caller, name: String) -> Result<Page<Hook>, Problem> {
+    engine.hooks.reset(&name)?;
+    let row = HookRow {
+        action: "hook.reset",
+        by: caller.reference(),
+        channel: None,
+        subject: name.clone(),
+        detail: json!({}),
+    };
+    let record = RecordHooks {
+        rows: vec![row],
+        ..RecordHooks::default()
+    };
+    engine.store.write(record).await.map_err(from_store)?;
+    let mut hooks = engine.hooks.list();
+    hooks.retain(|hook| hook.name == name);
+    Ok(hooks.into())
 }

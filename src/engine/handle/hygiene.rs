@@ -4,25 +4,33 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
-use crate::protocol::hygiene::{HygieneCommand, HygieneRun, HygieneStatus};
+use crate::protocol::hygiene::{HygieneRun, HygieneStatus};
+use crate::protocol::ids::HygieneRunId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::MemoryScope;
 
-/// Carries out a command. Goes on when nobody waits for the answer any more.
-pub async fn carry_out(
+/// Runs now. Goes on when nobody waits for the answer any more.
+pub async fn run(engine: &Engine, caller: &Caller, yes: bool) -> Result<HygieneRun, Problem> {
+    let (own, by) = (engine.clone(), caller.reference());
+    finish(engine, async move { hygiene::run_now(&own, by, yes).await }).await
+}
+
+/// Takes a run back. Goes on when nobody waits for the answer any more.
+pub async fn undo(
     engine: &Engine,
     caller: &Caller,
-    command: HygieneCommand,
+    id: HygieneRunId,
 ) -> Result<HygieneRun, Problem> {
-    let (engine, by) = (engine.clone(), caller.reference());
-    let tasks = engine.tasks.clone();
-    let task = tasks.spawn(async move {
-        match command {
-            HygieneCommand::Run { yes } => hygiene::run_now(&engine, by, yes).await,
-            HygieneCommand::Undo { id } => hygiene::undo(&engine, by, id).await,
-        }
-    });
+    let (own, by) = (engine.clone(), caller.reference());
+    finish(engine, async move { hygiene::undo(&own, by, id).await }).await
+}
+
+async fn finish(
+    engine: &Engine,
+    work: impl Future<Output = Result<HygieneRun, Problem>> + Send + 'static,
+) -> Result<HygieneRun, Problem> {
+    let task = engine.tasks.spawn(work);
     task.await
         .map_err(|error| Problem::internal(format!("hygiene did not end: {error}")))?
 }

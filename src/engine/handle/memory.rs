@@ -5,119 +5,114 @@
 use std::sync::atomic::Ordering;
 
 use crate::clock::Timestamp;
-use crate::engine::compaction;
 use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
-use crate::engine::forget;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
 use crate::protocol::ids::MemoryId;
+use crate::protocol::memory::Memory;
 use crate::protocol::memory::{
-    MAX_IMPORT, MAX_TEXT, MemoryCommand, MemoryFilter, MemoryFound, MemoryImport, MemoryOutcome,
-    MemoryReview, MemoryStats,
+    MAX_IMPORT, MAX_TEXT, MemoryFilter, MemoryFound, MemoryImport, MemoryImported, MemoryReview,
+    MemoryStats,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{self, EditMemory};
 use crate::protocol::words::{MemoryAuthor, MemoryKind};
 use crate::store::commands::add_memory::{AddMemory, NewMemory};
 use crate::store::commands::change_memory::{ChangeMemory, ForgetMemory, MemoryChange};
 use crate::store::commands::import_memories::ImportMemories;
 
-/// Carries out a command.
-pub async fn carry_out(
+/// Writes one.
+pub async fn add(
     engine: &Engine,
     caller: &Caller,
-    command: MemoryCommand,
-) -> Result<MemoryOutcome, Problem> {
-    match command {
-        MemoryCommand::Add {
-            place,
-            text,
-            kind,
-            pinned,
-            expires_at,
-        } => {
-            check_end(engine, expires_at)?;
-            let item = MemoryImport {
-                place,
-                text,
-                kind,
-                pinned,
-                author: None,
-                author_id: None,
-                person_id: None,
-                confidence: None,
-                created_at: None,
-                expires_at,
-            };
-            let new = new(engine, caller, item)?;
-            let write = AddMemory {
-                new,
-                by: caller.reference(),
-                audited: true,
-            };
-            let (memory, _) = engine.store.write(write).await.map_err(from_store)?;
-            Ok(MemoryOutcome::Memory(Box::new(memory)))
-        }
-        MemoryCommand::Edit {
-            id,
-            text,
-            kind,
-            expires_at,
-        } => {
-            if text.is_none() && kind.is_none() && expires_at.is_none() {
-                return Err(Problem::invalid(
-                    "nothing to change: give a text, a kind or an end",
-                ));
-            }
-            check_end(engine, expires_at)?;
-            let text = text.map(|text| checked(engine, &text)).transpose()?;
-            let edit = MemoryChange::Edit {
-                text,
-                kind,
-                expires_at,
-            };
-            change(engine, caller, id, edit).await
-        }
-        MemoryCommand::Pin { id, pinned } => {
-            change(engine, caller, id, MemoryChange::Pin(pinned)).await
-        }
-        MemoryCommand::Accept { id } => change(engine, caller, id, MemoryChange::Accept).await,
-        MemoryCommand::Supersede { id, others } => {
-            if others.is_empty() || others.len() > MAX_OTHERS {
-                return Err(Problem::invalid(format!(
-                    "name 1 to {MAX_OTHERS} memories that this one replaces"
-                )));
-            }
-            change(engine, caller, id, MemoryChange::Supersede(others)).await
-        }
-        MemoryCommand::Forget { id } => {
-            let by = caller.reference();
-            let write = engine.store.write(ForgetMemory { id, by }).await;
-            write.map(MemoryOutcome::Forgotten).map_err(from_store)
-        }
-        MemoryCommand::ForgetPerson { person } => forget::person(engine, caller, person)
-            .await
-            .map(MemoryOutcome::PersonForgotten),
-        MemoryCommand::Import { items } => import(engine, caller, items).await,
-        MemoryCommand::Compact { session_id } => compaction::on_demand(engine, session_id).await,
+    memory: request::AddMemory,
+) -> Result<Memory, Problem> {
+    check_end(engine, memory.expires_at)?;
+    let item = MemoryImport {
+        place: memory.place,
+        text: memory.text,
+        kind: memory.kind,
+        pinned: memory.pinned,
+        author: None,
+        author_id: None,
+        person_id: None,
+        confidence: None,
+        created_at: None,
+        expires_at: memory.expires_at,
+    };
+    let new = new(engine, caller, item)?;
+    let write = AddMemory {
+        new,
+        by: caller.reference(),
+        audited: true,
+    };
+    let (memory, _) = engine.store.write(write).await.map_err(from_store)?;
+    Ok(memory)
+}
+
+/// Changes one; what is absent stays.
+pub async fn edit(
+    engine: &Engine,
+    caller: &Caller,
+    EditMemory {
+        id,
+        text,
+        kind,
+        expires_at,
+    }: EditMemory,
+) -> Result<Memory, Problem> {
+    if text.is_none() && kind.is_none() && expires_at.is_none() {
+        return Err(Problem::invalid(
+            "nothing to change: give a text, a kind or an end",
+        ));
     }
+    check_end(engine, expires_at)?;
+    let text = text.map(|text| checked(engine, &text)).transpose()?;
+    let edit = MemoryChange::Edit {
+        text,
+        kind,
+        expires_at,
+    };
+    change(engine, caller, id, edit).await
+}
+
+/// One says it better than others: they are superseded.
+pub async fn supersede(
+    engine: &Engine,
+    caller: &Caller,
+    id: MemoryId,
+    others: Vec<MemoryId>,
+) -> Result<Memory, Problem> {
+    if others.is_empty() || others.len() > MAX_OTHERS {
+        return Err(Problem::invalid(format!(
+            "name 1 to {MAX_OTHERS} memories that this one replaces"
+        )));
+    }
+    change(engine, caller, id, MemoryChange::Supersede(others)).await
+}
+
+/// Removes one for good. A proposed one is refused that way.
+pub async fn forget(engine: &Engine, caller: &Caller, id: MemoryId) -> Result<MemoryId, Problem> {
+    let by = caller.reference();
+    let write = engine.store.write(ForgetMemory { id, by }).await;
+    write.map_err(from_store)
 }
 
 /// Most memories that one replaces at once.
 const MAX_OTHERS: usize = 100;
 
-async fn change(
+/// Changes one in one way.
+pub async fn change(
     engine: &Engine,
     caller: &Caller,
     id: MemoryId,
     change: MemoryChange,
-) -> Result<MemoryOutcome, Problem> {
+) -> Result<Memory, Problem> {
     let by = caller.reference();
     let write = engine.store.write(ChangeMemory { id, change, by }).await;
-    write
-        .map(|memory| MemoryOutcome::Memory(Box::new(memory)))
-        .map_err(from_store)
+    write.map_err(from_store)
 }
 
 /// A text without secrets that may be stored.
@@ -190,11 +185,12 @@ fn new(engine: &Engine, caller: &Caller, item: MemoryImport) -> Result<NewMemory
     })
 }
 
-async fn import(
+/// Writes many: all of them or none.
+pub async fn import(
     engine: &Engine,
     caller: &Caller,
     items: Vec<MemoryImport>,
-) -> Result<MemoryOutcome, Problem> {
+) -> Result<MemoryImported, Problem> {
     if items.is_empty() || items.len() > MAX_IMPORT {
         return Err(Problem::invalid(format!(
             "an import has {} items; 1 to {MAX_IMPORT} are taken at once",
@@ -215,7 +211,7 @@ async fn import(
         .collect::<Result<_, _>>()?;
     let by = caller.reference();
     let write = engine.store.write(ImportMemories { items, by }).await;
-    write.map(MemoryOutcome::Imported).map_err(from_store)
+    write.map_err(from_store)
 }
 
 /// Counts and sizes.

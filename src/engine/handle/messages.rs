@@ -8,7 +8,7 @@ use crate::engine::handle::{Caller, sessions};
 use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES, Outcome};
+use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
@@ -98,7 +98,7 @@ pub async fn send(
     model: Option<String>,
     budgets: BudgetRequest,
     fresh: bool,
-) -> Result<Outcome, Problem> {
+) -> Result<Accepted, Problem> {
     check_text(&text)?;
     check_budgets(&budgets)?;
     let session = engine
@@ -151,7 +151,7 @@ pub async fn ask(
     model: Option<String>,
     budgets: BudgetRequest,
     fresh: bool,
-) -> Result<Outcome, Problem> {
+) -> Result<Accepted, Problem> {
     check_text(&text)?;
     check_budgets(&budgets)?;
     sessions::check_model(engine, &channel, model.as_deref())?;
@@ -219,10 +219,10 @@ pub fn origin(caller: &Caller, channel: &str, conversation: &str, body_digest: [
 }
 
 /// Stores a turn and starts it.
-pub async fn submit(engine: &Engine, turn: IngestTurn) -> Result<Outcome, Problem> {
+pub async fn submit(engine: &Engine, turn: IngestTurn) -> Result<Accepted, Problem> {
     let max_queue = turn.max_queue;
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
-    accepted(engine, &outcome, max_queue).map(Outcome::Accepted)
+    accepted(engine, &outcome, max_queue)
 }
 
 /// The answer to a stored turn.

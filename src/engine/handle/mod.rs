@@ -2,12 +2,18 @@
 //!
 //! Commands return once their change is durable; the work they start goes on by itself.
 
+use futures_util::FutureExt as _;
+
+use crate::engine::compaction;
 use crate::engine::core::Engine;
+use crate::engine::forget;
 use crate::engine::people;
 use crate::engine::sweeper;
-use crate::protocol::command::{Actor, Command, Envelope, Outcome};
+use crate::protocol::command::Actor;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::Surface;
+use crate::protocol::request::{Command, Envelope, Outcome, dispatch};
+use crate::protocol::words::{PairingState, Surface};
+use crate::store::commands::change_memory::MemoryChange;
 use crate::store::input::ActorRef;
 
 pub mod backup;
@@ -58,7 +64,7 @@ impl Caller {
 impl Engine {
     /// Carries out a command.
     pub async fn handle(&self, envelope: Envelope) -> Result<Outcome, Problem> {
-        let scope = envelope.command.required_scope();
+        let scope = envelope.command.scope();
         if !people::has_scope(&envelope.actor, scope) {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
@@ -75,112 +81,62 @@ impl Engine {
             surface: envelope.surface,
             key: envelope.idempotency_key,
         };
-        match envelope.command {
-            Command::StartSession {
-                channel,
-                conversation,
-                title,
-                model,
-            } => sessions::start(self, channel, conversation, title, model).await,
-            Command::UpdateSession {
-                session_id,
-                title,
-                model,
-                paused,
-            } => sessions::update(self, &caller, session_id, title, model, paused).await,
-            Command::EndSession { session_id } => sessions::end(self, &caller, session_id).await,
-            Command::ResumeSession { session_id } => {
-                sessions::resume(self, &caller, session_id).await
-            }
-            Command::SendMessage {
-                session_id,
-                text,
-                model,
-                budgets,
-                fresh,
-            } => messages::send(self, &caller, session_id, text, model, budgets, fresh).await,
-            Command::Ask {
-                channel,
-                text,
-                model,
-                budgets,
-                fresh,
-            } => messages::ask(self, &caller, channel, text, model, budgets, fresh).await,
-            Command::CancelContinuation {
-                continuation_id,
-                reason,
-            } => continuations::cancel(self, &caller, continuation_id, reason).await,
-            Command::ResumeContinuation { continuation_id } => {
-                continuations::resume(self, &caller, continuation_id).await
-            }
-            Command::RetryContinuation { continuation_id } => {
-                continuations::retry(self, &caller, continuation_id).await
-            }
-            Command::Decide {
-                approval_id,
-                decision,
-            } => decide::decide(self, &caller, approval_id, decision).await,
-            Command::SetPolicy { channel, patch } => {
-                policy::set(self, &caller, channel, patch).await
-            }
-            Command::PauseChannel { channel } => {
-                channels::set_paused(self, &caller, channel, true).await
-            }
-            Command::ResumeChannel { channel } => {
-                channels::set_paused(self, &caller, channel, false).await
-            }
-            Command::ResolveDelivery {
-                outbox_id,
-                resolution,
-                reason,
-            } => deliveries::resolve(self, &caller, outbox_id, resolution, reason).await,
-            Command::EmergencyStop { reason } => emergency::stop(self, &caller, reason).await,
-            Command::ReleaseEmergencyStop {
-                waiting,
-                conversations,
-            } => emergency::release(self, &caller, waiting, conversations).await,
-            Command::Backup { path } => backup::write(self, &caller, path).await,
-            Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
-            Command::TestModel { model } => models::test(self, &caller, model).await,
-            Command::PinCacheEntry { id, pinned } => cache::pin(self, &caller, id, pinned).await,
-            Command::PurgeCache { what } => cache::purge(self, &caller, what).await,
-            Command::Memory(command) => memory::carry_out(self, &caller, command)
-                .await
-                .map(Outcome::Memory),
-            Command::Hygiene(command) => hygiene::carry_out(self, &caller, command)
-                .await
-                .map(Outcome::Hygiene),
-            Command::Hook(command) => hooks::carry_out(self, &caller, command)
-                .await
-                .map(Outcome::Hook),
-            Command::Routine(command) => routines::carry_out(self, &caller, command)
-                .await
-                .map(Outcome::Routine),
-            Command::DiscoverModels => models::discover(self, &caller).await,
-            Command::Rule(command) => rules::carry_out(self, &caller, command)
-                .await
-                .map(Outcome::Rule),
-            Command::TakeOver(command) => take_over::carry_out(self, &caller, command).await,
-            Command::DrainChannel { channel, drain } => {
-                channels::set_draining(self, &caller, channel, drain).await
-            }
-            Command::TestChannel {
-                channel,
-                conversation,
-            } => channels::test(self, &caller, channel, conversation).await,
-            Command::Pairing(command) => pairings::carry_out(self, &caller, command)
-                .await
-                .map(Outcome::Pairing),
-            Command::HandOver {
-                approval_id,
-                request,
-            } => duty::hand_over(self, &caller, approval_id, request).await,
-            Command::SetOnCall(request) => duty::set_on_call(self, &caller, request).await,
-            Command::DismissLeftovers { tool_call_id } => {
-                leftovers::dismiss(self, &caller, tool_call_id)
-                    .await
-                    .map(|found| Outcome::Leftovers(Box::new(found)))
-            }
-        }
+        let by = &caller;
+        dispatch!(envelope.command, Command => Outcome {
+            StartSession(c) => sessions::start(self, c.channel, c.conversation, c.title, c.model),
+            UpdateSession(c) => sessions::update(self, by, c.session_id, c.title, c.model, c.paused),
+            EndSession(c) => sessions::end(self, by, c.session_id),
+            ResumeSession(c) => sessions::resume(self, by, c.session_id),
+            SendMessage(c) => messages::send(self, by, c.session_id, c.text, c.model, c.budgets, c.fresh),
+            Ask(c) => messages::ask(self, by, c.channel, c.text, c.model, c.budgets, c.fresh),
+            TakeOverSession(c) => take_over::take(self, by, c.session_id, c.force),
+            SendAsBot(c) => take_over::say(self, by, c.session_id, c.take_over_id, c.text),
+            GiveBackSession(c) => take_over::give_back(self, by, c.session_id, c.force),
+            CancelContinuation(c) => continuations::cancel(self, by, c.continuation_id, c.reason),
+            ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
+            RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),
+            Decide(c) => decide::decide(self, by, c.approval_id, c.decision),
+            HandOverApproval(c) => duty::hand_over(self, by, c.approval_id, c.request),
+            SetOnCall(c) => duty::set_on_call(self, by, c.request),
+            DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
+            SetPolicy(c) => policy::set(self, by, c.channel, c.patch),
+            PauseChannel(c) => channels::set_paused(self, by, c.channel, true),
+            ResumeChannel(c) => channels::set_paused(self, by, c.channel, false),
+            DrainChannel(c) => channels::set_draining(self, by, c.channel, c.drain),
+            TestChannel(c) => channels::test(self, by, c.channel, c.conversation),
+            ResolveDelivery(c) => deliveries::resolve(self, by, c.outbox_id, c.resolution, c.reason),
+            AcceptPairing(c) => pairings::settle(self, by, &c.pairing, PairingState::Accepted),
+            RefusePairing(c) => pairings::settle(self, by, &c.pairing, PairingState::Refused),
+            RevokePairing(c) => pairings::settle(self, by, &c.pairing, PairingState::Revoked),
+            EmergencyStop(c) => emergency::stop(self, by, c.reason),
+            ReleaseEmergencyStop(c) => emergency::release(self, by, c.waiting, c.conversations),
+            CreateBackup(c) => backup::write(self, by, c.path),
+            Sweep(c) => sweeper::on_demand(self, by, c.preview),
+            TestModel(c) => models::test(self, by, c.model),
+            DiscoverModels(_) => models::discover(self, by).map(Ok),
+            PinCacheEntry(c) => cache::pin(self, by, c.id, c.pinned),
+            PurgeCache(c) => cache::purge(self, by, c.what),
+            AddMemory(c) => memory::add(self, by, c),
+            EditMemory(c) => memory::edit(self, by, c),
+            PinMemory(c) => memory::change(self, by, c.id, MemoryChange::Pin(c.pinned)),
+            AcceptMemory(c) => memory::change(self, by, c.id, MemoryChange::Accept),
+            SupersedeMemories(c) => memory::supersede(self, by, c.id, c.others),
+            ForgetMemory(c) => memory::forget(self, by, c.id),
+            ForgetPerson(c) => forget::person(self, by, c.person),
+            ImportMemories(c) => memory::import(self, by, c.items),
+            CompactSession(c) => compaction::on_demand(self, c.session_id),
+            RunHygiene(c) => hygiene::run(self, by, c.yes),
+            UndoHygiene(c) => hygiene::undo(self, by, c.id),
+            TryHook(c) => hooks::try_out(self, c),
+            ResetHook(c) => hooks::reset(self, by, c.name),
+            AddRoutine(c) => routines::add(self, by, c.routine),
+            ChangeRoutine(c) => routines::change(self, by, &c.routine, c.patch),
+            RemoveRoutine(c) => routines::remove(self, by, &c.routine),
+            RunRoutine(c) => routines::run(self, by, &c.routine),
+            AddRule(c) => rules::add(self, by, *c.rule),
+            ChangeRule(c) => rules::change(self, by, c.id, *c.patch),
+            RemoveRule(c) => rules::remove(self, by, c.id),
+            RemoveGrant(c) => rules::remove_grant(self, by, c.id),
+        })
     }
 }

@@ -18,9 +18,10 @@ use crate::engine::problem::from_store;
 use crate::model::check::{self, Account, Asked, Reserved, TestError};
 use crate::model::discovery;
 use crate::model::request::ModelRequest;
-use crate::protocol::command::{BudgetRequest, Outcome};
+use crate::protocol::command::BudgetRequest;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::models::Discovery;
 use crate::protocol::models::ModelTest;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::{ErrorBody, Usage};
@@ -40,7 +41,7 @@ pub async fn test(
     engine: &Engine,
     caller: &Caller,
     model: Option<String>,
-) -> Result<Outcome, Problem> {
+) -> Result<ModelTest, Problem> {
     let mut held = engine.held.subscribe();
     if engine.is_held() {
         return Err(stopped());
@@ -72,15 +73,14 @@ pub async fn test(
         () = engine.shutdown.cancelled() => Err(stopped()),
         () = account.cancelled() => Err(cancelled()),
     };
-    account.end(tested).await.map(Outcome::ModelTest)
+    account.end(tested).await
 }
 
 /// Looks for model servers on this machine.
-pub async fn discover(engine: &Engine, caller: &Caller) -> Result<Outcome, Problem> {
+pub async fn discover(engine: &Engine, caller: &Caller) -> Discovery {
     tracing::info!(by = %caller.actor.label(), "looking for model servers on this machine");
     let at = engine.clock.now();
-    let found = discovery::look(&engine.settings, &Environment::capture(), at).await;
-    Ok(Outcome::Discovery(found))
+    discovery::look(&engine.settings, &Environment::capture(), at).await
 }
 
 fn stopped() -> Problem {

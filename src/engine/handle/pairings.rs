@@ -5,48 +5,37 @@ use crate::engine::handle::{Caller, channels, decide};
 use crate::engine::problem::from_store;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::pairing::{Pairing, PairingCommand};
+use crate::protocol::pairing::Pairing;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{DecisionWord, PairingState};
 use crate::store::commands::revoke_pairing::RevokePairing;
 
-/// Carries a command out; the pairing as it is then.
-pub async fn carry_out(
+/// Brings a pairing to a state that a person wants: accepted, refused or revoked.
+pub async fn settle(
     engine: &Engine,
     caller: &Caller,
-    command: PairingCommand,
+    key: &str,
+    wanted: PairingState,
 ) -> Result<Pairing, Problem> {
-    let (key, wanted) = match &command {
-        PairingCommand::Accept { pairing } => (pairing, PairingState::Accepted),
-        PairingCommand::Refuse { pairing } => (pairing, PairingState::Refused),
-        PairingCommand::Revoke { pairing } => (pairing, PairingState::Revoked),
-    };
     let found = find(engine, key).await?;
     let id = found.id;
     if found.state == wanted {
         return Ok(found);
     }
-    match (&command, found.state) {
-        (PairingCommand::Accept { .. }, PairingState::Pending) => {
+    match (wanted, found.state) {
+        (PairingState::Accepted, PairingState::Pending) => {
             decision(engine, caller, id, DecisionWord::Approve).await?;
         }
-        (PairingCommand::Refuse { .. }, PairingState::Pending) => {
+        (PairingState::Refused, PairingState::Pending) => {
             decision(engine, caller, id, DecisionWord::Deny).await?;
         }
-        (PairingCommand::Revoke { .. }, PairingState::Accepted | PairingState::Refused) => {
+        (PairingState::Revoked, PairingState::Accepted | PairingState::Refused) => {
             let by = caller.reference();
             let revoke = RevokePairing { id, by };
             engine.store.write(revoke).await.map_err(from_store)?;
             channels::announce(engine, &found.channel).await;
         }
-        (
-            _,
-            PairingState::Pending
-            | PairingState::Accepted
-            | PairingState::Refused
-            | PairingState::Expired
-            | PairingState::Revoked,
-        ) => return Err(too_late(&found)),
+        _ => return Err(too_late(&found)),
     }
     engine
         .store

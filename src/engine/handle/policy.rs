@@ -6,7 +6,7 @@ use crate::engine::handle::Caller;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::query::channel_view;
-use crate::protocol::command::Outcome;
+use crate::protocol::channel::Channel;
 use crate::protocol::policy::{Policy, PolicyPatch};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{Autonomy, Scope};
@@ -43,7 +43,7 @@ pub async fn set(
     caller: &Caller,
     channel: String,
     patch: PolicyPatch,
-) -> Result<Outcome, Problem> {
+) -> Result<Channel, Problem> {
     let settings = engine.channel(&channel)?;
     let name = channel.clone();
     let policy = engine
@@ -79,7 +79,7 @@ pub async fn set(
         .await
         .map_err(from_store)?;
     engine.deadlines.notify_one();
-    channel_view(engine, &channel).await.map(Outcome::Channel)
+    channel_view(engine, &channel).await
 }
 
 fn expiry(settings: &ChannelSettings, patch: &PolicyPatch) -> Result<Option<u64>, Problem> {

@@ -14,7 +14,7 @@ use crate::engine::routine::zone;
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::RoutineId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::routine::{Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun};
+use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{
     Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
@@ -34,54 +34,70 @@ const LOOKED_AT: usize = 5;
 /// Upcoming times told at most.
 const MAX_UPCOMING: u32 = 50;
 
-/// Carries out a command.
-pub async fn carry_out(
+/// Makes one; name, schedule and prompt are needed.
+pub async fn add(
     engine: &Engine,
     caller: &Caller,
-    command: RoutineCommand,
-) -> Result<RoutineOutcome, Problem> {
+    routine: RoutinePatch,
+) -> Result<Routine, Problem> {
+    let put = added(engine, caller.reference(), routine)?;
+    free(engine, &put.fields.name).await?;
+    write(engine, put).await
+}
+
+/// Changes one; what is absent stays.
+pub async fn change(
+    engine: &Engine,
+    caller: &Caller,
+    wanted: &str,
+    patch: RoutinePatch,
+) -> Result<Routine, Problem> {
+    let routine = find(engine, wanted).await?;
+    if let Some(name) = patch.name.as_ref().filter(|name| **name != routine.name) {
+        free(engine, name).await?;
+    }
+    write(
+        engine,
+        changed(engine, caller.reference(), &routine, patch)?,
+    )
+    .await
+}
+
+/// Removes one with its history. Its turns stay.
+pub async fn remove(engine: &Engine, caller: &Caller, wanted: &str) -> Result<RoutineId, Problem> {
+    let id = find(engine, wanted).await?.id;
     let by = caller.reference();
-    match command {
-        RoutineCommand::Add { routine } => {
-            let command = added(engine, by, routine)?;
-            let name = command.fields.name.clone();
-            if engine
-                .store
-                .read_here(move |reader| reader.routine(&name))
-                .await
-                .is_ok()
-            {
-                return Err(taken(&command.fields.name));
-            }
-            put(engine, command).await
-        }
-        RoutineCommand::Change { routine, patch } => {
-            let routine = find(engine, &routine).await?;
-            if let Some(name) = patch.name.clone().filter(|name| *name != routine.name)
-                && engine
-                    .store
-                    .read_here(move |reader| reader.routine(&name))
-                    .await
-                    .is_ok()
-            {
-                return Err(taken(&patch.name.unwrap_or_default()));
-            }
-            put(engine, changed(engine, by, &routine, patch)?).await
-        }
-        RoutineCommand::Remove { routine } => {
-            let id = find(engine, &routine).await?.id;
-            let remove = RemoveRoutine { id, by };
-            engine.store.write(remove).await.map_err(from_store)?;
-            engine.routines.notify_one();
-            Ok(RoutineOutcome::Removed(id))
-        }
-        RoutineCommand::RunNow { routine } => {
-            let routine = find(engine, &routine).await?;
-            let principal = people::actor_id(&caller.actor);
-            let run = asked(engine, by, &routine, principal, caller.key.clone())?;
-            let begun = engine.store.write(run).await.map_err(from_store)?;
-            ran(engine, &routine, begun)
-        }
+    let remove = RemoveRoutine { id, by };
+    engine.store.write(remove).await.map_err(from_store)?;
+    engine.routines.notify_one();
+    Ok(id)
+}
+
+/// Runs one now, enabled or not.
+pub async fn run(engine: &Engine, caller: &Caller, wanted: &str) -> Result<RoutineRun, Problem> {
+    let routine = find(engine, wanted).await?;
+    let principal = people::actor_id(&caller.actor);
+    let run = asked(
+        engine,
+        caller.reference(),
+        &routine,
+        principal,
+        caller.key.clone(),
+    )?;
+    let begun = engine.store.write(run).await.map_err(from_store)?;
+    ran(engine, &routine, begun)
+}
+
+/// Two routines of one name cannot be told apart.
+async fn free(engine: &Engine, name: &str) -> Result<(), Problem> {
+    let wanted = name.to_owned();
+    let there = engine
+        .store
+        .read_here(move |reader| reader.routine(&wanted));
+    match there.await {
+        Ok(_) => Err(taken(name)),
+        // What is wrong with the store is told by the write.
+        Err(_) => Ok(()),
     }
 }
 
@@ -94,10 +110,10 @@ fn taken(name: &str) -> Problem {
     .hint("take another name, or change that one")
 }
 
-async fn put(engine: &Engine, command: PutRoutine) -> Result<RoutineOutcome, Problem> {
-    let routine = engine.store.write(command).await.map_err(from_store)?;
+async fn write(engine: &Engine, put: PutRoutine) -> Result<Routine, Problem> {
+    let routine = engine.store.write(put).await.map_err(from_store)?;
     engine.routines.notify_one();
-    Ok(RoutineOutcome::Routine(Box::new(routine)))
+    Ok(routine)
 }
 
 /// A routine by id or name; the answer where there is none names the nearest.
@@ -424,7 +440,7 @@ pub fn asked(
 }
 
 /// The answer to somebody who asked for a run; starts it.
-pub fn ran(engine: &Engine, routine: &Routine, begun: Begun) -> Result<RoutineOutcome, Problem> {
+pub fn ran(engine: &Engine, routine: &Routine, begun: Begun) -> Result<RoutineRun, Problem> {
     match begun {
         Begun::Open(open) => Err(Problem::new(
             ProblemKind::Conflict,
@@ -443,7 +459,7 @@ pub fn ran(engine: &Engine, routine: &Routine, begun: Begun) -> Result<RoutineOu
                 engine.wake(session);
             }
             match run.state {
-                RoutineRunState::Started => Ok(RoutineOutcome::Ran(run)),
+                RoutineRunState::Started => Ok(run),
                 RoutineRunState::Skipped | RoutineRunState::Failed => Err(Problem::new(
                     ProblemKind::TooMany,
                     "it did not run",

@@ -9,12 +9,11 @@ use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
 use crate::engine::rules::{self, CallShape, Location};
 use crate::engine::turn::judge::{Place, judge_at};
-use crate::protocol::ids::{RuleId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
-    COMMANDS, Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleTest,
-    covers_commands,
+    COMMANDS, Grant, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
 };
 use crate::protocol::snapshot::Page;
 use crate::protocol::words::{
@@ -39,76 +38,79 @@ const MAX_TRIED: u32 = 20_000;
 /// Calls told at most.
 const MAX_TOLD: usize = 50;
 
-/// Carries out a command.
-pub async fn carry_out(
-    engine: &Engine,
-    caller: &Caller,
-    command: RuleCommand,
-) -> Result<RuleOutcome, Problem> {
-    let by = caller.reference();
-    match command {
-        RuleCommand::Add { rule } => {
-            let fields = fields(engine, None, *rule)?;
-            unused_rules::check(engine, &fields).await?;
-            let put = PutRule {
-                id: RuleId::generate(),
-                version: 0,
-                fields,
-                approval_id: None,
-                by,
-            };
-            put_rule(engine, put).await
-        }
-        RuleCommand::Change { id, patch } => {
-            let before = find(engine, id).await?;
-            if patch
-                .if_version
-                .is_some_and(|version| version != before.version)
-            {
-                return Err(Problem::new(
-                    ProblemKind::Conflict,
-                    "the rule changed",
-                    format!(
-                        "{id} is at version {} now, by {}",
-                        before.version, before.by
-                    ),
-                )
-                .hint("look at it and try again"));
-            }
-            let fields = fields(engine, Some(&before), *patch)?;
-            // Whoever turns it off or names it otherwise need not mend it first.
-            let (was, is) = (
-                (&before.tool, &before.channel, before.session_id),
-                (&fields.tool, &fields.channel, fields.session_id),
-            );
-            if was != is || before.verdict != fields.verdict || !before.enabled && fields.enabled {
-                unused_rules::check(engine, &fields).await?;
-            }
-            let put = PutRule {
-                id,
-                version: before.version,
-                fields,
-                approval_id: None,
-                by,
-            };
-            put_rule(engine, put).await
-        }
-        RuleCommand::Remove { id } => {
-            let remove = RemoveRule { id, by };
-            engine.store.write(remove).await.map_err(from_store)?;
-            Ok(RuleOutcome::Removed(id))
-        }
-        RuleCommand::RemoveGrant { id } => {
-            let remove = RemoveGrant { id, by };
-            engine.store.write(remove).await.map_err(from_store)?;
-            Ok(RuleOutcome::GrantRemoved(id))
-        }
-    }
+/// Makes one; tool, matcher and value are needed.
+pub async fn add(engine: &Engine, caller: &Caller, rule: RulePatch) -> Result<Rule, Problem> {
+    let fields = fields(engine, None, rule)?;
+    unused_rules::check(engine, &fields).await?;
+    let put = PutRule {
+        id: RuleId::generate(),
+        version: 0,
+        fields,
+        approval_id: None,
+        by: caller.reference(),
+    };
+    engine.store.write(put).await.map_err(from_store)
 }
 
-async fn put_rule(engine: &Engine, put: PutRule) -> Result<RuleOutcome, Problem> {
-    let rule = engine.store.write(put).await.map_err(from_store)?;
-    Ok(RuleOutcome::Rule(Box::new(rule)))
+/// Changes one; what is absent stays.
+pub async fn change(
+    engine: &Engine,
+    caller: &Caller,
+    id: RuleId,
+    patch: RulePatch,
+) -> Result<Rule, Problem> {
+    let before = find(engine, id).await?;
+    if patch
+        .if_version
+        .is_some_and(|version| version != before.version)
+    {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "the rule changed",
+            format!(
+                "{id} is at version {} now, by {}",
+                before.version, before.by
+            ),
+        )
+        .hint("look at it and try again"));
+    }
+    let fields = fields(engine, Some(&before), patch)?;
+    // Whoever turns it off or names it otherwise need not mend it first.
+    let (was, is) = (
+        (&before.tool, &before.channel, before.session_id),
+        (&fields.tool, &fields.channel, fields.session_id),
+    );
+    if was != is || before.verdict != fields.verdict || !before.enabled && fields.enabled {
+        unused_rules::check(engine, &fields).await?;
+    }
+    let put = PutRule {
+        id,
+        version: before.version,
+        fields,
+        approval_id: None,
+        by: caller.reference(),
+    };
+    engine.store.write(put).await.map_err(from_store)
+}
+
+/// Removes one.
+pub async fn remove(engine: &Engine, caller: &Caller, id: RuleId) -> Result<RuleId, Problem> {
+    let by = caller.reference();
+    let remove = RemoveRule { id, by };
+    engine.store.write(remove).await.map_err(from_store)?;
+    Ok(id)
+}
+
+/// Takes a permission for a shape back.
+pub async fn remove_grant(
+    engine: &Engine,
+    caller: &Caller,
+    id: ApprovalId,
+) -> Result<ApprovalId, Problem> {
+    let by = caller.reference();
+    let remove = RemoveGrant { id, by };
+    engine.store.write(remove).await.map_err(from_store)?;
+    Ok(id)
 }
 
 async fn find(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {

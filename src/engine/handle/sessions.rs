@@ -4,9 +4,9 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
-use crate::protocol::command::Outcome;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::Session;
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::start_session::StartSession;
@@ -22,7 +22,7 @@ pub async fn start(
     conversation: Option<String>,
     title: Option<String>,
     model: Option<String>,
-) -> Result<Outcome, Problem> {
+) -> Result<Session, Problem> {
     let channel = channel.unwrap_or_else(|| "api".to_owned());
     engine.channel(&channel)?;
     check_model(engine, &channel, model.as_deref())?;
@@ -55,7 +55,7 @@ pub async fn update(
     title: Option<String>,
     model: Option<String>,
     paused: Option<bool>,
-) -> Result<Outcome, Problem> {
+) -> Result<Session, Problem> {
     if model.is_some() {
         let session = engine
             .store
@@ -87,7 +87,7 @@ pub async fn end(
     engine: &Engine,
     caller: &Caller,
     session_id: SessionId,
-) -> Result<Outcome, Problem> {
+) -> Result<Session, Problem> {
     let cancelled = engine
         .store
         .write(EndSession {
@@ -108,7 +108,7 @@ pub async fn resume(
     engine: &Engine,
     caller: &Caller,
     session_id: SessionId,
-) -> Result<Outcome, Problem> {
+) -> Result<Session, Problem> {
     let cancelled = engine
         .store
         .write(ResumeSession {
@@ -123,12 +123,11 @@ pub async fn resume(
     session(engine, session_id).await
 }
 
-async fn session(engine: &Engine, id: SessionId) -> Result<Outcome, Problem> {
+async fn session(engine: &Engine, id: SessionId) -> Result<Session, Problem> {
     engine
         .store
         .read(move |reader| reader.session(id))
         .await
-        .map(Outcome::Session)
         .map_err(from_store)
 }
 

@@ -9,10 +9,10 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::finish;
 use crate::engine::turn::input::Halt;
-use crate::protocol::command::{BudgetRequest, Outcome};
+use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::{SessionId, TakeOverId};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::take_over::TakeOverCommand;
+use crate::protocol::session::Session;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::say::Say;
 use crate::store::commands::take_over::{GiveBack, Take};
@@ -22,31 +22,16 @@ use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
 /// Longest wait for a turn to let go before somebody writes.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// Carries a command out.
-pub async fn carry_out(
+/// What became of the session, told to whoever looks on.
+async fn told(
     engine: &Engine,
-    caller: &Caller,
-    command: TakeOverCommand,
-) -> Result<Outcome, Problem> {
-    let (session_id, channel) = match command {
-        TakeOverCommand::Take { session_id, force } => {
-            take(engine, caller, session_id, force).await?
-        }
-        TakeOverCommand::Say {
-            session_id,
-            take_over_id,
-            text,
-        } => say(engine, caller, session_id, take_over_id, text).await?,
-        TakeOverCommand::GiveBack { session_id, force } => {
-            give_back(engine, caller, session_id, force).await?
-        }
-    };
+    (session_id, channel): (SessionId, String),
+) -> Result<Session, Problem> {
     channels::announce(engine, &channel).await;
     engine
         .store
         .read_here(move |reader| reader.session(session_id))
         .await
-        .map(Outcome::Session)
         .map_err(from_store)
 }
 
@@ -72,12 +57,13 @@ fn conflict(error: StoreError) -> Problem {
     }
 }
 
-async fn take(
+/// Holds the agent of a conversation.
+pub async fn take(
     engine: &Engine,
     caller: &Caller,
     session_id: SessionId,
     force: bool,
-) -> Result<(SessionId, String), Problem> {
+) -> Result<Session, Problem> {
     let place = place(engine, session_id).await?;
     // From here on a turn that is being taken up lets go by itself.
     let held_before = !lock(&engine.taken_over).insert(place.clone());
@@ -95,16 +81,17 @@ async fn take(
     if let Some(running) = taken.map_err(conflict)? {
         engine.halt(running, Halt::TakenOver);
     }
-    Ok((session_id, place.0))
+    told(engine, (session_id, place.0)).await
 }
 
-async fn say(
+/// Writes as the bot.
+pub async fn say(
     engine: &Engine,
     caller: &Caller,
     session_id: SessionId,
     take_over_id: TakeOverId,
     text: String,
-) -> Result<(SessionId, String), Problem> {
+) -> Result<Session, Problem> {
     messages::check_text(&text)?;
     let (channel, conversation) = place(engine, session_id).await?;
     // What still lets go may be what is answered now.
@@ -148,15 +135,16 @@ async fn say(
         })
         .await
         .map_err(conflict)?;
-    Ok((session_id, channel))
+    told(engine, (session_id, channel)).await
 }
 
-async fn give_back(
+/// Lets the agent go on.
+pub async fn give_back(
     engine: &Engine,
     caller: &Caller,
     session_id: SessionId,
     force: bool,
-) -> Result<(SessionId, String), Problem> {
+) -> Result<Session, Problem> {
     let place = place(engine, session_id).await?;
     let active = engine
         .store
@@ -171,5 +159,5 @@ async fn give_back(
     if let Some(active) = active {
         engine.wake(active);
     }
-    Ok((active.unwrap_or(session_id), place.0))
+    told(engine, (active.unwrap_or(session_id), place.0)).await
 }

@@ -114,8 +114,10 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
+mod commands;
 mod queries;
 
+pub use commands::*;
 pub use queries::*;
 
 fn mismatch(asked: &str, answered: &str) -> Problem {

@@ -1,9 +1,10 @@
 //! Decisions about several cards: a table first, with what will happen to each and what is left out and why; then one
 //! command after the other, each with the digest that was read on its own card.
 
-use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{Command, Decide, Outcome};
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -420,7 +421,7 @@ fn summary(state: &mut State) {
 
 /// Whether a command is one that the table on top has sent.
 pub fn sent(state: &mut State, command: &Command) -> bool {
-    let Command::Decide { approval_id, .. } = command else {
+    let Command::Decide(Decide { approval_id, .. }) = command else {
         return false;
     };
     batch(state).is_some_and(|batch| {
@@ -442,7 +443,7 @@ pub fn submitted(
     command: &Command,
     result: &Result<Box<Outcome>, Box<Problem>>,
 ) -> Vec<Effect> {
-    let Command::Decide { approval_id, .. } = command else {
+    let Command::Decide(Decide { approval_id, .. }) = command else {
         return Vec::new();
     };
     let fate = match result {

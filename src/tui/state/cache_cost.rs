@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use crate::protocol::cache::{CacheEntry, CachePurge, CacheStats};
-use crate::protocol::command::Command;
 use crate::protocol::costs::Costs;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, Query,
+    Answer, Command, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, PinCacheEntry,
+    PurgeCache, Query,
 };
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::CostsBy;
@@ -356,10 +356,10 @@ fn pin(state: &mut State) -> Vec<Effect> {
     let Some(entry) = selected(state, Action::PinAnswer) else {
         return Vec::new();
     };
-    let command = Command::PinCacheEntry {
+    let command = Command::PinCacheEntry(PinCacheEntry {
         id: entry.id,
         pinned: !entry.pinned,
-    };
+    });
     submit::submit(state, command)
 }
 
@@ -372,7 +372,7 @@ fn confirm(state: &mut State, title: String, lines: Vec<String>, what: CachePurg
         title,
         lines,
         label: "Forget",
-        command: Command::PurgeCache { what },
+        command: Command::PurgeCache(PurgeCache { what }),
         bound: None,
         chosen: 0,
     }));

@@ -2,7 +2,8 @@
 //! carries the digest and revision that were on screen.
 
 use crate::protocol::approval::{Approval, snooze_end};
-use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
+use crate::protocol::command::{DecisionRequest, DeliveryResolution};
+use crate::protocol::request::{Command, Decide, DismissLeftovers, ResolveDelivery};
 use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -161,11 +162,11 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
                 .deliveries
                 .get(&id)
                 .is_some_and(|d| d.state == OutboxState::Unknown);
-            let command = Command::ResolveDelivery {
+            let command = Command::ResolveDelivery(ResolveDelivery {
                 outbox_id: id,
                 resolution,
                 reason: None,
-            };
+            });
             if unknown && resolution == DeliveryResolution::SendAgain {
                 state.modals.push(Modal::Confirm(Confirm {
                     title: "Send again?".to_owned(),
@@ -182,9 +183,10 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             }
             submit::submit(state, command)
         }
-        ItemKey::Leftovers(id) => {
-            submit::submit(state, Command::DismissLeftovers { tool_call_id: id })
-        }
+        ItemKey::Leftovers(id) => submit::submit(
+            state,
+            Command::DismissLeftovers(DismissLeftovers { tool_call_id: id }),
+        ),
         ItemKey::Continuation(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_)
@@ -338,8 +340,8 @@ pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
 
 /// The command of a decision about an approval.
 pub fn decide_command(bound: &Bound, decision: DecisionRequest) -> Command {
-    Command::Decide {
+    Command::Decide(Decide {
         approval_id: bound.approval_id,
         decision,
-    }
+    })
 }

@@ -2,8 +2,9 @@
 //! Nothing is sent from one before what it says has been on screen as it is, in full, for as long as the arming rule
 //! asks.
 
-use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{Command, Decide, Outcome};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State, Tone};
@@ -162,7 +163,7 @@ pub fn submitted(
     command: &Command,
     result: &Result<Box<Outcome>, Box<Problem>>,
 ) {
-    let Command::Decide { approval_id, .. } = command else {
+    let Command::Decide(Decide { approval_id, .. }) = command else {
         return;
     };
     let Some(dialog) = top(state) else {

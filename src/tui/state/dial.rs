@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::command::Command;
 use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
-use crate::protocol::request::{GetWhatIf, Query};
+use crate::protocol::request::{Command, GetWhatIf, Query, SetPolicy};
 use crate::protocol::words::Autonomy;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -168,7 +167,7 @@ pub fn accept(state: &mut State, dial: &Dial) -> Vec<Effect> {
         return Vec::new();
     }
     let same = dial.chosen == policy.autonomy && policy.expires_at.is_none();
-    let command = Command::SetPolicy {
+    let command = Command::SetPolicy(SetPolicy {
         channel: dial.channel.clone(),
         patch: PolicyPatch {
             autonomy: Some(dial.chosen),
@@ -176,7 +175,7 @@ pub fn accept(state: &mut State, dial: &Dial) -> Vec<Effect> {
             if_version: Some(policy.version),
             ..PolicyPatch::default()
         },
-    };
+    });
     state.modals.pop();
     if same {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! What keys do in overlays.
 
-use crate::protocol::command::{BudgetRequest, Command, MAX_TEXT_BYTES};
-use crate::protocol::take_over::TakeOverCommand;
+use crate::protocol::command::{BudgetRequest, MAX_TEXT_BYTES};
+use crate::protocol::request::{Command, SendAsBot, SendMessage};
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
@@ -453,17 +453,17 @@ fn finish(state: &mut State) -> Vec<Effect> {
     }
     match entry.purpose {
         TextPurpose::Compose(session_id) => {
-            let message = Command::SendMessage {
+            let message = Command::SendMessage(SendMessage {
                 session_id,
                 text: text.clone(),
                 model: None,
                 budgets: BudgetRequest::default(),
                 fresh: false,
-            };
+            });
             write(state, &entry.purpose, &text, message)
         }
         TextPurpose::Say(session_id, take_over_id) => {
-            let said = Command::TakeOver(TakeOverCommand::Say {
+            let said = Command::SendAsBot(SendAsBot {
                 session_id,
                 take_over_id,
                 text: text.clone(),

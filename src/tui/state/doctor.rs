@@ -6,15 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
-use crate::protocol::command::Command;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{CheckReport, Doctor};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::hook::{Hook, HookCommand};
+use crate::protocol::hook::Hook;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::models::ProviderModels;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, GetCosts, GetDoctor, ListHooks, ListModels, Query};
+use crate::protocol::request::{
+    Answer, Command, GetCosts, GetDoctor, ListHooks, ListModels, Query, ResetHook,
+};
 use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -343,7 +344,7 @@ fn reset_hook(state: &mut State) -> Vec<Effect> {
         );
         return Vec::new();
     }
-    submit::submit(state, Command::Hook(HookCommand::Reset { name }))
+    submit::submit(state, Command::ResetHook(ResetHook { name }))
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::command::Command;
+use crate::protocol::request::Command;
 use crate::tui::message::Effect;
 
 /// Texts by what they are for.

@@ -1,10 +1,9 @@
 //! Letting the selected question wait for somebody, and saying who is on call. Nothing here decides anything; the
 //! hand-over is bound to what the card showed when its field opened.
 
-use crate::protocol::command::Command;
 use crate::protocol::duty::{Duty, HandOverRequest, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::request::{GetDuty, Query};
+use crate::protocol::request::{Command, GetDuty, HandOverApproval, Query, SetOnCall};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::assets;
@@ -170,7 +169,7 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
             "the note has {length} characters; at most {MAX_NOTE_CHARS} are taken"
         ));
     }
-    Ok(Command::HandOver {
+    Ok(Command::HandOverApproval(HandOverApproval {
         approval_id: bound.approval_id,
         request: HandOverRequest {
             to,
@@ -178,7 +177,7 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
             digest: bound.subject.digest.clone(),
             revision: u32::try_from(bound.subject.revision).ok(),
         },
-    })
+    }))
 }
 
 /// `:oncall NAME [8h] [note]`.
@@ -198,7 +197,7 @@ pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
         seconds,
         note: Some(note.trim().to_owned()).filter(|note| !note.is_empty()),
     };
-    submit::submit(state, Command::SetOnCall(request))
+    submit::submit(state, Command::SetOnCall(SetOnCall { request }))
 }
 
 /// Who is on call, in words.

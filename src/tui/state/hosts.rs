@@ -7,11 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Command, Decide, EmergencyStop, Outcome, Query};
 use crate::protocol::words::Scope;
 use crate::tui::assets;
 use crate::tui::format;
@@ -437,7 +436,7 @@ pub fn stop_all(state: &mut State) -> Vec<Effect> {
     state.hosts.stop = vec![None; state.hosts.list.len()];
     let text = format!("EMERGENCY STOP sent to {}", names(state));
     state.flash(Tone::Warning, text);
-    let stop = Effect::Submit(Command::EmergencyStop { reason: None });
+    let stop = Effect::Submit(Command::EmergencyStop(EmergencyStop { reason: None }));
     state
         .hosts
         .ids()
@@ -492,7 +491,7 @@ pub fn heard(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
     let engine_said = matches!(&message, Message::Snapshot(_));
     let stopped = match &message {
         Message::Submitted { command, result }
-            if matches!(**command, Command::EmergencyStop { .. }) =>
+            if matches!(**command, Command::EmergencyStop(_)) =>
         {
             let result = result.as_ref().map(|_| ());
             Some(result.map_err(ToString::to_string))
@@ -634,7 +633,7 @@ fn submitted_beside(
         .get_mut(usize::from(host.0))
         .and_then(|host| host.parked.take())
     {
-        if let Command::Decide { approval_id, .. } = command {
+        if let Command::Decide(Decide { approval_id, .. }) = command {
             parked.deciding.remove(approval_id);
         }
         parked.drafts.answered(command, result.is_ok());

@@ -6,17 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::hygiene::{HygieneCommand, HygieneReport, HygieneRun, HygieneStatus};
+use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, RoutineId, SessionId};
 use crate::protocol::memory::{
     Memory, MemoryFilter, MemoryPlace, MemoryReview, MemoryStats, Summary,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Answer, GetContinuation, GetHygiene, GetMemory, GetMemoryStats, GetSessionSummary,
-    ListHygieneRuns, ListMemories, ListRoutines, PreviewHygiene, Query, ReviewMemories,
+    Answer, Command, GetContinuation, GetHygiene, GetMemory, GetMemoryStats, GetSessionSummary,
+    ListHygieneRuns, ListMemories, ListRoutines, Outcome, PreviewHygiene, Query, ReviewMemories,
     SearchMemories,
 };
 use crate::protocol::routine::Routine;
@@ -649,13 +648,13 @@ pub fn submitted(
     command: &Command,
     result: &Result<Box<Outcome>, Box<Problem>>,
 ) {
-    if let Command::Hygiene(HygieneCommand::Run { .. }) = command {
+    if let Command::RunHygiene(_) = command {
         state.memory.too_much = result.as_ref().is_err_and(|problem| {
             problem.kind == ProblemKind::Conflict && problem.title == "too much would go"
         });
         state.memory.ran = match result {
             Ok(outcome) => match outcome.as_ref() {
-                Outcome::Hygiene(run) => Some(Ok(Box::new(run.clone()))),
+                Outcome::RunHygiene(run) => Some(Ok(Box::new(run.clone()))),
                 _ => None,
             },
             Err(problem) => Some(Err(format!("{}: {}", problem.title, problem.detail))),

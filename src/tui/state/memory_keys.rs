@@ -1,11 +1,13 @@
 //! What keys do on the Memory screen. Everything that cannot be taken back is confirmed, with Cancel focused.
 
-use crate::protocol::command::Command;
-use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
+use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::MemoryId;
-use crate::protocol::memory::{MAX_TEXT, Memory, MemoryCommand, MemoryPlace};
-use crate::protocol::request::{GetSessionSummary, Query};
-use crate::protocol::routine::{RoutineCommand, RoutinePatch};
+use crate::protocol::memory::{MAX_TEXT, Memory, MemoryPlace};
+use crate::protocol::request::{
+    AcceptMemory, AddMemory, ChangeRoutine, Command, EditMemory, ForgetMemory, GetSessionSummary,
+    PinMemory, Query, RunHygiene, RunRoutine, SupersedeMemories, UndoHygiene,
+};
+use crate::protocol::routine::RoutinePatch;
 use crate::protocol::words::{HygieneState, MemoryScope, MemoryState};
 use crate::tui::action::Action;
 use crate::tui::format;
@@ -386,7 +388,7 @@ fn pin(state: &mut State) -> Vec<Effect> {
     };
     submit::submit(
         state,
-        Command::Memory(MemoryCommand::Pin {
+        Command::PinMemory(PinMemory {
             id: one.id,
             pinned: !one.pinned,
         }),
@@ -412,7 +414,7 @@ fn accept(state: &mut State) {
             few(&one.taint.join(", "))
         ));
     }
-    let command = Command::Memory(MemoryCommand::Accept { id: one.id });
+    let command = Command::AcceptMemory(AcceptMemory { id: one.id });
     ask_first(state, "Accept it?", lines, "Accept", command);
 }
 
@@ -440,7 +442,7 @@ fn forget(state: &mut State) {
         few(&one.text),
         "It is removed; this cannot be taken back.".to_owned(),
     ];
-    let command = Command::Memory(MemoryCommand::Forget { id: one.id });
+    let command = Command::ForgetMemory(ForgetMemory { id: one.id });
     ask_first(state, title, lines, label, command);
 }
 
@@ -486,7 +488,7 @@ fn supersede(state: &mut State) {
     }
     let ids: Vec<MemoryId> = others.iter().map(|other| other.id).collect();
     let title = format!("Replace {} by this one?", ids.len());
-    let command = Command::Memory(MemoryCommand::Supersede {
+    let command = Command::SupersedeMemories(SupersedeMemories {
         id: one.id,
         others: ids,
     });
@@ -533,7 +535,7 @@ fn run(state: &mut State) {
                 ),
             ];
             let title = format!("Run {} now?", routine.name);
-            let command = Command::Routine(RoutineCommand::RunNow {
+            let command = Command::RunRoutine(RunRoutine {
                 routine: routine.id.to_string(),
             });
             ask_first(state, &title, lines, "Run", command);
@@ -573,7 +575,7 @@ fn run_hygiene(state: &mut State) {
     } else {
         ("Run hygiene now?", "Run")
     };
-    let command = Command::Hygiene(HygieneCommand::Run { yes });
+    let command = Command::RunHygiene(RunHygiene { yes });
     ask_first(state, title, lines, label, command);
 }
 
@@ -609,7 +611,7 @@ fn undo(state: &mut State) {
             run.report.archived
         ),
     ];
-    let command = Command::Hygiene(HygieneCommand::Undo { id: run.id });
+    let command = Command::UndoHygiene(UndoHygiene { id: run.id });
     ask_first(state, "Take this run back?", lines, "Take back", command);
 }
 
@@ -618,7 +620,7 @@ fn switch(state: &mut State) -> Vec<Effect> {
     let Some(routine) = state.memory.routine().cloned() else {
         return nothing(state, Action::MemoryToggle);
     };
-    let command = Command::Routine(RoutineCommand::Change {
+    let command = Command::ChangeRoutine(ChangeRoutine {
         routine: routine.id.to_string(),
         patch: RoutinePatch {
             enabled: Some(!routine.enabled),
@@ -657,13 +659,13 @@ pub fn finished(
     }
     let command = match purpose {
         MemoryText::Search => return Ok(Vec::new()),
-        MemoryText::Add(place) => MemoryCommand::Add {
+        MemoryText::Add(place) => Command::AddMemory(AddMemory {
             place: place.clone(),
             text,
             kind: None,
             pinned: false,
             expires_at: None,
-        },
+        }),
         MemoryText::Edit(id, seen) => {
             let now = state.memory.memory().filter(|one| one.id == *id);
             if now.is_none_or(|one| one.updated_at != *seen) {
@@ -671,13 +673,13 @@ pub fn finished(
                     "it changed meanwhile: esc keeps this draft, then look again".to_owned(),
                 );
             }
-            MemoryCommand::Edit {
+            Command::EditMemory(EditMemory {
                 id: *id,
                 text: Some(text),
                 kind: None,
                 expires_at: None,
-            }
+            })
         }
     };
-    Ok(submit::submit(state, Command::Memory(command)))
+    Ok(submit::submit(state, command))
 }

@@ -2,8 +2,8 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::snooze_end;
-use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, SessionId, TakeOverId};
+use crate::protocol::request::Command;
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::format;

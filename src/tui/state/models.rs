@@ -1,11 +1,12 @@
 //! The models of a session: which there are, which is chosen, and what a look for servers found. What is found is shown
 //! and never used: only a provider of the configuration can be chosen.
 
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::SessionId;
 use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{ListModels, Query};
+use crate::protocol::request::{
+    Command, DiscoverModels, ListModels, Outcome, Query, UpdateSession,
+};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::Modal;
@@ -103,12 +104,12 @@ pub fn accept(state: &mut State, dialog: &ModelsDialog) -> Vec<Effect> {
     };
     submit::submit(
         state,
-        Command::UpdateSession {
+        Command::UpdateSession(UpdateSession {
             session_id: dialog.session_id,
             title: None,
             model: Some(model.model.clone()),
             paused: None,
-        },
+        }),
     )
 }
 
@@ -117,7 +118,7 @@ pub fn discover(state: &mut State) -> Vec<Effect> {
     if top(state).is_none_or(|dialog| dialog.look == Look::Asked) {
         return Vec::new();
     }
-    let effects = submit::submit(state, Command::DiscoverModels);
+    let effects = submit::submit(state, Command::DiscoverModels(DiscoverModels {}));
     if let Some(dialog) = top(state).filter(|_| !effects.is_empty()) {
         dialog.look = Look::Asked;
     }
@@ -134,20 +135,20 @@ pub fn submitted(
         return;
     };
     match (command, result) {
-        (Command::DiscoverModels, Ok(outcome)) => {
-            if let Outcome::Discovery(found) = outcome.as_ref() {
+        (Command::DiscoverModels(_), Ok(outcome)) => {
+            if let Outcome::DiscoverModels(found) = outcome.as_ref() {
                 dialog.look = Look::Found(found.clone());
             }
         }
-        (Command::DiscoverModels, Err(problem)) => {
+        (Command::DiscoverModels(_), Err(problem)) => {
             dialog.look = Look::Failed(problem_text(problem));
         }
         (
-            Command::UpdateSession {
+            Command::UpdateSession(UpdateSession {
                 session_id,
                 model: Some(_),
                 ..
-            },
+            }),
             result,
         ) if *session_id == dialog.session_id => match result {
             Ok(_) => {

@@ -1,8 +1,11 @@
 //! What actions do on screens.
 
 use crate::client::export::ExportFormat;
-use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
+use crate::protocol::request::{
+    CancelContinuation, Command, PauseChannel, ResumeChannel, ResumeContinuation,
+    RetryContinuation, StartSession, UpdateSession,
+};
 use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
@@ -73,12 +76,12 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::PauseSession => pause_session(state),
         Action::NewSession => submit::submit(
             state,
-            Command::StartSession {
+            Command::StartSession(StartSession {
                 channel: Some("desk".to_owned()),
                 conversation: None,
                 title: None,
                 model: None,
-            },
+            }),
         ),
         Action::Compose => taking_over::compose(state),
         Action::TakeOver => taking_over::take_over(state),
@@ -450,22 +453,22 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
             "Resume this turn?",
             "It goes on from its last durable step.",
             "Resume",
-            Command::ResumeContinuation { continuation_id },
+            Command::ResumeContinuation(ResumeContinuation { continuation_id }),
         ),
         Verb::Retry => (
             "Start this message again?",
             "A new turn with the same message; tools may run again.",
             "Start again",
-            Command::RetryContinuation { continuation_id },
+            Command::RetryContinuation(RetryContinuation { continuation_id }),
         ),
         Verb::Kill => (
             "Kill this turn?",
             "Its tools are killed, its approvals closed, no answer is sent.",
             "Kill",
-            Command::CancelContinuation {
+            Command::CancelContinuation(CancelContinuation {
                 continuation_id,
                 reason: None,
-            },
+            }),
         ),
     };
     state.modals.push(Modal::Confirm(Confirm {
@@ -497,12 +500,12 @@ fn pause_session(state: &mut State) -> Vec<Effect> {
     else {
         return nothing(state, Action::PauseSession);
     };
-    let command = Command::UpdateSession {
+    let command = Command::UpdateSession(UpdateSession {
         session_id: session.id,
         title: None,
         model: None,
         paused: Some(!session.paused),
-    };
+    });
     submit::submit(state, command)
 }
 
@@ -514,7 +517,10 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
     };
     let name = channel.name.clone();
     if channel.paused {
-        return submit::submit(state, Command::ResumeChannel { channel: name });
+        return submit::submit(
+            state,
+            Command::ResumeChannel(ResumeChannel { channel: name }),
+        );
     }
     let outside = matches!(channel.kind, ChannelKind::Telegram);
     state.modals.push(Modal::Confirm(Confirm {
@@ -525,7 +531,7 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
             "Nothing is taken in or sent until it goes on.".to_owned()
         }],
         label: "Pause",
-        command: Command::PauseChannel { channel: name },
+        command: Command::PauseChannel(PauseChannel { channel: name }),
         bound: None,
         chosen: 0,
     }));

@@ -1,8 +1,9 @@
 //! The release dialog: which conversations waited, and what happens to each.
 
 use crate::clock::Timestamp;
-use crate::protocol::command::{Command, Waiting};
+use crate::protocol::command::Waiting;
 use crate::protocol::ids::SessionId;
+use crate::protocol::request::{Command, ReleaseEmergencyStop};
 use crate::protocol::uncertain::{ConversationChoice, RELEASE_ASKS_AFTER_MS};
 use crate::protocol::words::ContinuationState;
 use crate::tui::state::world::World;
@@ -151,7 +152,7 @@ impl Release {
 
     /// The command that says all this.
     pub fn command(&self) -> Command {
-        Command::ReleaseEmergencyStop {
+        Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
             waiting: self.everywhere,
             conversations: self
                 .rows
@@ -165,7 +166,7 @@ impl Release {
                         })
                 })
                 .collect(),
-        }
+        })
     }
 }
 

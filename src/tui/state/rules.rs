@@ -2,12 +2,14 @@
 //!
 //! Rows are held by id. While one is selected every row keeps its place; what is new stands at the end.
 
-use crate::protocol::command::Command;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, GetRuleMatches, ListGrants, ListRules, Query, TestRules};
-use crate::protocol::rule::{Grant, Rule, RuleCommand, RuleMatches, RulePatch, RuleTest};
+use crate::protocol::request::{
+    AddRule, Answer, ChangeRule, Command, GetRuleMatches, ListGrants, ListRules, Query,
+    RemoveGrant, RemoveRule, TestRules,
+};
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleTest};
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -309,7 +311,7 @@ fn confirm(
     title: &str,
     label: &'static str,
     line: String,
-    command: RuleCommand,
+    command: Command,
 ) -> Vec<Effect> {
     if let Some(why) = submit::blocked(state) {
         state.flash(Tone::Warning, format!("not sent: {why}"));
@@ -319,7 +321,7 @@ fn confirm(
         title: title.to_owned(),
         lines: vec![line],
         label,
-        command: Command::Rule(command),
+        command,
         bound: None,
         chosen: 0,
     }));
@@ -331,26 +333,26 @@ fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(rule) = state.rules.selected_rule().cloned() else {
         return no_rule(state, Action::RuleToggle);
     };
-    let command = RuleCommand::Change {
+    let command = Command::ChangeRule(ChangeRule {
         id: rule.id,
         patch: Box::new(RulePatch {
             enabled: Some(!rule.enabled),
             if_version: Some(rule.version),
             ..RulePatch::default()
         }),
-    };
+    });
     let gives = rule.enabled != (rule.verdict == VerdictWord::Allow);
     if gives {
         return confirm(state, "Let calls run?", "Do it", rule.in_words(), command);
     }
-    submit::submit(state, Command::Rule(command))
+    submit::submit(state, command)
 }
 
 fn remove(state: &mut State) -> Vec<Effect> {
     match state.rules.selected {
         Some(Key::Rule(id)) => {
             let line = state.rules.rule(id).map(Rule::in_words);
-            let command = RuleCommand::Remove { id };
+            let command = Command::RemoveRule(RemoveRule { id });
             confirm(
                 state,
                 "Remove this rule?",
@@ -362,7 +364,7 @@ fn remove(state: &mut State) -> Vec<Effect> {
         Some(Key::Grant(id)) => {
             let grant = state.rules.grant(id);
             let line = grant.map(|one| format!("{} {}", one.tool, one.preview));
-            let command = RuleCommand::RemoveGrant { id };
+            let command = Command::RemoveGrant(RemoveGrant { id });
             confirm(
                 state,
                 "Take this permission back?",
@@ -424,18 +426,18 @@ pub fn finish(state: &mut State, purpose: RuleText, text: &str) -> Result<Vec<Ef
             });
             return Ok(vec![panel::ask(state, Screen::Rules, query)]);
         }
-        RuleText::Add => RuleCommand::Add {
+        RuleText::Add => Command::AddRule(AddRule {
             rule: Box::new(patch()?),
-        },
-        RuleText::Edit(id, version) => RuleCommand::Change {
+        }),
+        RuleText::Edit(id, version) => Command::ChangeRule(ChangeRule {
             id,
             patch: Box::new(RulePatch {
                 if_version: Some(version),
                 ..patch()?
             }),
-        },
+        }),
     };
-    Ok(submit::submit(state, Command::Rule(command)))
+    Ok(submit::submit(state, command))
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {

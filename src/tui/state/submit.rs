@@ -1,13 +1,11 @@
 //! The one gate for commands of this console: read-only, lock and connection are checked here.
 //! The engine checks everything again; this only keeps promises that are about this screen.
 
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::duty::NOBODY;
-use crate::protocol::hook::HookCommand;
-use crate::protocol::hygiene::HygieneCommand;
-use crate::protocol::routine::RoutineCommand;
-use crate::protocol::rule::RuleCommand;
-use crate::protocol::take_over::TakeOverCommand;
+use crate::protocol::request::{
+    Command, Decide, DiscoverModels, DrainChannel, EmergencyStop, Outcome, PauseChannel,
+    PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, UpdateSession,
+};
 use crate::protocol::words::{DecisionScope, DecisionWord, Scope, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
@@ -49,11 +47,11 @@ pub fn lacks(state: &State, scope: Scope) -> Option<String> {
 /// Submits a command, unless this console may not.
 pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
     let why = blocked(state).map(str::to_owned);
-    if let Some(why) = why.or_else(|| lacks(state, command.required_scope())) {
+    if let Some(why) = why.or_else(|| lacks(state, command.scope())) {
         state.flash(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
-    if let Command::Decide { approval_id, .. } = &command
+    if let Command::Decide(Decide { approval_id, .. }) = &command
         && !state.deciding.insert(*approval_id)
     {
         state.flash(
@@ -76,54 +74,37 @@ pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
         return hosts::stop_all(state);
     }
     state.flash(Tone::Warning, "EMERGENCY STOP sent");
-    vec![Effect::Submit(Command::EmergencyStop { reason: None })]
+    vec![Effect::Submit(Command::EmergencyStop(EmergencyStop {
+        reason: None,
+    }))]
 }
 
 /// What was done, for the notice.
 pub fn done_text(command: &Command, outcome: &Outcome) -> String {
     match command {
-        Command::StartSession { .. } => "session opened".to_owned(),
-        Command::UpdateSession {
+        Command::StartSession(_) => "session opened".to_owned(),
+        Command::UpdateSession(UpdateSession {
             paused: Some(true), ..
-        } => "session paused: new turns wait".to_owned(),
-        Command::UpdateSession {
+        }) => "session paused: new turns wait".to_owned(),
+        Command::UpdateSession(UpdateSession {
             paused: Some(false),
             ..
-        } => "session goes on".to_owned(),
-        Command::UpdateSession {
+        }) => "session goes on".to_owned(),
+        Command::UpdateSession(UpdateSession {
             model: Some(model), ..
-        } => format!("this session asks {model} from now on"),
-        Command::UpdateSession { .. } => "session changed".to_owned(),
-        Command::EndSession { .. } => "session ended".to_owned(),
-        Command::ResumeSession { .. } => "session resumed".to_owned(),
-        Command::SendMessage { .. } | Command::Ask { .. } => "message accepted".to_owned(),
-        Command::CancelContinuation { .. } => "turn cancelled, its tools are killed".to_owned(),
-        Command::ResumeContinuation { .. } => "turn goes on".to_owned(),
-        Command::RetryContinuation { .. } => "message started again as a new turn".to_owned(),
-        Command::Decide { decision, .. } => {
+        }) => format!("this session asks {model} from now on"),
+        Command::UpdateSession(_) => "session changed".to_owned(),
+        Command::EndSession(_) => "session ended".to_owned(),
+        Command::ResumeSession(_) => "session resumed".to_owned(),
+        Command::SendMessage(_) | Command::Ask(_) => "message accepted".to_owned(),
+        Command::CancelContinuation(_) => "turn cancelled, its tools are killed".to_owned(),
+        Command::ResumeContinuation(_) => "turn goes on".to_owned(),
+        Command::RetryContinuation(_) => "message started again as a new turn".to_owned(),
+        Command::Decide(Decide { decision, .. }) => {
             let what = match outcome {
-                Outcome::Approval(approval) if !approval.tool.is_empty() => approval.tool.as_str(),
-                Outcome::Approval(approval) => approval.kind.as_str(),
-                Outcome::Accepted(_)
-                | Outcome::Session(_)
-                | Outcome::Continuation(_)
-                | Outcome::Channel(_)
-                | Outcome::Delivery(_)
-                | Outcome::Engine(_)
-                | Outcome::Backup(_)
-                | Outcome::Swept(_)
-                | Outcome::ModelTest(_)
-                | Outcome::CacheEntry(_)
-                | Outcome::CachePurged(_)
-                | Outcome::Memory(_)
-                | Outcome::Hygiene(_)
-                | Outcome::Hook(_)
-                | Outcome::Routine(_)
-                | Outcome::Discovery(_)
-                | Outcome::Rule(_)
-                | Outcome::Pairing(_)
-                | Outcome::Duty(_)
-                | Outcome::Leftovers(_) => "it",
+                Outcome::Decide(approval) if !approval.tool.is_empty() => approval.tool.as_str(),
+                Outcome::Decide(approval) => approval.kind.as_str(),
+                _ => "it",
             };
             let done = match (&decision.rule, decision.scope) {
                 (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
@@ -135,62 +116,76 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             };
             format!("{done}: {what}")
         }
-        Command::SetPolicy { channel, .. } => format!("policy of {channel} changed"),
-        Command::PauseChannel { channel } => format!("{channel} paused"),
-        Command::ResumeChannel { channel } => format!("{channel} goes on"),
-        Command::ResolveDelivery { .. } => "delivery settled".to_owned(),
-        Command::DismissLeftovers { .. } => "dismissed; no file was changed".to_owned(),
-        Command::EmergencyStop { .. } => {
+        Command::SetPolicy(SetPolicy { channel, .. }) => format!("policy of {channel} changed"),
+        Command::PauseChannel(PauseChannel { channel }) => format!("{channel} paused"),
+        Command::ResumeChannel(ResumeChannel { channel }) => format!("{channel} goes on"),
+        Command::ResolveDelivery(_) => "delivery settled".to_owned(),
+        Command::DismissLeftovers(_) => "dismissed; no file was changed".to_owned(),
+        Command::EmergencyStop(_) => {
             "EMERGENCY STOP is in force; :release lets work go on".to_owned()
         }
-        Command::ReleaseEmergencyStop { .. } => "emergency stop released".to_owned(),
-        Command::Backup { .. } => "backup written".to_owned(),
-        Command::Sweep { preview: true } => "nothing was swept: only counted".to_owned(),
-        Command::Sweep { preview: false } => "swept".to_owned(),
-        Command::TestModel { .. } => "model tested".to_owned(),
-        Command::PinCacheEntry { pinned: true, .. } => "answer pinned".to_owned(),
-        Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
-        Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
-        Command::Memory(_) => "memory changed".to_owned(),
-        Command::Pairing(_) => "pairing changed".to_owned(),
-        Command::Hygiene(HygieneCommand::Run { .. }) => "memory tidied".to_owned(),
-        Command::Hygiene(HygieneCommand::Undo { .. }) => "taken back".to_owned(),
-        Command::Hook(HookCommand::Try { .. }) => "hook tried".to_owned(),
-        Command::Hook(HookCommand::Reset { .. }) => "hook is called again".to_owned(),
-        Command::Routine(RoutineCommand::Add { .. }) => "routine made".to_owned(),
-        Command::Routine(RoutineCommand::Change { .. }) => "routine changed".to_owned(),
-        Command::Routine(RoutineCommand::Remove { .. }) => "routine removed".to_owned(),
-        Command::Routine(RoutineCommand::RunNow { .. }) => "routine started".to_owned(),
-        Command::DiscoverModels => "looked for model servers".to_owned(),
-        Command::Rule(RuleCommand::Add { .. }) => "rule made".to_owned(),
-        Command::Rule(RuleCommand::Change { .. }) => "rule changed".to_owned(),
-        Command::Rule(RuleCommand::Remove { .. }) => "rule removed".to_owned(),
-        Command::Rule(RuleCommand::RemoveGrant { .. }) => "permission taken back".to_owned(),
-        Command::TakeOver(TakeOverCommand::Take { .. }) => {
+        Command::ReleaseEmergencyStop(_) => "emergency stop released".to_owned(),
+        Command::CreateBackup(_) => "backup written".to_owned(),
+        Command::Sweep(Sweep { preview: true }) => "nothing was swept: only counted".to_owned(),
+        Command::Sweep(Sweep { preview: false }) => "swept".to_owned(),
+        Command::TestModel(_) => "model tested".to_owned(),
+        Command::PinCacheEntry(PinCacheEntry { pinned: true, .. }) => "answer pinned".to_owned(),
+        Command::PinCacheEntry(PinCacheEntry { pinned: false, .. }) => "answer unpinned".to_owned(),
+        Command::PurgeCache(_) => "kept answers forgotten".to_owned(),
+        Command::AddMemory(_)
+        | Command::EditMemory(_)
+        | Command::PinMemory(_)
+        | Command::AcceptMemory(_)
+        | Command::SupersedeMemories(_)
+        | Command::ForgetMemory(_)
+        | Command::ForgetPerson(_)
+        | Command::ImportMemories(_)
+        | Command::CompactSession(_) => "memory changed".to_owned(),
+        Command::AcceptPairing(_) | Command::RefusePairing(_) | Command::RevokePairing(_) => {
+            "pairing changed".to_owned()
+        }
+        Command::RunHygiene(_) => "memory tidied".to_owned(),
+        Command::UndoHygiene(_) => "taken back".to_owned(),
+        Command::TryHook(_) => "hook tried".to_owned(),
+        Command::ResetHook(_) => "hook is called again".to_owned(),
+        Command::AddRoutine(_) => "routine made".to_owned(),
+        Command::ChangeRoutine(_) => "routine changed".to_owned(),
+        Command::RemoveRoutine(_) => "routine removed".to_owned(),
+        Command::RunRoutine(_) => "routine started".to_owned(),
+        Command::DiscoverModels(DiscoverModels {}) => "looked for model servers".to_owned(),
+        Command::AddRule(_) => "rule made".to_owned(),
+        Command::ChangeRule(_) => "rule changed".to_owned(),
+        Command::RemoveRule(_) => "rule removed".to_owned(),
+        Command::RemoveGrant(_) => "permission taken back".to_owned(),
+        Command::TakeOverSession(_) => {
             "taken over: the agent is held, what you write goes out as the bot".to_owned()
         }
-        Command::TakeOver(TakeOverCommand::Say { .. }) => "said as the bot".to_owned(),
-        Command::TakeOver(TakeOverCommand::GiveBack { .. }) => {
-            "given back: the agent answers again".to_owned()
-        }
-        Command::DrainChannel {
+        Command::SendAsBot(_) => "said as the bot".to_owned(),
+        Command::GiveBackSession(_) => "given back: the agent answers again".to_owned(),
+        Command::DrainChannel(DrainChannel {
             channel,
             drain: true,
-        } => format!("{channel} takes up nothing new"),
-        Command::DrainChannel {
+        }) => format!("{channel} takes up nothing new"),
+        Command::DrainChannel(DrainChannel {
             channel,
             drain: false,
-        } => format!("{channel} takes up work again"),
-        Command::TestChannel { channel, .. } => format!("test on its way through {channel}"),
-        Command::HandOver { .. } => match outcome {
-            Outcome::Approval(approval) => match &approval.waiting_for {
+        }) => format!("{channel} takes up work again"),
+        Command::TestChannel(TestChannel { channel, .. }) => {
+            format!("test on its way through {channel}")
+        }
+        Command::HandOverApproval(_) => match outcome {
+            Outcome::HandOverApproval(approval) => match &approval.waiting_for {
                 Some(one) => format!("{} waits for {}", decide::title(approval), one.to),
                 None => format!("{} waits for nobody in particular", decide::title(approval)),
             },
             _ => "handed over".to_owned(),
         },
-        Command::SetOnCall(request) if request.name == NOBODY => "nobody is on call".to_owned(),
-        Command::SetOnCall(request) => format!("{} is on call", request.name),
+        Command::SetOnCall(SetOnCall { request }) if request.name == NOBODY => {
+            "nobody is on call".to_owned()
+        }
+        Command::SetOnCall(SetOnCall { request }) => {
+            format!("{} is on call", request.name)
+        }
     }
 }
 

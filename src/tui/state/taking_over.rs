@@ -1,10 +1,11 @@
 //! Taking conversations over, draining and testing channels: what their keys do. Nothing goes out before a yes, except
 //! giving back and ending a drain, which let the agent work again.
 
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
+use crate::protocol::request::{
+    Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, TakeOverSession, TestChannel,
+};
 use crate::protocol::session::Session;
-use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::{OutboxState, SessionState};
 use crate::tui::action::Action;
 use crate::tui::format;
@@ -66,9 +67,9 @@ fn resume_dialog(session: &Session) -> Confirm {
                 .to_owned(),
         ],
         label: "Resume",
-        command: Command::ResumeSession {
+        command: Command::ResumeSession(ResumeSession {
             session_id: session.id,
-        },
+        }),
         bound: None,
         chosen: 0,
     }
@@ -83,11 +84,11 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
     };
     let session_id = session.id;
     if is_here(state, session) {
-        let give_back = TakeOverCommand::GiveBack {
+        let give_back = Command::GiveBackSession(GiveBackSession {
             session_id,
             force: false,
-        };
-        return submit::submit(state, Command::TakeOver(give_back));
+        });
+        return submit::submit(state, give_back);
     }
     let name = session.title.as_deref().unwrap_or(&session.conversation);
     let mut lines = vec![format!("{name} on {}", session.channel)];
@@ -111,7 +112,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
         title: "Take this conversation over?".to_owned(),
         lines,
         label,
-        command: Command::TakeOver(TakeOverCommand::Take { session_id, force }),
+        command: Command::TakeOverSession(TakeOverSession { session_id, force }),
         bound: None,
         chosen: 0,
     }));
@@ -127,10 +128,10 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
     };
     let name = channel.name.clone();
     if channel.draining.is_some() {
-        let again = Command::DrainChannel {
+        let again = Command::DrainChannel(DrainChannel {
             channel: name,
             drain: false,
-        };
+        });
         return submit::submit(state, again);
     }
     state.modals.push(Modal::Confirm(Confirm {
@@ -140,10 +141,10 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
             "Messages that come wait until the drain is ended.".to_owned(),
         ],
         label: "Drain",
-        command: Command::DrainChannel {
+        command: Command::DrainChannel(DrainChannel {
             channel: name,
             drain: true,
-        },
+        }),
         bound: None,
         chosen: 0,
     }));
@@ -177,10 +178,10 @@ pub fn test(state: &mut State) -> Vec<Effect> {
             "It says that it is a test, and goes the way every message goes.".to_owned(),
         ],
         label: "Send",
-        command: Command::TestChannel {
+        command: Command::TestChannel(TestChannel {
             channel,
             conversation,
-        },
+        }),
         bound: None,
         chosen: 0,
     }));
@@ -190,24 +191,31 @@ pub fn test(state: &mut State) -> Vec<Effect> {
 /// A command of this console was carried out.
 pub fn submitted(state: &mut State, command: &Command, outcome: &Outcome) {
     match (command, outcome) {
-        (Command::TakeOver(done), Outcome::Session(session)) => {
-            if let (TakeOverCommand::Take { .. }, Some(held)) = (done, &session.taken_over) {
+        (
+            _,
+            Outcome::TakeOverSession(session)
+            | Outcome::SendAsBot(session)
+            | Outcome::GiveBackSession(session),
+        ) => {
+            if let (Command::TakeOverSession(_), Some(held)) = (command, &session.taken_over) {
                 state.holds.insert(held.id);
             }
             if let Some(known) = state.world.sessions.get_mut(&session.id) {
                 known.taken_over.clone_from(&session.taken_over);
             }
         }
-        (Command::TestChannel { channel, .. }, Outcome::Delivery(item)) => match item.state {
-            OutboxState::Pending | OutboxState::Sending => state.tests.push(item.id),
-            done @ (OutboxState::Sent
-            | OutboxState::Failed
-            | OutboxState::Unknown
-            | OutboxState::Superseded
-            | OutboxState::Abandoned) => {
-                state.flash(Tone::Info, format!("test through {channel}: {done}"));
+        (Command::TestChannel(TestChannel { channel, .. }), Outcome::TestChannel(item)) => {
+            match item.state {
+                OutboxState::Pending | OutboxState::Sending => state.tests.push(item.id),
+                done @ (OutboxState::Sent
+                | OutboxState::Failed
+                | OutboxState::Unknown
+                | OutboxState::Superseded
+                | OutboxState::Abandoned) => {
+                    state.flash(Tone::Info, format!("test through {channel}: {done}"));
+                }
             }
-        },
+        }
         _ => {}
     }
 }

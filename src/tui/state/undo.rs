@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::command::DecisionRequest;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::policy::{Policy, PolicyPatch};
-use crate::protocol::rule::{Rule, RuleCommand, RuleOutcome};
+use crate::protocol::request::{Command, Decide, Outcome, RemoveGrant, RemoveRule, SetPolicy};
+use crate::protocol::rule::Rule;
 use crate::protocol::words::{ApprovalState, Autonomy, DecisionScope, DecisionWord, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::state::app::{State, Tone};
@@ -71,7 +72,7 @@ impl Undo {
 
 /// A command is being sent.
 pub fn sending(state: &mut State, command: &Command) {
-    if let Command::SetPolicy { channel, patch } = command
+    if let Command::SetPolicy(SetPolicy { channel, patch }) = command
         && patch.autonomy.is_some()
         && let Some(known) = state.world.channels.get(channel)
     {
@@ -83,22 +84,20 @@ pub fn sending(state: &mut State, command: &Command) {
 /// A command was carried out. `joins`: it belongs to the step before.
 pub fn done(state: &mut State, command: &Command, outcome: &Outcome, joins: bool) {
     let done = match (command, outcome) {
-        (Command::Decide { decision, .. }, Outcome::Approval(_))
+        (Command::Decide(Decide { decision, .. }), Outcome::Decide(_))
             if decision.decision == DecisionWord::Revoke =>
         {
             return;
         }
-        (Command::Decide { decision, .. }, Outcome::Approval(approval)) => Done::Decided {
+        (Command::Decide(Decide { decision, .. }), Outcome::Decide(approval)) => Done::Decided {
             id: approval.id,
             title: decide::title(approval),
             decision: decision.decision,
             shape: decision.scope == Some(DecisionScope::Session),
             rule: decision.rule.is_some(),
         },
-        (Command::Rule(RuleCommand::Add { .. }), Outcome::Rule(RuleOutcome::Rule(rule))) => {
-            Done::Rule(rule.clone())
-        }
-        (Command::SetPolicy { channel, patch }, _) => {
+        (Command::AddRule(_), Outcome::AddRule(rule)) => Done::Rule(Box::new(rule.clone())),
+        (Command::SetPolicy(SetPolicy { channel, patch }), _) => {
             let before = state.undo.before.remove(channel);
             let Some((before, now)) = before.zip(patch.autonomy) else {
                 return;
@@ -149,7 +148,7 @@ fn way(state: &State, done: &Done) -> (String, Way) {
             (name, way_back(state, *id, *decision, *shape, *rule))
         }
         Done::Rule(rule) => {
-            let command = Command::Rule(RuleCommand::Remove { id: rule.id });
+            let command = Command::RemoveRule(RemoveRule { id: rule.id });
             let way = if rule.verdict == VerdictWord::Allow {
                 Way::Send(command)
             } else {
@@ -173,7 +172,7 @@ fn way(state: &State, done: &Done) -> (String, Way) {
             if left == Some(0) {
                 return (name, Way::Never("what was before would have ended by now"));
             }
-            let command = Command::SetPolicy {
+            let command = Command::SetPolicy(SetPolicy {
                 channel: channel.clone(),
                 patch: PolicyPatch {
                     autonomy: Some(before.autonomy),
@@ -181,7 +180,7 @@ fn way(state: &State, done: &Done) -> (String, Way) {
                     if_version: Some(current.version),
                     ..PolicyPatch::default()
                 },
-            };
+            });
             let way = if before.autonomy > *now {
                 Way::Ask(command)
             } else {
@@ -204,14 +203,14 @@ fn way_back(state: &State, id: ApprovalId, decision: DecisionWord, shape: bool, 
             let Some(approval) = approval else {
                 return Way::Never("it is not known any more");
             };
-            Way::Send(Command::Decide {
+            Way::Send(Command::Decide(Decide {
                 approval_id: id,
                 decision: revoke(approval),
-            })
+            }))
         }
         _ if rule => match state.undo.rules.get(&id) {
             Some(rule) => {
-                let command = Command::Rule(RuleCommand::Remove { id: *rule });
+                let command = Command::RemoveRule(RemoveRule { id: *rule });
                 if decision == DecisionWord::Approve {
                     Way::Send(command)
                 } else {
@@ -220,7 +219,7 @@ fn way_back(state: &State, id: ApprovalId, decision: DecisionWord, shape: bool, 
             }
             None => Way::Never("its rule is gone already"),
         },
-        DecisionWord::Approve if shape => Way::Send(Command::Rule(RuleCommand::RemoveGrant { id })),
+        DecisionWord::Approve if shape => Way::Send(Command::RemoveGrant(RemoveGrant { id })),
         DecisionWord::Approve => Way::Never("it has started"),
         DecisionWord::Edit => Way::Never("the arguments can be edited again"),
         DecisionWord::Deny | DecisionWord::DenyAndStop | DecisionWord::Answer => {

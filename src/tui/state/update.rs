@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, snooze_end};
-use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, ExplainCall, GetApproval, GetContinuation, GetDelivery, GetSession, GetSnapshot,
-    GetTranscript, GetTranscriptFrom, GetWhatIf, Query,
+    Answer, Command, Decide, ExplainCall, GetApproval, GetContinuation, GetDelivery, GetSession,
+    GetSnapshot, GetTranscript, GetTranscriptFrom, GetWhatIf, Outcome, Query,
 };
 use crate::protocol::snapshot::Snapshot;
 use crate::protocol::words::{ApprovalState, DecisionWord};
@@ -378,7 +377,7 @@ fn submitted(
     command: &Command,
     result: Result<Box<Outcome>, Box<Problem>>,
 ) -> Vec<Effect> {
-    if let Command::Decide { approval_id, .. } = command {
+    if let Command::Decide(Decide { approval_id, .. }) = command {
         state.deciding.remove(approval_id);
     }
     let has_draft = state.drafts.answered(command, result.is_ok());
@@ -414,7 +413,7 @@ fn submitted(
                 state.queue.snooze(&ItemKey::Approval(id), until);
             }
             match *outcome {
-                Outcome::Session(session) if matches!(command, Command::StartSession { .. }) => {
+                Outcome::StartSession(session) => {
                     let id = session.id;
                     state.world.sessions.entry(id).or_insert(session);
                     refresh_lists(state);
@@ -422,27 +421,7 @@ fn submitted(
                     effects.extend(dialogs::open_text(state, TextPurpose::Compose(id)));
                     effects
                 }
-                Outcome::Session(_)
-                | Outcome::Accepted(_)
-                | Outcome::Continuation(_)
-                | Outcome::Approval(_)
-                | Outcome::Channel(_)
-                | Outcome::Delivery(_)
-                | Outcome::Engine(_)
-                | Outcome::Backup(_)
-                | Outcome::Swept(_)
-                | Outcome::ModelTest(_)
-                | Outcome::CacheEntry(_)
-                | Outcome::CachePurged(_)
-                | Outcome::Memory(_)
-                | Outcome::Hygiene(_)
-                | Outcome::Hook(_)
-                | Outcome::Routine(_)
-                | Outcome::Discovery(_)
-                | Outcome::Rule(_)
-                | Outcome::Pairing(_)
-                | Outcome::Duty(_)
-                | Outcome::Leftovers(_) => Vec::new(),
+                _ => Vec::new(),
             }
         }
     };
@@ -457,7 +436,7 @@ pub(super) fn snoozed(
     outcome: &Outcome,
 ) -> Option<(ApprovalId, Timestamp)> {
     match (command, outcome) {
-        (Command::Decide { decision, .. }, Outcome::Approval(approval))
+        (Command::Decide(Decide { decision, .. }), Outcome::Decide(approval))
             if decision.decision == DecisionWord::Snooze
                 && approval.state == ApprovalState::Pending =>
         {

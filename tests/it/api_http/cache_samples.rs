@@ -11,9 +11,11 @@ use leverframe::protocol::cache::{
     CacheCounts, CacheEntry, CacheGroup, CachePurge, CachePurged, CacheStats, CacheSummary,
     ToolCacheCounts,
 };
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
-use leverframe::protocol::request::{Answer, GetCache, GetCacheEntry, ListCacheEntries, Query};
+use leverframe::protocol::request::{
+    Answer, Ask, Command, GetCache, GetCacheEntry, ListCacheEntries, Outcome, PinCacheEntry,
+    PurgeCache, Query, SendMessage,
+};
 use leverframe::protocol::session::CachedAnswer;
 use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{
@@ -155,48 +157,48 @@ fn commands() -> Vec<(String, &'static str, Command)> {
         (
             format!("POST /v1/cache/entries/{id}/pin"),
             "",
-            Command::PinCacheEntry {
+            Command::PinCacheEntry(PinCacheEntry {
                 id: id.clone(),
                 pinned: true,
-            },
+            }),
         ),
         (
             format!("POST /v1/cache/entries/{id}/pin"),
             r#"{"pinned":false}"#,
-            Command::PinCacheEntry {
+            Command::PinCacheEntry(PinCacheEntry {
                 id: id.clone(),
                 pinned: false,
-            },
+            }),
         ),
         (
             format!("DELETE /v1/cache/entries/{id}"),
             "",
-            Command::PurgeCache {
+            Command::PurgeCache(PurgeCache {
                 what: CachePurge::Entry(id),
-            },
+            }),
         ),
         (
             "DELETE /v1/cache/entries?channel=team".to_owned(),
             "",
-            Command::PurgeCache {
+            Command::PurgeCache(PurgeCache {
                 what: CachePurge::Channel("team".to_owned()),
-            },
+            }),
         ),
         (
             "DELETE /v1/cache/entries?all=true".to_owned(),
             "",
-            Command::PurgeCache {
+            Command::PurgeCache(PurgeCache {
                 what: CachePurge::All,
-            },
+            }),
         ),
     ]
 }
 
 fn outcome(command: &Command) -> Outcome {
-    if matches!(command, Command::PinCacheEntry { .. }) {
-        Outcome::CacheEntry(entry())
+    if matches!(command, Command::PinCacheEntry(_)) {
+        Outcome::PinCacheEntry(entry())
     } else {
-        Outcome::CachePurged(CachePurged {
+        Outcome::PurgeCache(CachePurged {
             entries: 2,
             bytes: 60,
             results: 3,
@@ -243,10 +245,16 @@ async fn a_message_says_whether_it_wants_a_new_answer() {
     ] {
         let messages = format!("POST /v1/sessions/{}/messages", samples::session_id());
         for line in ["POST /v1/ask", messages.as_str()] {
-            fake.will(Ok(Outcome::Accepted(samples::accepted())));
+            let accepted = samples::accepted();
+            fake.will(Ok(if line == "POST /v1/ask" {
+                Outcome::Ask(accepted)
+            } else {
+                Outcome::SendMessage(accepted)
+            }));
             assert_eq!(server.call(line, body).await.status, 202, "{line}");
             match fake.last_envelope().command {
-                Command::Ask { fresh, .. } | Command::SendMessage { fresh, .. } => {
+                Command::Ask(Ask { fresh, .. })
+                | Command::SendMessage(SendMessage { fresh, .. }) => {
                     assert_eq!(fresh, wanted, "{line} {body}");
                 }
                 other => panic!("{other:?}"),

@@ -5,9 +5,8 @@ use leverframe::cli::arguments::Arguments;
 use leverframe::cli::exit::Failure;
 use leverframe::cli::run::execute;
 use leverframe::cli::terminal::{Attended, Format, Terminal};
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::Answer;
+use leverframe::protocol::request::{Answer, Ask, Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::{ApprovalState, ContinuationState, Risk};
 
@@ -130,7 +129,7 @@ async fn a_script_must_name_the_digest_and_a_person_is_shown_the_card() {
         "nothing was decided"
     );
     approvals(&fake, Risk::Critical);
-    fake.will(Ok(Outcome::Approval(samples::approval(
+    fake.will(Ok(Outcome::Decide(samples::approval(
         ApprovalState::Approved,
     ))));
     let ran = run(
@@ -141,13 +140,13 @@ async fn a_script_must_name_the_digest_and_a_person_is_shown_the_card() {
     )
     .await;
     assert_eq!(ran.status, 0, "{}", ran.message);
-    let Command::Decide { decision, .. } = fake.last_envelope().command else {
+    let Command::Decide(Decide { decision, .. }) = fake.last_envelope().command else {
         panic!("not a decision")
     };
     assert_eq!(decision.digest, "ab".repeat(32));
     assert_eq!(decision.confirm_code.as_deref(), Some("K7Q2ZD"));
     approvals(&fake, Risk::High);
-    fake.will(Ok(Outcome::Approval(samples::approval(
+    fake.will(Ok(Outcome::Decide(samples::approval(
         ApprovalState::Denied,
     ))));
     let ran = run(
@@ -158,7 +157,7 @@ async fn a_script_must_name_the_digest_and_a_person_is_shown_the_card() {
     )
     .await;
     assert_eq!(ran.status, 0, "{}", ran.message);
-    let Command::Decide { decision, .. } = fake.last_envelope().command else {
+    let Command::Decide(Decide { decision, .. }) = fake.last_envelope().command else {
         panic!("not a decision")
     };
     assert_eq!(decision.digest, "ffff");
@@ -191,7 +190,7 @@ async fn ask_prints_the_answer_or_ends_with_six() {
         (ContinuationState::Failed, 1),
     ] {
         let fake = FakeClient::new();
-        fake.will(Ok(Outcome::Accepted(samples::accepted())));
+        fake.will(Ok(Outcome::Ask(samples::accepted())));
         fake.knows(Ok(Answer::GetContinuation(samples::continuation(state))));
         fake.knows(Ok(Answer::GetApproval(samples::approval(
             ApprovalState::Pending,
@@ -199,7 +198,7 @@ async fn ask_prints_the_answer_or_ends_with_six() {
         let ran = run(&fake, "ask -", Attended::Script, "from stdin").await;
         assert_eq!(ran.status, status, "{state}: {}", ran.message);
         match fake.last_envelope().command {
-            Command::Ask { channel, text, .. } => {
+            Command::Ask(Ask { channel, text, .. }) => {
                 assert_eq!((channel.as_str(), text.as_str()), ("cli", "from stdin"));
             }
             other => panic!("{other:?}"),

@@ -7,7 +7,7 @@ use leverframe::api::peer::{may_connect, name_in};
 use leverframe::api::serve::{ServeError, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, generate};
 use leverframe::protocol::command::Actor;
-use leverframe::protocol::request::Answer;
+use leverframe::protocol::request::{Answer, Outcome};
 use leverframe::protocol::words::Scope;
 use tokio_util::sync::CancellationToken;
 
@@ -102,7 +102,7 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
         (get, &[local, "Authorization: Bearer lf_blind"], "", 403),
     ];
     for (line, headers, body, expected) in cases {
-        fake.will(Ok(samples_traffic::outcomes()[6].clone()));
+        fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
         fake.knows(Ok(samples_traffic::queries()[10].1.clone()));
         let before = fake.queries.lock().unwrap().len() + fake.envelopes.lock().unwrap().len();
         let reply = server.raw(line, headers, body).await;
@@ -111,7 +111,7 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
             "{line} {headers:?}: {}",
             reply.body
         );
-        assert!(reply.head.contains("leverframe-protocol: 1"));
+        assert!(reply.head.contains("leverframe-protocol: 2"));
         let after = fake.queries.lock().unwrap().len() + fake.envelopes.lock().unwrap().len();
         if *expected >= 400 {
             assert_eq!(before, after, "{line} {headers:?} reached the engine");
@@ -144,7 +144,7 @@ async fn the_actor_is_the_tokens_record_and_no_body_can_say_otherwise() {
     let claimed = r#"{"command":{"command":"emergency_stop"},"surface":"engine"}"#;
     assert_eq!(server.call("POST /v1/submit", claimed).await.status, 400);
     assert!(fake.envelopes.lock().unwrap().is_empty());
-    fake.will(Ok(samples_traffic::outcomes()[6].clone()));
+    fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
     let headers = [
         "Host: 127.0.0.1",
         "Authorization: Bearer lf_reader",

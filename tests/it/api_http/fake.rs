@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use leverframe::client::console_client::{ConsoleClient, EventStream};
-use leverframe::protocol::command::{Envelope, Outcome};
 use leverframe::protocol::event::{Event, EventFilter, StreamItem};
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::request::{Answer, Query};
+use leverframe::protocol::request::{Answer, Envelope, Outcome, Query};
 use tokio::sync::broadcast;
 
 type Feed = Box<dyn Fn(&EventFilter) -> EventStream + Send + Sync>;

@@ -6,12 +6,11 @@ use leverframe::cli::run::execute;
 use leverframe::cli::terminal::{Attended, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
-use leverframe::protocol::hook::{
-    Hook, HookCommand, HookCounts, HookNote, HookOutcome, HookTrial, HookVerdict,
+use leverframe::protocol::hook::{Hook, HookCounts, HookNote, HookTrial, HookVerdict};
+use leverframe::protocol::request::{
+    Answer, Command, ListHooks, Outcome, Query, ResetHook, TryHook,
 };
-use leverframe::protocol::request::{Answer, ListHooks, Query};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::HookPoint;
 use serde_json::json;
@@ -63,35 +62,35 @@ fn trial() -> HookTrial {
     }
 }
 
-fn commands() -> Vec<(&'static str, String, HookCommand, HookOutcome)> {
+fn commands() -> Vec<(&'static str, String, Command, Outcome)> {
     vec![
         (
             "POST /v1/hooks/check/try",
             json!({"point": "before_tool_call", "input": {"args": {}}}).to_string(),
-            HookCommand::Try {
+            Command::TryHook(TryHook {
                 name: "check".to_owned(),
                 point: Some(HookPoint::BeforeToolCall),
                 input: Some(json!({"args": {}})),
-            },
-            HookOutcome::Tried(trial()),
+            }),
+            Outcome::TryHook(trial()),
         ),
         (
             "POST /v1/hooks/check/try",
             String::new(),
-            HookCommand::Try {
+            Command::TryHook(TryHook {
                 name: "check".to_owned(),
                 point: None,
                 input: None,
-            },
-            HookOutcome::Tried(trial()),
+            }),
+            Outcome::TryHook(trial()),
         ),
         (
             "POST /v1/hooks/check/reset",
             String::new(),
-            HookCommand::Reset {
+            Command::ResetHook(ResetHook {
                 name: "check".to_owned(),
-            },
-            HookOutcome::Hooks(vec![hook()]),
+            }),
+            Outcome::ResetHook(vec![hook()].into()),
         ),
     ]
 }
@@ -109,17 +108,14 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
     );
     assert_eq!(reply.json()["items"][0], json!(hook()));
     for (line, body, command, outcome) in commands() {
-        fake.will(Ok(Outcome::Hook(outcome.clone())));
+        fake.will(Ok(outcome.clone()));
         let reply = server.call(line, &body).await;
         assert_eq!(reply.status, 200, "{line}: {}", reply.body);
-        assert_eq!(
-            fake.last_envelope().command,
-            Command::Hook(command),
-            "{line}"
-        );
+        assert_eq!(fake.last_envelope().command, command, "{line}");
         match outcome {
-            HookOutcome::Tried(trial) => assert_eq!(reply.json(), json!(trial)),
-            HookOutcome::Hooks(hooks) => assert_eq!(reply.json()["items"], json!(hooks)),
+            Outcome::TryHook(trial) => assert_eq!(reply.json(), json!(trial)),
+            Outcome::ResetHook(hooks) => assert_eq!(reply.json(), json!(hooks)),
+            other => panic!("{other:?}"),
         }
     }
     let reply = server
@@ -140,13 +136,10 @@ async fn everything_survives_the_wire() {
         hooks()
     );
     for (_, _, command, outcome) in commands() {
-        fake.will(Ok(Outcome::Hook(outcome.clone())));
-        let envelope = leverframe::cli::find::envelope(Command::Hook(command.clone()), None);
-        assert_eq!(
-            client.submit(envelope).await.unwrap(),
-            Outcome::Hook(outcome)
-        );
-        assert_eq!(fake.last_envelope().command, Command::Hook(command));
+        fake.will(Ok(outcome.clone()));
+        let envelope = leverframe::cli::find::envelope(command.clone(), None);
+        assert_eq!(client.submit(envelope).await.unwrap(), outcome);
+        assert_eq!(fake.last_envelope().command, command);
     }
     let note = HookNote {
         hook: "check".to_owned(),
@@ -202,9 +195,9 @@ async fn the_commands_show_counters_and_never_write_raw_text() {
         for json in [false, true] {
             fake.knows(Ok(hooks()));
             if words.contains("try") {
-                fake.will(Ok(Outcome::Hook(HookOutcome::Tried(trial()))));
+                fake.will(Ok(Outcome::TryHook(trial())));
             } else if words.contains("reset") {
-                fake.will(Ok(Outcome::Hook(HookOutcome::Hooks(vec![hook()]))));
+                fake.will(Ok(Outcome::ResetHook(vec![hook()].into())));
             }
             let flag = if json { " --json" } else { "" };
             let line = format!("leverframe {words}{flag}");

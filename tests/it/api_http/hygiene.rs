@@ -9,13 +9,15 @@ use leverframe::cli::terminal::{Attended, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::clock::Day;
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hygiene::{
-    Growth, HygieneCommand, HygieneExcess, HygieneGroup, HygieneReport, HygieneRun, HygieneStatus,
+    Growth, HygieneExcess, HygieneGroup, HygieneReport, HygieneRun, HygieneStatus,
 };
 use leverframe::protocol::ids::{HygieneRunId, MemoryId};
-use leverframe::protocol::request::{Answer, GetHygiene, ListHygieneRuns, PreviewHygiene, Query};
+use leverframe::protocol::request::{
+    Answer, Command, GetHygiene, ListHygieneRuns, Outcome, PreviewHygiene, Query, RunHygiene,
+    UndoHygiene,
+};
 use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
@@ -119,6 +121,13 @@ fn queries() -> Vec<(Query, Answer, &'static str)> {
     ]
 }
 
+fn outcome(command: &Command, state: HygieneState) -> Outcome {
+    match command {
+        Command::RunHygiene(_) => Outcome::RunHygiene(run(state)),
+        _ => Outcome::UndoHygiene(run(state)),
+    }
+}
+
 fn commands() -> Vec<(String, &'static str, Command)> {
     let id = run(HygieneState::Done).id;
     let hygiene = "POST /v1/memory/hygiene";
@@ -126,17 +135,17 @@ fn commands() -> Vec<(String, &'static str, Command)> {
         (
             hygiene.to_owned(),
             "",
-            Command::Hygiene(HygieneCommand::Run { yes: false }),
+            Command::RunHygiene(RunHygiene { yes: false }),
         ),
         (
             hygiene.to_owned(),
             r#"{"yes":true}"#,
-            Command::Hygiene(HygieneCommand::Run { yes: true }),
+            Command::RunHygiene(RunHygiene { yes: true }),
         ),
         (
             format!("{hygiene}/{id}/undo"),
             "",
-            Command::Hygiene(HygieneCommand::Undo { id }),
+            Command::UndoHygiene(UndoHygiene { id }),
         ),
     ]
 }
@@ -154,14 +163,11 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
         assert_eq!(reply.json(), answered, "{path}");
     }
     for (line, body, command) in commands() {
-        fake.will(Ok(Outcome::Hygiene(run(HygieneState::Done))));
+        fake.will(Ok(outcome(&command, HygieneState::Done)));
         let reply = server.call(&line, body).await;
         assert_eq!(reply.status, 200, "{line}: {}", reply.body);
         assert_eq!(fake.last_envelope().command, command, "{line}");
-        assert_eq!(
-            command.required_scope(),
-            leverframe::protocol::words::Scope::Admin
-        );
+        assert_eq!(command.scope(), leverframe::protocol::words::Scope::Admin);
     }
     let reply = server.call("POST /v1/memory/hygiene/mem_1/undo", "").await;
     assert_eq!(reply.status, 400, "{}", reply.body);
@@ -178,7 +184,7 @@ async fn everything_survives_the_wire() {
         assert_eq!(fake.queries.lock().unwrap().last().unwrap(), &query);
     }
     for (_, _, command) in commands() {
-        let expected = Outcome::Hygiene(run(HygieneState::Undone));
+        let expected = outcome(&command, HygieneState::Undone);
         fake.will(Ok(expected.clone()));
         let envelope = leverframe::cli::find::envelope(command.clone(), None);
         assert_eq!(client.submit(envelope).await.unwrap(), expected);
@@ -241,7 +247,11 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
                 fake.knows(Ok(answer.clone()));
             }
             if let Some(state) = outcome {
-                fake.will(Ok(Outcome::Hygiene(run(state))));
+                fake.will(Ok(if words.contains("undo") {
+                    Outcome::UndoHygiene(run(state))
+                } else {
+                    Outcome::RunHygiene(run(state))
+                }));
             }
             let flag = if json { " --json" } else { "" };
             let line = format!("leverframe memory hygiene {words}{flag}");

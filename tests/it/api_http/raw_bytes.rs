@@ -9,8 +9,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use leverframe::protocol::request::Outcome;
+
 use crate::api_http::fake::FakeClient;
-use crate::api_http::samples_traffic;
+use crate::api_http::samples;
 use crate::api_http::server::{Server, tokens};
 
 /// Sends bytes; everything that came until the server hung up.
@@ -75,7 +77,7 @@ async fn the_second_request_of_a_connection_is_judged_like_the_first() {
         ),
     ] {
         fake.envelopes.lock().unwrap().clear();
-        fake.will(Ok(samples_traffic::outcomes()[6].clone()));
+        fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
         let said = talk(&server, &format!("{first}{last}")).await;
         assert!(said.starts_with("HTTP/1.1 200"), "{first:?}: {said:?}");
         assert!(said.contains("HTTP/1.1 400"), "{first:?}: {said:?}");
@@ -124,7 +126,7 @@ async fn half_a_head_and_an_idle_connection_are_cut_after_the_limit() {
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         &format!("POST /v1/emergency-stop HTTP/1.1\r\n{HEAD}\r\n"),
     ] {
-        fake.will(Ok(samples_traffic::outcomes()[6].clone()));
+        fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
         talk(&server, bytes).await;
     }
 }
@@ -163,8 +165,8 @@ async fn one_answer_without_a_token_ends_the_connection_and_a_token_keeps_it() {
     )
     .await;
     assert_eq!(said.matches("HTTP/1.1 200").count(), 1, "{said}");
-    fake.will(Ok(samples_traffic::outcomes()[6].clone()));
-    fake.will(Ok(samples_traffic::outcomes()[6].clone()));
+    fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
+    fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
     let post = format!("POST /v1/emergency-stop HTTP/1.1\r\n{HEAD}\r\n");
     let said = talk(&server, &format!("{post}{post}")).await;
     assert_eq!(said.matches("HTTP/1.1 200").count(), 2, "{said}");

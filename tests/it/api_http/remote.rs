@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use leverframe::client::console_client::ConsoleClient as _;
+use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::client::remote::sse::{Message, Reader};
 use leverframe::client::remote::target::{Address, Target};
-use leverframe::protocol::command::{Actor, Envelope};
+use leverframe::protocol::command::Actor;
 use leverframe::protocol::event::{EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, GetDuty, GetEngine, Query};
+use leverframe::protocol::request::{
+    Answer, Command, EmergencyStop, Envelope, GetDuty, GetEngine, Outcome, Query, SendMessage,
+};
 use leverframe::protocol::words::{Scope, Surface};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -21,7 +23,7 @@ use crate::api_http::samples;
 use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, READER, Server, unix};
 
-fn envelope(command: leverframe::protocol::command::Command) -> Envelope {
+fn envelope(command: leverframe::protocol::request::Command) -> Envelope {
     Envelope {
         command,
         actor: Actor::Engine,
@@ -61,6 +63,22 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
             assert_eq!(asked, query);
         }
     }
+}
+
+#[tokio::test]
+async fn an_answer_to_another_request_is_a_fault_and_never_the_reply() {
+    let fake = FakeClient::new();
+    let client: &dyn ConsoleClient = &*fake;
+    fake.knows(Ok(Answer::ListChannels(Vec::new().into())));
+    let fault = client.call(GetEngine {}).await.unwrap_err();
+    assert_eq!(fault.kind, ProblemKind::Internal);
+    assert_eq!(fault.detail, "GetEngine was answered as ListChannels");
+    let stop = leverframe::cli::find::envelope(EmergencyStop { reason: None }, None);
+    fake.will(Ok(Outcome::SendMessage(samples::accepted())));
+    let fault = client.execute(stop.clone()).await.unwrap_err();
+    assert_eq!(fault.detail, "EmergencyStop was answered as SendMessage");
+    fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
+    assert_eq!(client.execute(stop).await.unwrap(), samples::engine());
 }
 
 #[tokio::test]
@@ -184,7 +202,7 @@ async fn silence_is_a_lost_connection() {
         let mut buffer = [0; 4096];
         let _ = stream.read(&mut buffer).await.unwrap();
         stream
-            .write_all(b"HTTP/1.1 200 OK\r\nleverframe-protocol: 1\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n")
+            .write_all(b"HTTP/1.1 200 OK\r\nleverframe-protocol: 2\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n")
             .await
             .unwrap();
         // Says nothing more until the client gives up.
@@ -232,13 +250,13 @@ async fn one_answer(text: &'static str) -> (RemoteClient, tokio::task::JoinHandl
 async fn other_protocol_versions_and_strangers_are_named() {
     let query = || leverframe::protocol::request::Query::GetEngine(GetEngine {});
     let (remote, peer) =
-        one_answer("HTTP/1.1 200 OK\r\nleverframe-protocol: 2\r\ncontent-length: 2\r\n\r\n{}")
+        one_answer("HTTP/1.1 200 OK\r\nleverframe-protocol: 3\r\ncontent-length: 2\r\n\r\n{}")
             .await;
     let newer = remote.query(query()).await.unwrap_err();
     assert_eq!(newer.hint.as_deref(), Some("update this program"));
     assert!(peer.await.unwrap().contains("Bearer secret-token"));
     let (remote, _peer) =
-        one_answer("HTTP/1.1 200 OK\r\nleverframe-protocol: 0\r\ncontent-length: 2\r\n\r\n{}")
+        one_answer("HTTP/1.1 200 OK\r\nleverframe-protocol: 1\r\ncontent-length: 2\r\n\r\n{}")
             .await;
     let older = remote.query(query()).await.unwrap_err();
     assert_eq!(older.hint.as_deref(), Some("update the daemon"));
@@ -251,7 +269,7 @@ async fn other_protocol_versions_and_strangers_are_named() {
 async fn a_redirect_is_not_followed_so_the_token_stays() {
     let second = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let text = format!(
-        "HTTP/1.1 307 Temporary Redirect\r\nleverframe-protocol: 1\r\nlocation: http://{}/\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 307 Temporary Redirect\r\nleverframe-protocol: 2\r\nlocation: http://{}/\r\ncontent-length: 0\r\n\r\n",
         second.local_addr().unwrap()
     );
     let (remote, _peer) = one_answer(Box::leak(text.into_boxed_str())).await;
@@ -338,15 +356,15 @@ proptest! {
     #[test]
     fn any_message_survives_the_wire_form_of_a_command(text in ".*", key in proptest::option::of(".{1,40}")) {
         use leverframe::client::remote::wire::Submission;
-        use leverframe::protocol::command::{BudgetRequest, Command};
+        use leverframe::protocol::command::{BudgetRequest};
         let sent = Submission {
-            command: Command::SendMessage {
+            command: Command::SendMessage(SendMessage {
                 session_id: samples::session_id(),
                 text,
                 model: None,
                 budgets: BudgetRequest::default(),
                 fresh: false,
-            },
+            }),
             surface: Surface::Cli,
             idempotency_key: key,
         };

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use leverframe::api::events::KINDS;
 use leverframe::api::openapi;
 use leverframe::api::router::table;
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    Answer, GetDuty, ListContinuations, ListDeliveries, ListSessions, Query,
+    Answer, Command, Decide, GetDuty, ListContinuations, ListDeliveries, ListSessions, Outcome,
+    Query,
 };
 use leverframe::protocol::words::ApprovalState;
 
@@ -95,17 +95,17 @@ async fn decisions_answer_with_their_status_and_the_winner() {
     let server = Server::start(fake.clone()).await;
     let line = format!("POST /v1/approvals/{}/decision", samples::approval_id());
     let body = r#"{"decision":"approve","scope":"once","digest":"ab"}"#;
-    fake.will(Ok(Outcome::Approval(samples::approval(
+    fake.will(Ok(Outcome::Decide(samples::approval(
         ApprovalState::Approved,
     ))));
     let reply = server.call(&line, body).await;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.json()["state"], "approved");
     match fake.last_envelope().command {
-        Command::Decide {
+        Command::Decide(Decide {
             approval_id,
             decision,
-        } => {
+        }) => {
             assert_eq!(approval_id, samples::approval_id());
             assert_eq!(decision.digest, "ab");
         }

@@ -6,15 +6,14 @@ use leverframe::cli::run::execute;
 use leverframe::cli::terminal::{Attended, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
-use leverframe::protocol::command::{BudgetRequest, Command, Outcome};
+use leverframe::protocol::command::BudgetRequest;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::{RoutineId, RoutineRunId};
 use leverframe::protocol::request::{
-    Answer, GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns, Query,
+    AddRoutine, Answer, ChangeRoutine, Command, GetRoutine, ListRoutineRuns, ListRoutines,
+    ListUpcomingRuns, Outcome, Query, RemoveRoutine, RunRoutine,
 };
-use leverframe::protocol::routine::{
-    Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun,
-};
+use leverframe::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{
     Autonomy, ContinuationState, MissedRuns, RoutineRunState, Scope,
@@ -123,40 +122,39 @@ fn queries() -> Vec<(Query, Answer, String)> {
 }
 
 /// Request line, body, the command it becomes, its outcome, and the status of that.
-fn commands() -> Vec<(&'static str, String, RoutineCommand, RoutineOutcome, u16)> {
+fn commands() -> Vec<(&'static str, String, Command, Outcome, u16)> {
     let named = || "morning".to_owned();
     let body = serde_json::to_string(&patch()).unwrap();
-    let whole = || RoutineOutcome::Routine(Box::new(routine()));
     vec![
         (
             "POST /v1/routines",
             body.clone(),
-            RoutineCommand::Add { routine: patch() },
-            whole(),
+            Command::AddRoutine(AddRoutine { routine: patch() }),
+            Outcome::AddRoutine(routine()),
             201,
         ),
         (
             "PATCH /v1/routines/morning",
             body,
-            RoutineCommand::Change {
+            Command::ChangeRoutine(ChangeRoutine {
                 routine: named(),
                 patch: patch(),
-            },
-            whole(),
+            }),
+            Outcome::ChangeRoutine(routine()),
             200,
         ),
         (
             "DELETE /v1/routines/morning",
             String::new(),
-            RoutineCommand::Remove { routine: named() },
-            RoutineOutcome::Removed(id()),
+            Command::RemoveRoutine(RemoveRoutine { routine: named() }),
+            Outcome::RemoveRoutine(id()),
             200,
         ),
         (
             "POST /v1/routines/morning/run",
             String::new(),
-            RoutineCommand::RunNow { routine: named() },
-            RoutineOutcome::Ran(run()),
+            Command::RunRoutine(RunRoutine { routine: named() }),
+            Outcome::RunRoutine(run()),
             200,
         ),
     ]
@@ -176,14 +174,10 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
         assert_eq!(reply.json(), answered, "{path}");
     }
     for (line, body, command, outcome, status) in commands() {
-        fake.will(Ok(Outcome::Routine(outcome)));
+        fake.will(Ok(outcome));
         let reply = server.call(line, &body).await;
         assert_eq!(reply.status, status, "{line}: {}", reply.body);
-        assert_eq!(
-            fake.last_envelope().command,
-            Command::Routine(command),
-            "{line}"
-        );
+        assert_eq!(fake.last_envelope().command, command, "{line}");
     }
 }
 
@@ -198,7 +192,6 @@ async fn everything_survives_the_wire() {
         assert_eq!(fake.queries.lock().unwrap().last().unwrap(), &query);
     }
     for (_, _, command, outcome, _) in commands() {
-        let (command, outcome) = (Command::Routine(command), Outcome::Routine(outcome));
         fake.will(Ok(outcome.clone()));
         let envelope = leverframe::cli::find::envelope(command.clone(), None);
         assert_eq!(client.submit(envelope).await.unwrap(), outcome);
@@ -218,12 +211,13 @@ async fn everything_survives_the_wire() {
 fn only_running_one_needs_less_than_admin() {
     for (_, _, command, _, _) in commands() {
         let scope = match &command {
-            RoutineCommand::RunNow { .. } => Scope::Operate,
-            RoutineCommand::Add { .. }
-            | RoutineCommand::Change { .. }
-            | RoutineCommand::Remove { .. } => Scope::Admin,
+            Command::RunRoutine(_) => Scope::Operate,
+            Command::AddRoutine(_) | Command::ChangeRoutine(_) | Command::RemoveRoutine(_) => {
+                Scope::Admin
+            }
+            other => panic!("{other:?}"),
         };
-        assert_eq!(Command::Routine(command).required_scope(), scope);
+        assert_eq!(command.scope(), scope);
     }
 }
 

@@ -2,16 +2,14 @@
 
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::{ApprovalId, RuleId};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::request::{
-    Answer, GetRule, GetRuleMatches, ListGrants, ListRules, Query, TestRules,
+    AddRule, Answer, ChangeRule, Command, GetRule, GetRuleMatches, ListGrants, ListRules, Outcome,
+    Query, RemoveGrant, RemoveRule, TestRules,
 };
-use leverframe::protocol::rule::{
-    Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleTest,
-};
+use leverframe::protocol::rule::{Rule, RuleMatches, RulePatch, RuleTest};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::{Access, Risk, RuleMatcher, RuleScope, Scope, VerdictWord};
 
@@ -133,39 +131,38 @@ fn queries() -> Vec<(Query, Answer, String)> {
     ]
 }
 
-fn commands() -> Vec<(String, String, RuleCommand, RuleOutcome, u16)> {
+fn commands() -> Vec<(String, String, Command, Outcome, u16)> {
     let body = serde_json::to_string(&patch()).unwrap();
-    let whole = || RuleOutcome::Rule(Box::new(rule()));
     vec![
         (
             "POST /v1/rules".to_owned(),
             body.clone(),
-            RuleCommand::Add { rule: patch() },
-            whole(),
+            Command::AddRule(AddRule { rule: patch() }),
+            Outcome::AddRule(rule()),
             201,
         ),
         (
             format!("PATCH /v1/rules/{}", id()),
             body,
-            RuleCommand::Change {
+            Command::ChangeRule(ChangeRule {
                 id: id(),
                 patch: patch(),
-            },
-            whole(),
+            }),
+            Outcome::ChangeRule(rule()),
             200,
         ),
         (
             format!("DELETE /v1/rules/{}", id()),
             String::new(),
-            RuleCommand::Remove { id: id() },
-            RuleOutcome::Removed(id()),
+            Command::RemoveRule(RemoveRule { id: id() }),
+            Outcome::RemoveRule(id()),
             200,
         ),
         (
             format!("DELETE /v1/rules/grants/{}", grant()),
             String::new(),
-            RuleCommand::RemoveGrant { id: grant() },
-            RuleOutcome::GrantRemoved(grant()),
+            Command::RemoveGrant(RemoveGrant { id: grant() }),
+            Outcome::RemoveGrant(grant()),
             200,
         ),
     ]
@@ -187,13 +184,11 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
     }
     for (line, body, command, outcome, status) in commands() {
         let scope = match &command {
-            RuleCommand::RemoveGrant { .. } => Scope::Operate,
-            RuleCommand::Add { .. } | RuleCommand::Change { .. } | RuleCommand::Remove { .. } => {
-                Scope::Admin
-            }
+            Command::RemoveGrant(_) => Scope::Operate,
+            Command::AddRule(_) | Command::ChangeRule(_) | Command::RemoveRule(_) => Scope::Admin,
+            other => panic!("{other:?}"),
         };
-        let (command, outcome) = (Command::Rule(command), Outcome::Rule(outcome));
-        assert_eq!(command.required_scope(), scope);
+        assert_eq!(command.scope(), scope);
         fake.will(Ok(outcome.clone()));
         let reply = server.call(&line, &body).await;
         assert_eq!(reply.status, status, "{line}: {}", reply.body);

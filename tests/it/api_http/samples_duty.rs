@@ -1,8 +1,8 @@
 //! Samples of hand-overs and of who is on call.
 
-use leverframe::protocol::command::Command;
 use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::request::{Command, HandOverApproval, SetOnCall};
 use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
 use leverframe::protocol::words::{ApprovalKind, ApprovalState};
 
@@ -73,7 +73,7 @@ pub fn summary() -> ShiftSummary {
 
 pub fn commands() -> Vec<Command> {
     vec![
-        Command::HandOver {
+        Command::HandOverApproval(HandOverApproval {
             approval_id: approval_id(),
             request: HandOverRequest {
                 to: "anna".to_owned(),
@@ -81,11 +81,13 @@ pub fn commands() -> Vec<Command> {
                 digest: "ab".repeat(32),
                 revision: Some(1),
             },
-        },
-        Command::SetOnCall(OnCallRequest {
-            name: "anna".to_owned(),
-            seconds: Some(3600),
-            note: Some(NASTY.to_owned()),
+        }),
+        Command::SetOnCall(SetOnCall {
+            request: OnCallRequest {
+                name: "anna".to_owned(),
+                seconds: Some(3600),
+                note: Some(NASTY.to_owned()),
+            },
         }),
     ]
 }

@@ -1,9 +1,8 @@
 //! Samples of what runs left.
 
-use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
-use leverframe::protocol::request::{Answer, ListLeftovers, Query};
+use leverframe::protocol::request::{Answer, Command, DismissLeftovers, ListLeftovers, Query};
 
 use crate::api_http::samples::{NASTY, at, call_id, continuation_id, page, session_id};
 use crate::api_http::samples_traffic;
@@ -38,9 +37,9 @@ pub fn left() -> Leftovers {
 }
 
 pub fn command() -> Command {
-    Command::DismissLeftovers {
+    Command::DismissLeftovers(DismissLeftovers {
         tool_call_id: call_id(),
-    }
+    })
 }
 
 pub fn query() -> (Query, Answer) {

@@ -1,11 +1,11 @@
 //! Values of what is remembered.
 
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::MemoryId;
 use leverframe::protocol::memory::*;
 use leverframe::protocol::request::{
-    Answer, GetMemory, GetMemoryStats, ListMemories, PreviewForgetPerson, Query, ReviewMemories,
-    SearchMemories,
+    AcceptMemory, AddMemory, Answer, Command, EditMemory, ForgetMemory, ForgetPerson, GetMemory,
+    GetMemoryStats, ImportMemories, ListMemories, Outcome, PinMemory, PreviewForgetPerson, Query,
+    ReviewMemories, SearchMemories, SupersedeMemories,
 };
 use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
@@ -86,7 +86,7 @@ pub fn forgotten() -> Forgotten {
 
 pub fn commands() -> Vec<Command> {
     [
-        MemoryCommand::Add {
+        Command::AddMemory(AddMemory {
             place: MemoryPlace::Session {
                 session_id: session_id(),
             },
@@ -94,45 +94,45 @@ pub fn commands() -> Vec<Command> {
             kind: Some(MemoryKind::Person),
             pinned: true,
             expires_at: Some(at()),
-        },
-        MemoryCommand::Edit {
+        }),
+        Command::EditMemory(EditMemory {
             id: id(),
             text: Some(NASTY.to_owned()),
             kind: None,
             expires_at: None,
-        },
-        MemoryCommand::Pin {
+        }),
+        Command::PinMemory(PinMemory {
             id: id(),
             pinned: false,
-        },
-        MemoryCommand::Accept { id: id() },
-        MemoryCommand::Supersede {
+        }),
+        Command::AcceptMemory(AcceptMemory { id: id() }),
+        Command::SupersedeMemories(SupersedeMemories {
             id: id(),
             others: vec![id(), id()],
-        },
-        MemoryCommand::Forget { id: id() },
-        MemoryCommand::ForgetPerson {
+        }),
+        Command::ForgetMemory(ForgetMemory { id: id() }),
+        Command::ForgetPerson(ForgetPerson {
             person: "telegram:1".to_owned(),
-        },
-        MemoryCommand::Import {
+        }),
+        Command::ImportMemories(ImportMemories {
             items: vec![item()],
-        },
+        }),
     ]
-    .into_iter()
-    .map(Command::Memory)
-    .collect()
+    .into()
 }
 
 pub fn outcomes() -> Vec<Outcome> {
     [
-        MemoryOutcome::Memory(Box::new(memory())),
-        MemoryOutcome::Forgotten(id()),
-        MemoryOutcome::PersonForgotten(forgotten()),
-        MemoryOutcome::Imported(MemoryImported { added: 1, known: 2 }),
+        Outcome::AddMemory(memory()),
+        Outcome::EditMemory(memory()),
+        Outcome::PinMemory(memory()),
+        Outcome::AcceptMemory(memory()),
+        Outcome::SupersedeMemories(memory()),
+        Outcome::ForgetMemory(id()),
+        Outcome::ForgetPerson(forgotten()),
+        Outcome::ImportMemories(MemoryImported { added: 1, known: 2 }),
     ]
-    .into_iter()
-    .map(Outcome::Memory)
-    .collect()
+    .into()
 }
 
 pub fn stats() -> MemoryStats {

@@ -1,23 +1,22 @@
 //! One of everything the protocol has about models.
 
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::models::{
     CheckVerdict, Discovery, FoundModel, FoundServer, KeyState, ModelCheck, ModelEntry, ModelPrice,
     ModelProfile, ModelTest, OfferedServer, ProviderModels,
 };
-use leverframe::protocol::request::{Answer, ListModels, Query};
+use leverframe::protocol::request::{Answer, Command, ListModels, Outcome, Query, TestModel};
 use leverframe::protocol::snapshot::Page;
 
 use crate::api_http::samples::{NASTY, at, usage};
 
 pub fn command() -> Command {
-    Command::TestModel {
+    Command::TestModel(TestModel {
         model: Some(format!("local/{NASTY}")),
-    }
+    })
 }
 
 pub fn outcome() -> Outcome {
-    Outcome::ModelTest(ModelTest {
+    Outcome::TestModel(ModelTest {
         model: "local/m".to_owned(),
         at: at(),
         took_ms: u64::MAX,
@@ -45,7 +44,7 @@ pub fn discovery() -> Outcome {
         base_url: "http://127.0.0.1:11434".to_owned(),
         models: vec![model],
     };
-    Outcome::Discovery(Discovery {
+    Outcome::DiscoverModels(Discovery {
         at: at(),
         servers: vec![OfferedServer {
             server,

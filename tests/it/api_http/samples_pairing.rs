@@ -1,8 +1,7 @@
 //! Samples of people who are let in.
 
-use leverframe::protocol::command::Command;
-use leverframe::protocol::pairing::{Pairing, PairingCommand};
-use leverframe::protocol::request::{Answer, ListPairings, Query};
+use leverframe::protocol::pairing::Pairing;
+use leverframe::protocol::request::{AcceptPairing, Answer, Command, ListPairings, Query};
 use leverframe::protocol::words::PairingState;
 
 use crate::api_http::samples::{NASTY, approval_id, at, page};
@@ -23,7 +22,7 @@ fn pairing() -> Pairing {
 }
 
 pub fn command() -> Command {
-    Command::Pairing(PairingCommand::Accept {
+    Command::AcceptPairing(AcceptPairing {
         pairing: "ABC234".to_owned(),
     })
 }

@@ -1,21 +1,22 @@
 //! Every command, outcome, query and event, made of the samples.
 
 use leverframe::protocol::artifact::ArtifactHash;
-use leverframe::protocol::command::{
-    BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
-};
+use leverframe::protocol::command::{BudgetRequest, DecisionRequest, DeliveryResolution, Waiting};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::policy::PolicyPatch;
 use leverframe::protocol::request::{
-    Answer, ExplainCall, GetApproval, GetArtifact, GetChannel, GetContinuation, GetDelivery,
-    GetDoctor, GetDuty, GetEngine, GetSession, GetShiftSummary, GetSnapshot, GetTranscript,
-    GetWhatIf, ListApprovals, ListAudit, ListChannels, ListContinuations, ListDeliveries,
-    ListSessions, ListSteps, ListUncertain, Query, VerifyAudit,
+    Answer, Ask, CancelContinuation, Command, CreateBackup, Decide, DiscoverModels, DrainChannel,
+    EmergencyStop, EndSession, ExplainCall, GetApproval, GetArtifact, GetChannel, GetContinuation,
+    GetDelivery, GetDoctor, GetDuty, GetEngine, GetSession, GetShiftSummary, GetSnapshot,
+    GetTranscript, GetWhatIf, GiveBackSession, ListApprovals, ListAudit, ListChannels,
+    ListContinuations, ListDeliveries, ListSessions, ListSteps, ListUncertain, Outcome,
+    PauseChannel, Query, ReleaseEmergencyStop, ResolveDelivery, ResumeChannel, ResumeContinuation,
+    RetryContinuation, SendAsBot, SendMessage, SetPolicy, StartSession, Sweep, TakeOverSession,
+    TestChannel, UpdateSession, VerifyAudit,
 };
 use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
 use leverframe::protocol::snapshot::{AuditFilter, OpenStream, PageRequest, Snapshot, SweepReport};
-use leverframe::protocol::take_over::TakeOverCommand;
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
@@ -38,22 +39,22 @@ use crate::api_http::samples::*;
 /// Every command.
 pub fn commands() -> Vec<Command> {
     vec![
-        Command::StartSession {
+        Command::StartSession(StartSession {
             channel: Some("api".to_owned()),
             conversation: None,
             title: Some(NASTY.to_owned()),
             model: None,
-        },
-        Command::UpdateSession {
+        }),
+        Command::UpdateSession(UpdateSession {
             session_id: session_id(),
             title: None,
             model: Some("a/b".to_owned()),
             paused: Some(true),
-        },
-        Command::EndSession {
+        }),
+        Command::EndSession(EndSession {
             session_id: session_id(),
-        },
-        Command::SendMessage {
+        }),
+        Command::SendMessage(SendMessage {
             session_id: session_id(),
             text: NASTY.to_owned(),
             model: None,
@@ -62,29 +63,29 @@ pub fn commands() -> Vec<Command> {
                 ..BudgetRequest::default()
             },
             fresh: true,
-        },
-        Command::Ask {
+        }),
+        Command::Ask(Ask {
             channel: "cli".to_owned(),
             text: "hi".to_owned(),
             model: None,
             budgets: BudgetRequest::default(),
             fresh: false,
-        },
-        Command::CancelContinuation {
+        }),
+        Command::CancelContinuation(CancelContinuation {
             continuation_id: continuation_id(),
             reason: Some("enough".to_owned()),
-        },
-        Command::ResumeContinuation {
+        }),
+        Command::ResumeContinuation(ResumeContinuation {
             continuation_id: continuation_id(),
-        },
-        Command::RetryContinuation {
+        }),
+        Command::RetryContinuation(RetryContinuation {
             continuation_id: continuation_id(),
-        },
-        Command::Decide {
+        }),
+        Command::Decide(Decide {
             approval_id: approval_id(),
             decision: decision_request(),
-        },
-        Command::SetPolicy {
+        }),
+        Command::SetPolicy(SetPolicy {
             channel: "team".to_owned(),
             patch: PolicyPatch {
                 autonomy: Some(Autonomy::Full),
@@ -92,55 +93,55 @@ pub fn commands() -> Vec<Command> {
                 if_version: Some(3),
                 ..PolicyPatch::default()
             },
-        },
-        Command::PauseChannel {
+        }),
+        Command::PauseChannel(PauseChannel {
             channel: "team".to_owned(),
-        },
-        Command::ResumeChannel {
+        }),
+        Command::ResumeChannel(ResumeChannel {
             channel: "team".to_owned(),
-        },
-        Command::ResolveDelivery {
+        }),
+        Command::ResolveDelivery(ResolveDelivery {
             outbox_id: outbox_id(),
             resolution: DeliveryResolution::SendAgain,
             reason: Some(NASTY.to_owned()),
-        },
-        Command::EmergencyStop {
+        }),
+        Command::EmergencyStop(EmergencyStop {
             reason: Some(NASTY.to_owned()),
-        },
-        Command::ReleaseEmergencyStop {
+        }),
+        Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
             waiting: Waiting::Newest,
             conversations: vec![ConversationChoice {
                 session_id: session_id(),
                 waiting: Waiting::Drop,
             }],
-        },
-        Command::Backup {
+        }),
+        Command::CreateBackup(CreateBackup {
             path: format!("/backups/{NASTY}"),
-        },
-        Command::Sweep { preview: true },
+        }),
+        Command::Sweep(Sweep { preview: true }),
         samples_models::command(),
-        Command::DiscoverModels,
-        Command::TakeOver(TakeOverCommand::Take {
+        Command::DiscoverModels(DiscoverModels {}),
+        Command::TakeOverSession(TakeOverSession {
             session_id: session_id(),
             force: true,
         }),
-        Command::TakeOver(TakeOverCommand::Say {
+        Command::SendAsBot(SendAsBot {
             session_id: session_id(),
             take_over_id: TakeOverId::from_bytes([8; 16]),
             text: NASTY.to_owned(),
         }),
-        Command::TakeOver(TakeOverCommand::GiveBack {
+        Command::GiveBackSession(GiveBackSession {
             session_id: session_id(),
             force: false,
         }),
-        Command::DrainChannel {
+        Command::DrainChannel(DrainChannel {
             channel: "team".to_owned(),
             drain: true,
-        },
-        Command::TestChannel {
+        }),
+        Command::TestChannel(TestChannel {
             channel: "team".to_owned(),
             conversation: Some(NASTY.to_owned()),
-        },
+        }),
     ]
     .into_iter()
     .chain(samples_memory::commands())
@@ -169,22 +170,26 @@ pub fn decision_request() -> DecisionRequest {
 /// Every outcome.
 pub fn outcomes() -> Vec<Outcome> {
     vec![
-        Outcome::Accepted(accepted()),
-        Outcome::Session(session()),
-        Outcome::Continuation(continuation(ContinuationState::Completed)),
-        Outcome::Approval(approval(ApprovalState::Pending)),
-        Outcome::Channel(channel()),
-        Outcome::Delivery(delivery()),
-        Outcome::Engine(engine()),
-        Outcome::Swept(SweepReport {
+        Outcome::SendMessage(accepted()),
+        Outcome::Ask(accepted()),
+        Outcome::StartSession(session()),
+        Outcome::UpdateSession(session()),
+        Outcome::EndSession(session()),
+        Outcome::TakeOverSession(session()),
+        Outcome::RetryContinuation(continuation(ContinuationState::Completed)),
+        Outcome::Decide(approval(ApprovalState::Pending)),
+        Outcome::SetPolicy(channel()),
+        Outcome::ResolveDelivery(delivery()),
+        Outcome::EmergencyStop(engine()),
+        Outcome::Sweep(SweepReport {
             at: at(),
             events: u64::MAX,
             ..SweepReport::default()
         }),
         samples_models::outcome(),
         samples_models::discovery(),
-        Outcome::Duty(Box::new(duty())),
-        Outcome::Leftovers(Box::new(samples_leftovers::left())),
+        Outcome::SetOnCall(duty()),
+        Outcome::DismissLeftovers(samples_leftovers::left()),
     ]
     .into_iter()
     .chain(samples_memory::outcomes())

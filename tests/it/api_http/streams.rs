@@ -8,9 +8,9 @@ use futures_util::StreamExt as _;
 use leverframe::api::token::TokenVerifier;
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
-use leverframe::protocol::command::{Actor, Outcome};
+use leverframe::protocol::command::Actor;
 use leverframe::protocol::event::{EventBody, EventFilter, StreamItem};
-use leverframe::protocol::request::Answer;
+use leverframe::protocol::request::{Answer, Outcome};
 use leverframe::protocol::words::{ContinuationState, Scope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -194,7 +194,7 @@ async fn shutdown_ends_streams_and_the_server() {
 }
 
 fn message(fake: &FakeClient) -> String {
-    fake.will(Ok(Outcome::Accepted(samples::accepted())));
+    fake.will(Ok(Outcome::SendMessage(samples::accepted())));
     format!("POST /v1/sessions/{}/messages", samples::session_id())
 }
 

@@ -1,12 +1,11 @@
 //! The models dialog: configured models, a look for servers, and what a refusal says; clean whatever servers are called.
 
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::models::{
     Discovery, FoundModel, FoundServer, KeyState, ModelEntry, ModelPrice, ModelProfile,
     OfferedServer, ProviderModels,
 };
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, ListModels, Query};
+use leverframe::protocol::request::{Answer, Command, DiscoverModels, ListModels, Outcome, Query};
 use leverframe::protocol::snapshot::Page;
 use leverframe::tui::message::Message;
 
@@ -142,8 +141,8 @@ fn what_was_found() {
         driver.press("d");
         ended(
             &mut driver,
-            Command::DiscoverModels,
-            Ok(Outcome::Discovery(found())),
+            Command::DiscoverModels(DiscoverModels {}),
+            Ok(Outcome::DiscoverModels(found())),
         );
         driver
     });
@@ -170,11 +169,19 @@ fn hostile_names_are_revealed_at_any_size() {
         opened(&mut driver, hostile_known.clone());
         assert_clean(&mut driver, "models");
         driver.press("d");
-        let done = Ok(Outcome::Discovery(hostile_found.clone()));
-        ended(&mut driver, Command::DiscoverModels, done);
+        let done = Ok(Outcome::DiscoverModels(hostile_found.clone()));
+        ended(
+            &mut driver,
+            Command::DiscoverModels(DiscoverModels {}),
+            done,
+        );
         assert_clean(&mut driver, "found");
         let problem = Problem::new(ProblemKind::Forbidden, "no", HOSTILE.concat());
-        ended(&mut driver, Command::DiscoverModels, Err(problem));
+        ended(
+            &mut driver,
+            Command::DiscoverModels(DiscoverModels {}),
+            Err(problem),
+        );
         assert_clean(&mut driver, "failed");
     }
 }

@@ -1,9 +1,9 @@
 //! Somebody who asks to be let in, as the operator sees them.
 
 use leverframe::protocol::approval::{Approval, Preview, Requester};
-use leverframe::protocol::command::Command;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Verdict;
+use leverframe::protocol::request::{Command, Decide};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::{Access, ApprovalKind, DecisionWord, Effect, Risk};
 use leverframe::tui::message::Effect as Deed;
@@ -92,10 +92,10 @@ fn letting_somebody_in_is_confirmed() {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Deed::Submit(Command::Decide {
+            Deed::Submit(Command::Decide(Decide {
                 approval_id,
                 decision,
-            }) => Some((*approval_id, decision.decision)),
+            })) => Some((*approval_id, decision.decision)),
             _ => None,
         })
         .collect();

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
+use leverframe::protocol::request::{Command, Decide};
 use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, Message};
@@ -268,10 +268,10 @@ impl World {
         let effects = self.driver.key(key);
         self.oracle.log.push((now, Logged::Key));
         for effect in &effects {
-            let Effect::Submit(Command::Decide {
+            let Effect::Submit(Command::Decide(Decide {
                 approval_id,
                 decision,
-            }) = effect
+            })) = effect
             else {
                 continue;
             };
@@ -492,7 +492,7 @@ fn a_patient_operator_decides() {
             .driver
             .effects
             .iter()
-            .any(|e| matches!(e, Effect::Submit(Command::Decide { .. })))
+            .any(|e| matches!(e, Effect::Submit(Command::Decide(_))))
     );
 }
 
@@ -500,7 +500,7 @@ fn decisions(driver: &Driver) -> usize {
     driver
         .effects
         .iter()
-        .filter(|e| matches!(e, Effect::Submit(Command::Decide { .. })))
+        .filter(|e| matches!(e, Effect::Submit(Command::Decide(_))))
         .count()
 }
 

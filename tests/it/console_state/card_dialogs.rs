@@ -1,8 +1,8 @@
 //! The shape dialog and the rule editor: what they print, what they ask, and when their last press counts.
 
-use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, GetRuleMatches, Query};
+use leverframe::protocol::request::{Answer, Command, Decide, GetRuleMatches, Outcome, Query};
 use leverframe::protocol::rule::{RuleMatches, RulePatch, coverage};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
@@ -17,7 +17,7 @@ fn decided(driver: &Driver) -> Vec<DecisionRequest> {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Submit(Command::Decide { decision, .. }) => Some(decision.clone()),
+            Effect::Submit(Command::Decide(Decide { decision, .. })) => Some(decision.clone()),
             _ => None,
         })
         .collect()
@@ -282,10 +282,10 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
     assert_eq!(rule.channel.as_deref(), Some("telegram"));
 
     // A refusal is read in the editor, which stays.
-    let command = Command::Decide {
+    let command = Command::Decide(Decide {
         approval_id: fixture::approval_id(1),
         decision: request.clone(),
-    };
+    });
     let problem = Problem::new(ProblemKind::Invalid, "invalid", "the rule does not match");
     driver.send(Message::Submitted {
         command: Box::new(command.clone()),
@@ -296,7 +296,7 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
     done.state = ApprovalState::Approved;
     driver.send(Message::Submitted {
         command: Box::new(command),
-        result: Ok(Box::new(Outcome::Approval(done))),
+        result: Ok(Box::new(Outcome::Decide(done))),
     });
     assert!(driver.state.modals.is_empty());
     assert!(flash(&driver).contains("a rule made"), "{}", flash(&driver));

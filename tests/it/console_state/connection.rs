@@ -10,10 +10,10 @@ use futures_util::StreamExt;
 use leverframe::client::console_client::{ConsoleClient, EventStream};
 use leverframe::clock::Clock;
 use leverframe::config::settings::Notify;
-use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
+use leverframe::protocol::command::Actor;
 use leverframe::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, Query};
+use leverframe::protocol::request::{Answer, Command, Envelope, Outcome, Query};
 use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::protocol::words::Risk;
 use leverframe::tui::event_loop::{Input, run_with};
@@ -54,7 +54,7 @@ impl FakeClient {
 impl ConsoleClient for FakeClient {
     async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem> {
         self.engine().submitted.push(envelope.command);
-        Ok(Outcome::Engine(fixture::engine()))
+        Ok(Outcome::EmergencyStop(fixture::engine()))
     }
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::{Command, Outcome, Waiting};
+use leverframe::protocol::command::Waiting;
 use leverframe::protocol::problem::Problem;
+use leverframe::protocol::request::{
+    Command, Decide, EmergencyStop, Outcome, ReleaseEmergencyStop, SendMessage, SetPolicy,
+};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message, QuitKind};
@@ -48,7 +51,7 @@ fn the_emergency_stop_works_everywhere_but_not_read_only_or_pasted() {
         driver.press("ctrl-x");
         assert_eq!(
             sent(&driver),
-            [Command::EmergencyStop { reason: None }],
+            [Command::EmergencyStop(EmergencyStop { reason: None })],
             "{place}"
         );
 
@@ -107,7 +110,7 @@ fn edited_arguments_must_be_json_and_the_draft_survives() {
     assert!(driver.text().contains("oops"), "the draft is kept");
     driver.press("backspace backspace backspace backspace backspace alt-enter");
     let sent = sent(&driver);
-    let [Command::Decide { decision, .. }] = sent.as_slice() else {
+    let [Command::Decide(Decide { decision, .. })] = sent.as_slice() else {
         panic!("{sent:?}")
     };
     assert_eq!(
@@ -159,7 +162,7 @@ fn raising_autonomy_asks_with_cancel_focused_and_full_expires() {
     assert!(sent(&driver).is_empty(), "cancel is focused");
     driver.press("enter right enter");
     let sent = sent(&driver);
-    let [Command::SetPolicy { channel, patch }] = sent.as_slice() else {
+    let [Command::SetPolicy(SetPolicy { channel, patch })] = sent.as_slice() else {
         panic!("{sent:?}")
     };
     assert_eq!(
@@ -179,7 +182,7 @@ fn a_raised_level_holds_as_long_as_was_chosen_and_full_never_for_good() {
         let mut driver = Driver::with(80, 24, fixture::busy());
         driver.press(&format!("4 j j A {keys} enter right enter"));
         match sent(&driver).as_slice() {
-            [Command::SetPolicy { patch, .. }] => patch.expires_in_seconds,
+            [Command::SetPolicy(SetPolicy { patch, .. })] => patch.expires_in_seconds,
             other => panic!("{keys}: {other:?}"),
         }
     };
@@ -207,7 +210,7 @@ fn a_level_that_ends_by_itself_is_not_made_to_last_without_a_question() {
     driver.press("esc + + + enter right enter");
     assert!(matches!(
         sent(&driver).as_slice(),
-        [Command::SetPolicy { patch, .. }]
+        [Command::SetPolicy(SetPolicy { patch, .. })]
             if patch.autonomy == Some(Autonomy::SemiAuto) && patch.expires_in_seconds.is_none()
     ));
 }
@@ -217,7 +220,7 @@ fn lowering_autonomy_needs_no_confirmation() {
     let mut driver = Driver::with(80, 24, fixture::busy());
     driver.press("4 j j A k enter");
     assert!(
-        matches!(sent(&driver).as_slice(), [Command::SetPolicy { patch, .. }] if patch.autonomy == Some(Autonomy::Supervised))
+        matches!(sent(&driver).as_slice(), [Command::SetPolicy(SetPolicy { patch, .. })] if patch.autonomy == Some(Autonomy::Supervised))
     );
 }
 
@@ -236,7 +239,7 @@ fn released(waited: i64, held: i64, quarantine: bool, keys: &str) -> Vec<Command
 }
 
 fn release(waiting: Waiting, conversations: &[(u8, Waiting)]) -> Vec<Command> {
-    vec![Command::ReleaseEmergencyStop {
+    vec![Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
         waiting,
         conversations: conversations
             .iter()
@@ -245,7 +248,7 @@ fn release(waiting: Waiting, conversations: &[(u8, Waiting)]) -> Vec<Command> {
                 waiting: *waiting,
             })
             .collect(),
-    }]
+    })]
 }
 
 #[test]
@@ -374,14 +377,14 @@ fn a_refused_message_is_a_draft_again_and_an_accepted_one_is_not() {
         "{notice}"
     );
     driver.press("i enter");
-    let Some(Command::SendMessage { text, .. }) = sent(&driver).pop() else {
+    let Some(Command::SendMessage(SendMessage { text, .. })) = sent(&driver).pop() else {
         panic!("nothing was sent")
     };
     assert_eq!(text, "first words\nsecond words");
     let again = sent(&driver).pop().unwrap();
     driver.send(Message::Submitted {
         command: Box::new(again),
-        result: Ok(Box::new(Outcome::Session(samples::session()))),
+        result: Ok(Box::new(Outcome::SendMessage(samples::accepted()))),
     });
     assert!(driver.state.drafts.is_empty());
 }
@@ -408,7 +411,7 @@ fn a_rule_that_the_server_refuses_is_a_draft_again() {
         "{\"tool\": \"write_file\", \"verdict\": \"allow\"}".to_owned(),
     )));
     driver.press("alt-enter");
-    let Some(rule @ Command::Rule(_)) = sent(&driver).pop() else {
+    let Some(rule @ Command::AddRule(_)) = sent(&driver).pop() else {
         panic!("{}", driver.text())
     };
     refuse(&mut driver, rule);

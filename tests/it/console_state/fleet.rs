@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    ExplainCall, ListAudit, ListContinuations, Query, VerifyAudit,
+    CancelContinuation, Command, ExplainCall, ListAudit, ListContinuations, Query,
+    ResumeContinuation, RetryContinuation, VerifyAudit,
 };
 use leverframe::protocol::session::*;
 use leverframe::protocol::words::*;
@@ -154,16 +154,16 @@ fn resume_retry_and_cancel_ask_first_and_only_where_they_fit() {
         driver.press(key);
         let effects = driver.press("tab enter");
         let command = match key {
-            "c" => Command::ResumeContinuation {
+            "c" => Command::ResumeContinuation(ResumeContinuation {
                 continuation_id: id,
-            },
-            "t" => Command::RetryContinuation {
+            }),
+            "t" => Command::RetryContinuation(RetryContinuation {
                 continuation_id: id,
-            },
-            _ => Command::CancelContinuation {
+            }),
+            _ => Command::CancelContinuation(CancelContinuation {
                 continuation_id: id,
                 reason: None,
-            },
+            }),
         };
         assert_eq!(submitted(&effects), [command]);
     }

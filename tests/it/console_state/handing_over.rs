@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use leverframe::protocol::approval::Approval;
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::request::{Answer, GetDuty, Query};
+use leverframe::protocol::request::{
+    Answer, Command, GetDuty, HandOverApproval, Outcome, Query, SetOnCall,
+};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::{ApprovalState, Risk, Scope};
 use leverframe::tui::message::{Effect, Message};
@@ -65,7 +66,7 @@ fn sent(driver: &Driver) -> Vec<Command> {
 
 fn requests(driver: &Driver) -> Vec<HandOverRequest> {
     let commands = sent(driver).into_iter().map(|command| match command {
-        Command::HandOver { request, .. } => request,
+        Command::HandOverApproval(HandOverApproval { request, .. }) => request,
         other => panic!("{other:?}"),
     });
     commands.collect()
@@ -121,7 +122,7 @@ fn a_name_and_a_note_in_one_line_and_nothing_is_decided() {
     );
     driver.send(Message::Submitted {
         command: Box::new(sent(&driver)[0].clone()),
-        result: Ok(Box::new(Outcome::Approval(waits(1, "anna", "ben")))),
+        result: Ok(Box::new(Outcome::HandOverApproval(waits(1, "anna", "ben")))),
     });
     assert_eq!(flash(&driver), "write_file waits for anna");
 }
@@ -357,10 +358,12 @@ fn the_command_line_says_who_is_on_call() {
         sent(driver)
     };
     let set = |name: &str, seconds: Option<u32>, note: Option<&str>| {
-        vec![Command::SetOnCall(OnCallRequest {
-            name: name.to_owned(),
-            seconds,
-            note: note.map(str::to_owned),
+        vec![Command::SetOnCall(SetOnCall {
+            request: OnCallRequest {
+                name: name.to_owned(),
+                seconds,
+                note: note.map(str::to_owned),
+            },
         })]
     };
     assert_eq!(

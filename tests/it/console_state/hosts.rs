@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use leverframe::protocol::approval::Approval;
-use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, GetTranscript, Query};
+use leverframe::protocol::request::{
+    Answer, Command, Decide, EmergencyStop, GetTranscript, Outcome, Query, StartSession,
+};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
@@ -82,7 +84,9 @@ fn twins() -> Driver {
 fn decisions(effects: &[Effect]) -> Vec<(HostId, DecisionRequest)> {
     let decision = |effect: &Effect| match effect {
         Effect::At(host, effect) => match &**effect {
-            Effect::Submit(Command::Decide { decision, .. }) => Some((*host, decision.clone())),
+            Effect::Submit(Command::Decide(Decide { decision, .. })) => {
+                Some((*host, decision.clone()))
+            }
             _ => None,
         },
         Effect::Submit(command) => panic!("sent to nobody in particular: {command:?}"),
@@ -215,7 +219,7 @@ fn the_stop_goes_to_all_names_all_and_reports_on_each() {
         .iter()
         .filter_map(|effect| match effect {
             Effect::At(host, effect)
-                if matches!(**effect, Effect::Submit(Command::EmergencyStop { .. })) =>
+                if matches!(**effect, Effect::Submit(Command::EmergencyStop(_))) =>
             {
                 Some(*host)
             }
@@ -228,10 +232,10 @@ fn the_stop_goes_to_all_names_all_and_reports_on_each() {
         "also where nobody answers"
     );
     let answer = |result| Message::Submitted {
-        command: Box::new(Command::EmergencyStop { reason: None }),
+        command: Box::new(Command::EmergencyStop(EmergencyStop { reason: None })),
         result,
     };
-    let done = || Ok(Box::new(Outcome::Engine(fixture::engine())));
+    let done = || Ok(Box::new(Outcome::EmergencyStop(fixture::engine())));
     says(&mut driver, LAB, answer(done()));
     assert_eq!(
         flash(&driver),
@@ -300,13 +304,13 @@ fn an_answer_that_comes_after_the_focus_went_on_changes_nothing_here() {
         &mut driver,
         ATLAS,
         Message::Submitted {
-            command: Box::new(Command::StartSession {
+            command: Box::new(Command::StartSession(StartSession {
                 channel: Some("desk".into()),
                 conversation: None,
                 title: None,
                 model: None,
-            }),
-            result: Ok(Box::new(Outcome::Session(session))),
+            })),
+            result: Ok(Box::new(Outcome::StartSession(session))),
         },
     );
     assert!(driver.state.modals.is_empty());

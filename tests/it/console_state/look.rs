@@ -334,7 +334,7 @@ proptest! {
         let effects = driver.press("tab up down tab enter");
         let decided = effects.iter().any(|effect| matches!(
             effect,
-            Effect::Submit(leverframe::protocol::command::Command::Decide { .. })
+            Effect::Submit(leverframe::protocol::request::Command::Decide(_))
         ));
         prop_assert!(!decided);
     }

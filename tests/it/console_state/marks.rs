@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
@@ -50,10 +51,10 @@ fn decided(driver: &Driver) -> Vec<(ApprovalId, DecisionRequest)> {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Submit(Command::Decide {
+            Effect::Submit(Command::Decide(Decide {
                 approval_id,
                 decision,
-            }) => Some((*approval_id, decision.clone())),
+            })) => Some((*approval_id, decision.clone())),
             _ => None,
         })
         .collect()
@@ -167,11 +168,11 @@ fn what_is_put_off_goes_below_and_comes_back_before_its_deadline() {
         (DecisionWord::Snooze, Some(60))
     );
     driver.send(Message::Submitted {
-        command: Box::new(Command::Decide {
+        command: Box::new(Command::Decide(Decide {
             approval_id: id,
             decision: request,
-        }),
-        result: Ok(Box::new(Outcome::Approval(fixture::approval(1, Risk::Low)))),
+        })),
+        result: Ok(Box::new(Outcome::Decide(fixture::approval(1, Risk::Low)))),
     });
     assert_eq!(shown(&driver), [1, 2, 3, 4, 5], "it stays under the cursor");
     let text = driver.text();
@@ -229,14 +230,14 @@ fn answer(driver: &mut Driver, id: ApprovalId, request: &DecisionRequest, proble
         None => {
             let mut approval = driver.state.world.approvals[&id].clone();
             approval.state = ApprovalState::Approved;
-            Ok(Box::new(Outcome::Approval(approval)))
+            Ok(Box::new(Outcome::Decide(approval)))
         }
     };
     driver.send(Message::Submitted {
-        command: Box::new(Command::Decide {
+        command: Box::new(Command::Decide(Decide {
             approval_id: id,
             decision: request.clone(),
-        }),
+        })),
         result,
     });
     driver.draw();

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::hygiene::{HygieneCommand, HygieneExcess};
-use leverframe::protocol::memory::{MemoryCommand, MemoryPlace};
+use leverframe::protocol::hygiene::HygieneExcess;
+use leverframe::protocol::memory::MemoryPlace;
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::routine::RoutineCommand;
+use leverframe::protocol::request::{
+    AcceptMemory, AddMemory, ChangeRoutine, Command, EditMemory, ForgetMemory, Outcome, PinMemory,
+    RunHygiene, RunRoutine, SupersedeMemories, UndoHygiene,
+};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::options::Access;
@@ -27,11 +29,8 @@ fn sent(driver: &Driver) -> Vec<Command> {
 }
 
 /// The last command about memory.
-fn last(driver: &Driver) -> Option<MemoryCommand> {
-    match sent(driver).pop()? {
-        Command::Memory(command) => Some(command),
-        other => panic!("{other:?}"),
-    }
+fn last(driver: &Driver) -> Option<Command> {
+    sent(driver).pop()
 }
 
 fn changed(driver: &mut Driver) {
@@ -202,9 +201,9 @@ fn what_is_written_goes_where_the_heading_says() {
         assert!(text.contains(heading), "{text}");
         driver.type_text("x");
         driver.press("alt-enter");
-        let Some(MemoryCommand::Add {
+        let Some(Command::AddMemory(AddMemory {
             place: sent, text, ..
-        }) = last(&driver)
+        })) = last(&driver)
         else {
             panic!("{:?}", sent(&driver));
         };
@@ -235,7 +234,7 @@ fn an_edit_of_what_changed_meanwhile_is_not_sent() {
     driver.type_text("!");
     driver.press("alt-enter");
     assert!(
-        matches!(last(&driver), Some(MemoryCommand::Edit { id: one, text: Some(text), .. })
+        matches!(last(&driver), Some(Command::EditMemory(EditMemory { id: one, text: Some(text), .. }))
             if one == id(1) && text == "Ana wants answers in Portuguese.!")
     );
     let mut driver = at(120, 40, &kept, "j e");
@@ -253,39 +252,43 @@ fn what_cannot_be_taken_back_is_asked_first() {
     let mut driver = at(120, 40, &kept, "j p");
     assert_eq!(
         last(&driver),
-        Some(MemoryCommand::Pin {
+        Some(Command::PinMemory(PinMemory {
             id: id(1),
             pinned: false
-        })
+        }))
     );
     for (keys, title, command) in [
         (
             "j x",
             "Forget it for good?",
-            MemoryCommand::Forget { id: id(1) },
+            Command::ForgetMemory(ForgetMemory { id: id(1) }),
         ),
         (
             "j j j x",
             "Refuse what is proposed?",
-            MemoryCommand::Forget { id: id(3) },
+            Command::ForgetMemory(ForgetMemory { id: id(3) }),
         ),
-        ("j j j a", "Accept it?", MemoryCommand::Accept { id: id(3) }),
+        (
+            "j j j a",
+            "Accept it?",
+            Command::AcceptMemory(AcceptMemory { id: id(3) }),
+        ),
         (
             "j space j j j S",
             "Replace 1 by this one?",
-            MemoryCommand::Supersede {
+            Command::SupersedeMemories(SupersedeMemories {
                 id: id(4),
                 others: vec![id(1)],
-            },
+            }),
         ),
         // In the list to look through, those of the same group.
         (
             "tab k tab j j S",
             "Replace 1 by this one?",
-            MemoryCommand::Supersede {
+            Command::SupersedeMemories(SupersedeMemories {
                 id: id(1),
                 others: vec![id(4)],
-            },
+            }),
         ),
     ] {
         let mut driver = at(120, 40, &kept, keys);
@@ -359,7 +362,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     driver.press("r");
     assert!(sent(&driver).is_empty());
     driver.press("tab enter");
-    let order = Command::Hygiene(HygieneCommand::Run { yes: false });
+    let order = Command::RunHygiene(RunHygiene { yes: false });
     assert_eq!(sent(&driver), std::slice::from_ref(&order));
     kept.report.too_much = vec![HygieneExcess {
         scope: MemoryScope::Channel,
@@ -390,12 +393,12 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     driver.press("r tab enter");
     assert_eq!(
         sent(&driver).pop(),
-        Some(Command::Hygiene(HygieneCommand::Run { yes: true }))
+        Some(Command::RunHygiene(RunHygiene { yes: true }))
     );
     ended(
         &mut driver,
         order.clone(),
-        Ok(Outcome::Hygiene(run(1, HygieneState::Done))),
+        Ok(Outcome::RunHygiene(run(1, HygieneState::Done))),
     );
     let text = driver.text();
     assert!(
@@ -428,7 +431,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
 
 #[test]
 fn a_run_is_taken_back_while_that_is_possible() {
-    let undo = |n| Command::Hygiene(HygieneCommand::Undo { id: run_id(n) });
+    let undo = |n| Command::UndoHygiene(UndoHygiene { id: run_id(n) });
     let mut kept = kept();
     // Without a selection it is the newest that can be.
     kept.runs.reverse();
@@ -466,14 +469,14 @@ fn routines_run_switch_and_lead_to_their_session() {
     driver.press("tab enter");
     assert_eq!(
         sent(&driver).pop(),
-        Some(Command::Routine(RoutineCommand::RunNow {
+        Some(Command::RunRoutine(RunRoutine {
             routine: named.clone()
         }))
     );
     // Off at once; on after a question.
     driver.press("t");
     let switched = |driver: &Driver| match sent(driver).pop() {
-        Some(Command::Routine(RoutineCommand::Change { routine, patch })) => {
+        Some(Command::ChangeRoutine(ChangeRoutine { routine, patch })) => {
             Some((routine, patch.enabled))
         }
         _ => None,

@@ -1,8 +1,7 @@
 //! Choosing a session's model: what a key press asks for, what a refusal leaves, and that nothing is looked for unasked.
 
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::Query;
+use leverframe::protocol::request::{Command, DiscoverModels, Outcome, Query, UpdateSession};
 use leverframe::tui::message::Effect;
 use leverframe::tui::options::Access;
 
@@ -29,15 +28,15 @@ fn it_looks_for_servers_when_the_key_is_pressed_and_not_before() {
     assert_eq!(queries.count(), 1);
     assert!(sent(&driver).is_empty());
     driver.press("d");
-    assert_eq!(sent(&driver), [Command::DiscoverModels]);
+    assert_eq!(sent(&driver), [Command::DiscoverModels(DiscoverModels {})]);
     assert!(driver.text().contains("looking for model servers"));
     // One look at a time.
     driver.press("d d");
     assert_eq!(sent(&driver).len(), 1);
     ended(
         &mut driver,
-        Command::DiscoverModels,
-        Ok(Outcome::Discovery(found())),
+        Command::DiscoverModels(DiscoverModels {}),
+        Ok(Outcome::DiscoverModels(found())),
     );
     let text = driver.text();
     assert!(
@@ -49,7 +48,7 @@ fn it_looks_for_servers_when_the_key_is_pressed_and_not_before() {
     driver.press("j j j j enter");
     let last = sent(&driver).pop().unwrap();
     assert!(
-        matches!(&last, Command::UpdateSession { model: Some(model), .. } if model == "local/small"),
+        matches!(&last, Command::UpdateSession(UpdateSession { model: Some(model), .. }) if model == "local/small"),
         "{last:?}"
     );
     // Elsewhere the key means nothing.
@@ -65,12 +64,12 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
     // The default is highlighted where the session has none of its own.
     driver.press("enter");
     let session_id = driver.state.live.selected.unwrap();
-    let command = Command::UpdateSession {
+    let command = Command::UpdateSession(UpdateSession {
         session_id,
         title: None,
         model: Some("local/qwen3:8b".to_owned()),
         paused: None,
-    };
+    });
     assert_eq!(sent(&driver).as_slice(), std::slice::from_ref(&command));
     let refusal = Problem::new(
         ProblemKind::Forbidden,
@@ -82,7 +81,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
     assert!(text.contains("Model of "), "it closed: {text}");
     assert!(text.contains("answers with one/m only"), "{text}");
     let session = driver.state.world.sessions[&session_id].clone();
-    ended(&mut driver, command, Ok(Outcome::Session(session)));
+    ended(&mut driver, command, Ok(Outcome::UpdateSession(session)));
     let text = driver.text();
     assert!(!text.contains("Model of "), "it stays: {text}");
     assert!(text.contains("asks local/qwen3:8b from now on"), "{text}");

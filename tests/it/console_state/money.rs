@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use leverframe::protocol::cache::{CacheCounts, CachePurge};
-use leverframe::protocol::command::Command;
 use leverframe::protocol::doctor::{Doctor, Standing};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::hook::HookCommand;
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, GetCache, GetDoctor, Query};
+use leverframe::protocol::request::{
+    Answer, Command, GetCache, GetDoctor, PinCacheEntry, PurgeCache, Query, ResetHook,
+};
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::CostsBy;
@@ -193,9 +193,9 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     driver.press("enter");
     assert!(sent(&driver).is_empty(), "Cancel has the focus");
     driver.press("x tab enter");
-    let one = Command::PurgeCache {
+    let one = Command::PurgeCache(PurgeCache {
         what: CachePurge::Entry(answer(1).id),
-    };
+    });
     assert_eq!(sent(&driver), std::slice::from_ref(&one));
     driver.press("X");
     let text = driver.text();
@@ -209,16 +209,16 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     );
     assert!(!text.contains("At least"), "{text}");
     driver.press("tab enter");
-    let channel = Command::PurgeCache {
+    let channel = Command::PurgeCache(PurgeCache {
         what: CachePurge::Channel("telegram".to_owned()),
-    };
+    });
     assert_eq!(sent(&driver), [one, channel]);
     // Pinning changes nothing for good and asks nothing.
     driver.press("p");
-    let pin = Command::PinCacheEntry {
+    let pin = Command::PinCacheEntry(PinCacheEntry {
         id: answer(1).id,
         pinned: true,
-    };
+    });
     assert_eq!(sent(&driver).last(), Some(&pin));
     // A console that may not act does not even ask.
     let mut driver = Driver::with(120, 40, fixture::busy());
@@ -491,7 +491,7 @@ fn only_a_hook_that_is_not_called_is_reset() {
         matches!(&driver.state.doctor.selected, Some(Key::Hook(name, _)) if name == "deploy-gate")
     );
     driver.press("r");
-    let reset = Command::Hook(HookCommand::Reset {
+    let reset = Command::ResetHook(ResetHook {
         name: "deploy-gate".to_owned(),
     });
     assert_eq!(sent(&driver), [reset]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leverframe::protocol::approval::{Approval, Preview};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, GetApproval, Query};
+use leverframe::protocol::request::{Answer, Command, Decide, GetApproval, Query};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::opened::KEPT;
@@ -142,7 +142,7 @@ fn what_changed_while_it_was_loading_is_loaded_again() {
     driver.wait(800);
     let sent = driver.press("a");
     let decision = sent.iter().find_map(|effect| match effect {
-        Effect::Submit(leverframe::protocol::command::Command::Decide { decision, .. }) => {
+        Effect::Submit(Command::Decide(Decide { decision, .. })) => {
             Some((decision.digest.clone(), decision.revision))
         }
         _ => None,

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossterm::event::{KeyEvent, KeyEventKind, KeyModifiers};
 use leverframe::clock::Timestamp;
-use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{Command, Decide, Outcome};
 use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, FrameReport, Message, Millis, Now};
@@ -415,10 +416,10 @@ impl Stream {
         let effects = self.send(Message::Key(event));
         self.log.push((now, Logged::Key));
         for effect in &effects {
-            let Effect::Submit(Command::Decide {
+            let Effect::Submit(Command::Decide(Decide {
                 approval_id,
                 decision,
-            }) = effect
+            })) = effect
             else {
                 continue;
             };
@@ -570,22 +571,22 @@ impl Stream {
             });
         }
         let effects = self.send(Message::Submitted {
-            command: Box::new(Command::Decide {
+            command: Box::new(Command::Decide(Decide {
                 approval_id,
                 decision,
-            }),
+            })),
             result: if well {
-                Ok(Box::new(Outcome::Approval(approval)))
+                Ok(Box::new(Outcome::Decide(approval)))
             } else {
                 let problem = Problem::new(ProblemKind::Conflict, "conflict", "somebody was first");
                 Err(Box::new(problem))
             },
         });
         for effect in effects {
-            if let Effect::Submit(Command::Decide {
+            if let Effect::Submit(Command::Decide(Decide {
                 approval_id,
                 decision,
-            }) = effect
+            })) = effect
             {
                 self.sound(approval_id, &decision)?;
                 let risk = self.state.world.approvals[&approval_id].risk;

@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use leverframe::protocol::channel::ChannelDrain;
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
+use leverframe::protocol::request::{
+    Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, SendAsBot, TakeOverSession,
+    TestChannel,
+};
 use leverframe::protocol::session::Session;
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
+use leverframe::protocol::take_over::TakeOver;
 use leverframe::protocol::words::{OutboxClass, SessionState, Surface};
 use leverframe::tui::message::{Effect, Message};
 
@@ -61,7 +64,7 @@ fn taking_over_asks_first_and_then_writes_as_the_bot() {
     driver.press("T right enter");
     let commands = sent(&driver);
     let [
-        Command::TakeOver(TakeOverCommand::Take { session_id, force }),
+        Command::TakeOverSession(TakeOverSession { session_id, force }),
         ..,
     ] = commands.as_slice()
     else {
@@ -74,7 +77,7 @@ fn taking_over_asks_first_and_then_writes_as_the_bot() {
     session.taken_over = Some(hold.clone());
     driver.send(Message::Submitted {
         command: Box::new(commands[0].clone()),
-        result: Ok(Box::new(Outcome::Session(session))),
+        result: Ok(Box::new(Outcome::TakeOverSession(session))),
     });
     driver.press("i");
     assert!(driver.text().contains("AS THE BOT"), "{}", driver.text());
@@ -82,14 +85,14 @@ fn taking_over_asks_first_and_then_writes_as_the_bot() {
     driver.press("enter");
     let said = sent(&driver);
     assert!(
-        matches!(said.last(), Some(Command::TakeOver(TakeOverCommand::Say { take_over_id, text, .. }))
+        matches!(said.last(), Some(Command::SendAsBot(SendAsBot { take_over_id, text, .. }))
             if *take_over_id == hold.id && text == "I am on it."),
         "{said:?}"
     );
     driver.press("T");
     assert!(matches!(
         sent(&driver).last(),
-        Some(Command::TakeOver(TakeOverCommand::GiveBack {
+        Some(Command::GiveBackSession(GiveBackSession {
             force: false,
             ..
         }))
@@ -117,7 +120,10 @@ fn what_somebody_else_holds_is_not_written_in_and_taken_only_after_a_yes() {
     driver.press("right enter");
     assert!(matches!(
         sent(&driver).as_slice(),
-        [Command::TakeOver(TakeOverCommand::Take { force: true, .. })]
+        [Command::TakeOverSession(TakeOverSession {
+            force: true,
+            ..
+        })]
     ));
 }
 
@@ -129,13 +135,13 @@ fn draining_asks_and_undraining_does_not() {
     driver.press("D right enter");
     assert!(matches!(
         sent(&driver).as_slice(),
-        [Command::DrainChannel { drain: true, channel }] if channel == "telegram"
+        [Command::DrainChannel(DrainChannel { drain: true, channel })] if channel == "telegram"
     ));
     let mut driver = Driver::with(80, 24, draining());
     driver.press("4 j j D");
     assert!(matches!(
         sent(&driver).as_slice(),
-        [Command::DrainChannel { drain: false, .. }]
+        [Command::DrainChannel(DrainChannel { drain: false, .. })]
     ));
 }
 
@@ -162,7 +168,7 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
     driver.press("4 j j t right enter");
     let commands = sent(&driver);
     assert!(
-        matches!(commands.as_slice(), [Command::TestChannel { channel, conversation: Some(_) }] if channel == "telegram"),
+        matches!(commands.as_slice(), [Command::TestChannel(TestChannel { channel, conversation: Some(_) })] if channel == "telegram"),
         "{commands:?}"
     );
     let item = samples::delivery();
@@ -184,7 +190,7 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
     pending.state = leverframe::protocol::words::OutboxState::Pending;
     driver.send(Message::Submitted {
         command: Box::new(commands[0].clone()),
-        result: Ok(Box::new(Outcome::Delivery(pending))),
+        result: Ok(Box::new(Outcome::TestChannel(pending))),
     });
     let before = driver.state.flash.clone().unwrap().text;
     driver.send(sent_event(leverframe::protocol::ids::OutboxId::from_bytes(
@@ -214,6 +220,6 @@ fn writing_in_an_ended_session_asks_whether_to_go_back_to_it() {
     driver.press("enter");
     assert!(sent(&driver).is_empty(), "cancel is focused");
     driver.press("i right enter");
-    let resume = Command::ResumeSession { session_id: id };
+    let resume = Command::ResumeSession(ResumeSession { session_id: id });
     assert_eq!(sent(&driver).last(), Some(&resume));
 }

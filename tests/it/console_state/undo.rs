@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use leverframe::protocol::approval::Approval;
-use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::policy::PolicyPatch;
-use leverframe::protocol::rule::RuleCommand;
+use leverframe::protocol::request::{Command, Decide, Outcome, RemoveGrant, SetPolicy};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::modal::Modal;
@@ -71,7 +71,7 @@ fn allowed() -> (Driver, Approval) {
     );
     driver.send(Message::Submitted {
         command: Box::new(command),
-        result: Ok(Box::new(Outcome::Approval(approval.clone()))),
+        result: Ok(Box::new(Outcome::Decide(approval.clone()))),
     });
     (driver, approval)
 }
@@ -80,10 +80,10 @@ fn allowed() -> (Driver, Approval) {
 fn an_approval_is_revoked_until_its_call_starts() {
     let (mut driver, approval) = allowed();
     driver.press("z");
-    let Some(Command::Decide {
+    let Some(Command::Decide(Decide {
         approval_id,
         decision,
-    }) = sent(&driver).pop()
+    })) = sent(&driver).pop()
     else {
         panic!("{:?}", sent(&driver))
     };
@@ -148,11 +148,11 @@ fn decided(driver: &mut Driver, decision: DecisionRequest, state: ApprovalState)
     let mut approval = fixture::approval(1, Risk::Medium);
     approval.state = state;
     driver.send(Message::Submitted {
-        command: Box::new(Command::Decide {
+        command: Box::new(Command::Decide(Decide {
             approval_id: approval.id,
             decision,
-        }),
-        result: Ok(Box::new(Outcome::Approval(approval))),
+        })),
+        result: Ok(Box::new(Outcome::Decide(approval))),
     });
 }
 
@@ -202,7 +202,7 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     driver.press("z");
     assert_eq!(
         sent(&driver).pop(),
-        Some(Command::Rule(RuleCommand::RemoveGrant {
+        Some(Command::RemoveGrant(RemoveGrant {
             id: fixture::approval_id(1)
         }))
     );
@@ -242,7 +242,7 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
     };
     // `telegram` is semi_auto; down to supervised.
     set(&mut driver, Autonomy::Supervised);
-    let Some(command @ Command::SetPolicy { .. }) = sent(&driver).pop() else {
+    let Some(command @ Command::SetPolicy(_)) = sent(&driver).pop() else {
         panic!("{:?} {}", sent(&driver), flash(&driver))
     };
     let mut channel = driver.state.world.channels["telegram"].clone();
@@ -257,7 +257,7 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
     );
     driver.send(Message::Submitted {
         command: Box::new(command),
-        result: Ok(Box::new(Outcome::Channel(channel))),
+        result: Ok(Box::new(Outcome::SetPolicy(channel))),
     });
     let count = sent(&driver).len();
     driver.press("z");
@@ -269,14 +269,14 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
     driver.press("tab enter");
     assert_eq!(
         sent(&driver).pop(),
-        Some(Command::SetPolicy {
+        Some(Command::SetPolicy(SetPolicy {
             channel: "telegram".into(),
             patch: PolicyPatch {
                 autonomy: Some(Autonomy::SemiAuto),
                 if_version: Some(4),
                 ..PolicyPatch::default()
             }
-        })
+        }))
     );
 }
 
@@ -287,7 +287,7 @@ fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
     let known = driver.state.world.channels.get_mut("telegram").unwrap();
     known.policy.expires_at = Some(fixture::NOW);
     driver.press("4 j j A k enter");
-    let Some(command @ Command::SetPolicy { .. }) = sent(&driver).pop() else {
+    let Some(command @ Command::SetPolicy(_)) = sent(&driver).pop() else {
         panic!("{:?} {}", sent(&driver), flash(&driver))
     };
     let mut channel = driver.state.world.channels["telegram"].clone();
@@ -301,7 +301,7 @@ fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
     );
     driver.send(Message::Submitted {
         command: Box::new(command),
-        result: Ok(Box::new(Outcome::Channel(channel))),
+        result: Ok(Box::new(Outcome::SetPolicy(channel))),
     });
     let count = sent(&driver).len();
     driver.press("z");

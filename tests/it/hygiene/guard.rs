@@ -292,7 +292,6 @@ async fn a_run_that_is_stopped_in_the_middle_says_what_it_did() {
 }
 
 async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
-    let yes = leverframe::protocol::hygiene::HygieneCommand::Run { yes: true };
     let caller = leverframe::engine::handle::Caller {
         actor: leverframe::protocol::command::Actor::Operator {
             uid: 0,
@@ -301,7 +300,7 @@ async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
         surface: leverframe::protocol::words::Surface::Cli,
         key: None,
     };
-    let cut = leverframe::engine::handle::hygiene::carry_out(engine, &caller, yes).await;
+    let cut = leverframe::engine::handle::hygiene::run(engine, &caller, true).await;
     assert_eq!(cut.unwrap_err().kind, ProblemKind::Unavailable);
 }
 

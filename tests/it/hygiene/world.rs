@@ -4,11 +4,13 @@ use leverframe::config::environment::Environment;
 use leverframe::config::layers::{Flags, load};
 use leverframe::engine::core::{Engine, Parts};
 use leverframe::model::registry::Models;
-use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
-use leverframe::protocol::hygiene::{HygieneCommand, HygieneReport, HygieneRun, HygieneStatus};
+use leverframe::protocol::command::Actor;
+use leverframe::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use leverframe::protocol::ids::{HygieneRunId, MemoryId};
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::request::{Answer, GetHygiene, PreviewHygiene, Query};
+use leverframe::protocol::request::{
+    Answer, Command, Envelope, GetHygiene, Outcome, PreviewHygiene, Query, RunHygiene, UndoHygiene,
+};
 use leverframe::protocol::words::Surface;
 use leverframe::text::fold::fold;
 use leverframe::text::redact::Redactor;
@@ -191,9 +193,9 @@ pub fn engine(world: &World, config: &str) -> Engine {
     )
 }
 
-async fn command(engine: &Engine, command: HygieneCommand) -> Result<HygieneRun, Problem> {
+async fn command(engine: &Engine, command: Command) -> Result<HygieneRun, Problem> {
     let envelope = Envelope {
-        command: Command::Hygiene(command),
+        command,
         actor: Actor::Operator {
             uid: 0,
             name: "anna".to_owned(),
@@ -202,23 +204,23 @@ async fn command(engine: &Engine, command: HygieneCommand) -> Result<HygieneRun,
         idempotency_key: None,
     };
     match engine.handle(envelope).await? {
-        Outcome::Hygiene(run) => Ok(run),
+        Outcome::RunHygiene(run) | Outcome::UndoHygiene(run) => Ok(run),
         other => panic!("{other:?}"),
     }
 }
 
 pub async fn tidy(engine: &Engine) -> Result<HygieneRun, Problem> {
-    command(engine, HygieneCommand::Run { yes: false }).await
+    command(engine, Command::RunHygiene(RunHygiene { yes: false })).await
 }
 
 pub async fn tidy_anyway(engine: &Engine) -> HygieneRun {
-    command(engine, HygieneCommand::Run { yes: true })
+    command(engine, Command::RunHygiene(RunHygiene { yes: true }))
         .await
         .unwrap()
 }
 
 pub async fn undo(engine: &Engine, id: HygieneRunId) -> Result<HygieneRun, Problem> {
-    command(engine, HygieneCommand::Undo { id }).await
+    command(engine, Command::UndoHygiene(UndoHygiene { id })).await
 }
 
 pub async fn preview(engine: &Engine) -> HygieneReport {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ToolCallId;
 use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
+use leverframe::protocol::request::{Command, DismissLeftovers};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::Risk;
 use leverframe::tui::message::{Effect, Message};
@@ -107,9 +107,9 @@ fn one_key_dismisses_it_once_it_was_seen() {
     driver.press("a u");
     assert!(submitted(&driver).is_empty(), "{:?}", submitted(&driver));
     driver.press("n");
-    let dismiss = Command::DismissLeftovers {
+    let dismiss = Command::DismissLeftovers(DismissLeftovers {
         tool_call_id: call_id(),
-    };
+    });
     assert_eq!(submitted(&driver), [&dismiss]);
 }
 

@@ -4,10 +4,11 @@ use leverframe::engine::core::Engine;
 use leverframe::engine::turn::memory::remember;
 use leverframe::protocol::approval::Requester;
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
+use leverframe::protocol::command::Actor;
 use leverframe::protocol::ids::{ContinuationId, OutboxId, SessionId};
-use leverframe::protocol::memory::{Forgotten, MemoryCommand, MemoryOutcome, MemoryPlace};
+use leverframe::protocol::memory::{Forgotten, MemoryPlace};
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{AddMemory, Command, Envelope, ForgetPerson, Outcome, Request};
 use leverframe::protocol::words::{
     ApprovalKind, ContinuationState, DecisionWord, Effect, MemoryScope, MemoryState, OutboxClass,
     Role, Surface,
@@ -26,21 +27,17 @@ use crate::store::world::{World, approval, gated, turn, usage};
 
 const ANNA: &str = "telegram:1";
 
-async fn said(
-    engine: &Engine,
-    actor: Actor,
-    command: MemoryCommand,
-) -> Result<MemoryOutcome, Problem> {
+async fn said<C>(engine: &Engine, actor: Actor, command: C) -> Result<C::Reply, Problem>
+where
+    C: Request<Wire = Command, Answer = Outcome>,
+{
     let envelope = Envelope {
-        command: Command::Memory(command),
+        command: command.into(),
         actor,
         surface: Surface::Cli,
         idempotency_key: None,
     };
-    match engine.handle(envelope).await? {
-        Outcome::Memory(outcome) => Ok(outcome),
-        other => panic!("{other:?}"),
-    }
+    C::reply(engine.handle(envelope).await?)
 }
 
 fn operator() -> Actor {
@@ -52,10 +49,7 @@ fn operator() -> Actor {
 
 async fn forget(engine: &Engine) -> Result<Forgotten, Problem> {
     let person = ANNA.to_owned();
-    match said(engine, operator(), MemoryCommand::ForgetPerson { person }).await? {
-        MemoryOutcome::PersonForgotten(done) => Ok(done),
-        other => panic!("{other:?}"),
-    }
+    said(engine, operator(), ForgetPerson { person }).await
 }
 
 /// A turn of Anna that has ended.
@@ -302,7 +296,7 @@ async fn the_note_of_a_forgetting_stays_until_the_disk_is_clean_and_leaves_no_na
     let engine = engine(&world);
     let again = || async {
         let person = WHO.to_owned();
-        said(&engine, operator(), MemoryCommand::ForgetPerson { person }).await
+        said(&engine, operator(), ForgetPerson { person }).await
     };
     let note = || world.store.read(|reader| reader.forgetting());
     let file = world.dir.join("leverframe.db");
@@ -337,7 +331,7 @@ async fn what_a_person_writes_into_memory_is_theirs() {
         name: Some("anna".to_owned()),
         role: Role::Owner,
     };
-    let add = |text: &str| MemoryCommand::Add {
+    let add = |text: &str| AddMemory {
         place: MemoryPlace::Global,
         text: text.to_owned(),
         kind: None,
@@ -349,10 +343,8 @@ async fn what_a_person_writes_into_memory_is_theirs() {
         (person("telegram:2"), "tea at six", Some("telegram:2")),
         (operator(), "tea at seven", None),
     ] {
-        match said(&engine, actor, add(text)).await.unwrap() {
-            MemoryOutcome::Memory(memory) => assert_eq!(memory.person_id.as_deref(), whose),
-            other => panic!("{other:?}"),
-        }
+        let memory = said(&engine, actor, add(text)).await.unwrap();
+        assert_eq!(memory.person_id.as_deref(), whose);
     }
     assert_eq!(forget(&engine).await.unwrap().memories, 1);
     let left = "SELECT count(*) FROM memories WHERE text LIKE 'tea at s%'";

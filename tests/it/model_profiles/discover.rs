@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use leverframe::protocol::command::Command;
+use leverframe::protocol::request::{Command, DiscoverModels};
 use leverframe::protocol::words::Scope;
 use serde_json::{Value, json};
 
@@ -45,7 +45,10 @@ async fn a_server_is_shown_with_lines_that_load_and_is_not_used() {
     assert!(note.contains("not offered as vLLM"), "{note}");
     assert!(asked.load(Ordering::SeqCst) > 0);
     // The engine gates it; over HTTP that is the scope admin.
-    assert_eq!(Command::DiscoverModels.required_scope(), Scope::Admin);
+    assert_eq!(
+        Command::DiscoverModels(DiscoverModels {}).scope(),
+        Scope::Admin
+    );
     let (status, problem) = daemon
         .request("POST", "/v1/models/discover", Some(json!({"use": true})))
         .await;

@@ -4,8 +4,9 @@ use leverframe::config::environment::Environment;
 use leverframe::config::layers::{Flags, load};
 use leverframe::engine::core::{Engine, Parts};
 use leverframe::model::registry::Models;
-use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
+use leverframe::protocol::command::Actor;
 use leverframe::protocol::problem::Problem;
+use leverframe::protocol::request::{Command, Envelope, Outcome, Sweep};
 use leverframe::protocol::snapshot::SweepReport;
 use leverframe::protocol::words::Surface;
 use leverframe::store::artifacts::check_artifacts;
@@ -46,7 +47,7 @@ pub fn engine(world: &World) -> Engine {
 
 pub async fn try_sweep(world: &World, preview: bool) -> Result<SweepReport, Problem> {
     let envelope = Envelope {
-        command: Command::Sweep { preview },
+        command: Command::Sweep(Sweep { preview }),
         actor: Actor::Operator {
             uid: 0,
             name: "anna".to_owned(),
@@ -55,7 +56,7 @@ pub async fn try_sweep(world: &World, preview: bool) -> Result<SweepReport, Prob
         idempotency_key: None,
     };
     match engine(world).handle(envelope).await? {
-        Outcome::Swept(report) => Ok(report),
+        Outcome::Sweep(report) => Ok(report),
         other => panic!("{other:?}"),
     }
 }

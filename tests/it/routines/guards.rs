@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use leverframe::engine::handle::routines::{changed, turn};
-use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::RoutineId;
-use leverframe::protocol::routine::{RoutineCommand, RoutinePatch};
+use leverframe::protocol::request::{Command, Outcome, RemoveRoutine, RetryContinuation};
+use leverframe::protocol::routine::RoutinePatch;
 use leverframe::protocol::words::{Autonomy, ContinuationState, RoutineRunState, Unattended};
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 use leverframe::store::commands::put_routine::NextDue;
@@ -32,7 +32,7 @@ async fn one_that_was_removed_meanwhile_is_not_begun() {
     )
     .unwrap();
     place
-        .command(RoutineCommand::Remove {
+        .command(RemoveRoutine {
             routine: "hourly".to_owned(),
         })
         .await
@@ -224,11 +224,11 @@ async fn a_run_that_is_tried_again_keeps_its_ceiling() {
         .await;
     let first = place.run("hourly").await.unwrap().continuation_id.unwrap();
     place.turn(first, ContinuationState::Completed).await;
-    let retry = Command::RetryContinuation {
+    let retry = Command::RetryContinuation(RetryContinuation {
         continuation_id: first,
-    };
+    });
     let second = match place.submit(retry).await.unwrap() {
-        Outcome::Continuation(turn) => turn.id,
+        Outcome::RetryContinuation(turn) => turn.id,
         other => panic!("{other:?}"),
     };
     let rows = |id| place.world.store.read(move |reader| reader.turn(id));

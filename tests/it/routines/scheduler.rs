@@ -1,11 +1,14 @@
 //! The scheduler under a clock that is moved by hand: each due time is settled once, whatever happens around it.
 
 use leverframe::engine::handle::routines::turn;
-use leverframe::protocol::command::{Command, Waiting};
+use leverframe::protocol::command::Waiting;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::ProblemKind;
-use leverframe::protocol::request::{Answer, ListApprovals, Query};
-use leverframe::protocol::routine::{RoutineCommand, RoutinePatch, RoutineRun};
+use leverframe::protocol::request::{
+    Answer, CancelContinuation, ChangeRoutine, Command, EmergencyStop, ListApprovals, Query,
+    ReleaseEmergencyStop, RemoveRoutine, SetPolicy,
+};
+use leverframe::protocol::routine::{RoutinePatch, RoutineRun};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
     Autonomy, ContinuationState, MissedRuns, RoutineRunState, ToolCallState,
@@ -192,10 +195,10 @@ async fn a_run_is_skipped_while_the_one_before_is_open() {
     assert_eq!(refused.kind, ProblemKind::Conflict);
     assert!(refused.detail.contains(&first.to_string()), "{refused}");
     assert_eq!(place.runs("slow").await.len(), 2);
-    let cancel = Command::CancelContinuation {
+    let cancel = Command::CancelContinuation(CancelContinuation {
         continuation_id: first,
         reason: None,
-    };
+    });
     place.submit(cancel).await.unwrap();
     place.advance(3600);
     assert_eq!(
@@ -210,16 +213,16 @@ async fn nothing_begins_while_everything_is_held_and_it_counts_as_missed() {
     let place = Place::new().await;
     place.add("hourly", "every 1h", plain()).await;
     place
-        .submit(Command::EmergencyStop { reason: None })
+        .submit(Command::EmergencyStop(EmergencyStop { reason: None }))
         .await
         .unwrap();
     place.advance(3 * 3600 + 120);
     place.change("hourly", prompt("SAY:after the stop")).await;
     assert!(place.runs("hourly").await.is_empty());
-    let release = Command::ReleaseEmergencyStop {
+    let release = Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
         waiting: Waiting::All,
         conversations: Vec::new(),
-    };
+    });
     place.submit(release).await.unwrap();
     let runs = place.settled("hourly").await;
     assert_eq!(runs.len(), 1, "{runs:?}");
@@ -247,10 +250,10 @@ async fn nothing_begins_on_a_restored_copy_before_it_is_released() {
     let place = Place { world, engine };
     place.advance(0);
     assert!(place.runs("hourly").await.is_empty());
-    let release = Command::ReleaseEmergencyStop {
+    let release = Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
         waiting: Waiting::All,
         conversations: Vec::new(),
-    };
+    });
     place.submit(release).await.unwrap();
     let runs = place.settled("hourly").await;
     assert_eq!(runs[0].state, RoutineRunState::Started, "{runs:?}");
@@ -389,10 +392,10 @@ async fn the_ceiling_binds_whatever_the_channels_allow() {
         ..leverframe::protocol::policy::PolicyPatch::default()
     };
     for channel in ["routine", "desk"] {
-        let raise = Command::SetPolicy {
+        let raise = Command::SetPolicy(SetPolicy {
             channel: channel.to_owned(),
             patch: full(),
-        };
+        });
         place.submit(raise).await.unwrap();
     }
     let workspace = &place.engine.channel("desk").unwrap().workspace;
@@ -426,13 +429,13 @@ async fn the_ceiling_binds_whatever_the_channels_allow() {
     let (ran, rule) = state("high").await;
     assert_eq!(ran, ToolCallState::Succeeded, "{rule}");
     // The stricter of the two channels decides: `routine` is lowered again.
-    let lower = Command::SetPolicy {
+    let lower = Command::SetPolicy(SetPolicy {
         channel: "routine".to_owned(),
         patch: leverframe::protocol::policy::PolicyPatch {
             autonomy: Some(Autonomy::Supervised),
             ..leverframe::protocol::policy::PolicyPatch::default()
         },
-    };
+    });
     place.submit(lower).await.unwrap();
     assert_eq!(state("high").await.0, ToolCallState::Denied);
     place.end().await;
@@ -468,7 +471,7 @@ async fn what_is_removed_is_gone_and_its_turns_stay() {
     place.advance(3600);
     let id = started(&place.settled("hourly").await)[0];
     place.turn(id, ContinuationState::Completed).await;
-    let remove = RoutineCommand::Remove {
+    let remove = RemoveRoutine {
         routine: "hourly".to_owned(),
     };
     place.command(remove).await.unwrap();
@@ -561,7 +564,7 @@ async fn what_cannot_be_a_routine_is_refused_with_the_reason() {
     }
     // A change that cannot be leaves it as it was.
     let before = place.routine("taken").await;
-    let change = RoutineCommand::Change {
+    let change = ChangeRoutine {
         routine: "taken".to_owned(),
         patch: set(|p| p.schedule = Some("nonsense".to_owned())),
     };

@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use leverframe::clock::Timestamp;
-use leverframe::protocol::command::{Command, Waiting};
+use leverframe::protocol::command::Waiting;
 use leverframe::protocol::problem::ProblemKind;
-use leverframe::protocol::routine::{RoutineCommand, RoutinePatch, RoutineRun};
+use leverframe::protocol::request::{Command, EmergencyStop, ReleaseEmergencyStop, RemoveRoutine};
+use leverframe::protocol::routine::{RoutinePatch, RoutineRun};
 use leverframe::protocol::words::{MissedRuns, RoutineRunState};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -161,7 +162,7 @@ impl Walk {
                     .count() as u64;
                 let routine = NAMES[n].to_owned();
                 self.place()
-                    .command(RoutineCommand::Remove { routine })
+                    .command(RemoveRoutine { routine })
                     .await
                     .unwrap();
             }
@@ -182,12 +183,12 @@ impl Walk {
             Step::Hold(held) => {
                 self.held = held;
                 let command = if held {
-                    Command::EmergencyStop { reason: None }
+                    Command::EmergencyStop(EmergencyStop { reason: None })
                 } else {
-                    Command::ReleaseEmergencyStop {
+                    Command::ReleaseEmergencyStop(ReleaseEmergencyStop {
                         waiting: Waiting::All,
                         conversations: Vec::new(),
-                    }
+                    })
                 };
                 self.place().submit(command).await.unwrap();
             }

@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use leverframe::engine::core::Engine;
 use leverframe::engine::recovery;
-use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
+use leverframe::protocol::command::Actor;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::routine::{
-    Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun,
+use leverframe::protocol::request::{
+    AddRoutine, ChangeRoutine, Command, Envelope, Outcome, Request, RunRoutine,
 };
+use leverframe::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use leverframe::protocol::session::Continuation;
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{ContinuationState, Surface};
@@ -73,19 +74,16 @@ impl Place {
         self.engine.handle(envelope).await
     }
 
-    pub async fn command(&self, command: RoutineCommand) -> Result<RoutineOutcome, Problem> {
-        match self.submit(Command::Routine(command)).await? {
-            Outcome::Routine(outcome) => Ok(outcome),
-            other => panic!("{other:?}"),
-        }
+    pub async fn command<C>(&self, command: C) -> Result<C::Reply, Problem>
+    where
+        C: Request<Wire = Command, Answer = Outcome>,
+    {
+        C::reply(self.submit(command.into()).await?)
     }
 
     /// Makes a routine that says `done`, unless the patch says otherwise.
     pub async fn add(&self, name: &str, schedule: &str, patch: RoutinePatch) -> Routine {
-        match self.try_add(name, schedule, patch).await.unwrap() {
-            RoutineOutcome::Routine(routine) => *routine,
-            other => panic!("{other:?}"),
-        }
+        self.try_add(name, schedule, patch).await.unwrap()
     }
 
     pub async fn try_add(
@@ -93,35 +91,29 @@ impl Place {
         name: &str,
         schedule: &str,
         patch: RoutinePatch,
-    ) -> Result<RoutineOutcome, Problem> {
+    ) -> Result<Routine, Problem> {
         let routine = RoutinePatch {
             name: Some(name.to_owned()),
             schedule: Some(schedule.to_owned()),
             prompt: patch.prompt.clone().or_else(|| Some("SAY:done".to_owned())),
             ..patch
         };
-        self.command(RoutineCommand::Add { routine }).await
+        self.command(AddRoutine { routine }).await
     }
 
     pub async fn change(&self, name: &str, patch: RoutinePatch) -> Routine {
-        let change = RoutineCommand::Change {
+        let change = ChangeRoutine {
             routine: name.to_owned(),
             patch,
         };
-        match self.command(change).await.unwrap() {
-            RoutineOutcome::Routine(routine) => *routine,
-            other => panic!("{other:?}"),
-        }
+        self.command(change).await.unwrap()
     }
 
     pub async fn run(&self, name: &str) -> Result<RoutineRun, Problem> {
-        let run = RoutineCommand::RunNow {
+        let run = RunRoutine {
             routine: name.to_owned(),
         };
-        match self.command(run).await? {
-            RoutineOutcome::Ran(run) => Ok(run),
-            other => panic!("{other:?}"),
-        }
+        self.command(run).await
     }
 
     pub async fn routine(&self, name: &str) -> Routine {

@@ -4,10 +4,11 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use leverframe::client::console_client::{ConsoleClient, EventStream};
-use leverframe::protocol::command::{Envelope, Outcome};
 use leverframe::protocol::event::EventFilter;
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::request::{Answer, GetTranscript, GetTranscriptFrom, Query};
+use leverframe::protocol::request::{
+    Answer, Envelope, GetTranscript, GetTranscriptFrom, Outcome, Query,
+};
 use leverframe::protocol::session::TranscriptEntry;
 use leverframe::protocol::snapshot::Page;
 

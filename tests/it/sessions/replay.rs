@@ -1,10 +1,9 @@
 //! A replay shows at each moment what was known then, keeps time, and lets nothing be decided or sent.
 
 use leverframe::clock::Timestamp;
-use leverframe::protocol::command::Command;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::request::{Answer, Query};
+use leverframe::protocol::request::{Answer, CancelContinuation, Command, Query};
 use leverframe::protocol::session::{Continuation, Step, StepBody, TextBody, TranscriptBody};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::*;
@@ -434,10 +433,10 @@ proptest! {
                             title: "Kill this turn?".into(),
                             lines: vec![],
                             label: "Kill",
-                            command: Command::CancelContinuation {
+                            command: Command::CancelContinuation(CancelContinuation {
                                 continuation_id: fixture::continuation_id(2),
                                 reason: None,
-                            },
+                            }),
                             bound: None,
                             chosen: 1,
                         }));
@@ -449,7 +448,7 @@ proptest! {
                 .iter()
                 // The one thing that works whatever is shown.
                 .filter(|effect| {
-                    matches!(effect, Effect::Submit(command) if !matches!(command, Command::EmergencyStop { .. }))
+                    matches!(effect, Effect::Submit(command) if !matches!(command, Command::EmergencyStop(_)))
                 })
                 .collect();
             prop_assert!(!shown || sent.is_empty(), "{happening:?} sent {sent:?}");

@@ -1,0 +1,510 @@
+//! The table of commands: what any surface can ask the engine to do.
+//!
+//! Commands are plain data. The adapter sets actor and surface from what it has authenticated, never from a request
+//! body; `engine::handle` alone checks scopes and policy.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
+use crate::protocol::backup::BackupReport;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::channel::Channel;
+use crate::protocol::command::{
+    Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
+};
+use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
+use crate::protocol::hook::{Hook, HookTrial};
+use crate::protocol::hygiene::HygieneRun;
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, RoutineId, RuleId, SessionId,
+    TakeOverId, ToolCallId,
+};
+use crate::protocol::leftovers::Leftovers;
+use crate::protocol::memory::{
+    Compaction, Forgotten, Memory, MemoryImport, MemoryImported, MemoryPlace,
+};
+use crate::protocol::models::{Discovery, ModelTest};
+use crate::protocol::pairing::Pairing;
+use crate::protocol::policy::PolicyPatch;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Request, mismatch};
+use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
+use crate::protocol::rule::{Rule, RulePatch};
+use crate::protocol::session::{Continuation, OutboxItem, Session};
+use crate::protocol::snapshot::{EngineStatus, Page, SweepReport};
+use crate::protocol::uncertain::ConversationChoice;
+use crate::protocol::words::{HookPoint, MemoryKind, Scope, Surface};
+
+/// A command with its origin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope<C = Command> {
+    /// What to do.
+    pub command: C,
+    /// Who asks.
+    pub actor: Actor,
+    /// Where it came from.
+    pub surface: Surface,
+    /// Makes a repeated submission return the first one's result. Scoped to the actor.
+    pub idempotency_key: Option<String>,
+}
+
+impl<C: Into<Command>> Envelope<C> {
+    /// The same with the command as it goes over the wire.
+    pub fn wire(self) -> Envelope {
+        Envelope {
+            command: self.command.into(),
+            actor: self.actor,
+            surface: self.surface,
+            idempotency_key: self.idempotency_key,
+        }
+    }
+}
+
+requests! {
+    /// Everything a surface can submit.
+    #[serde(tag = "command", rename_all = "snake_case")]
+    enum Command;
+
+    /// What a carried-out [`Command`] returns, of the variant of the same name.
+    #[serde(tag = "outcome", content = "value", rename_all = "snake_case")]
+    enum Outcome;
+
+    /// Opens a session, or returns the active one of the same channel and conversation.
+    StartSession: Operate -> Session {
+        /// Channel name; default `api`.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Conversation key on that channel; default a fresh one.
+        #[serde(default)]
+        conversation: Option<String>,
+        /// Title shown in lists.
+        #[serde(default)]
+        title: Option<String>,
+        /// `<provider>/<model>`.
+        #[serde(default)]
+        model: Option<String>,
+    }
+
+    /// Changes a session.
+    UpdateSession: Operate -> Session {
+        /// Which one.
+        session_id: SessionId,
+        /// New title.
+        #[serde(default)]
+        title: Option<String>,
+        /// New model.
+        #[serde(default)]
+        model: Option<String>,
+        /// Whether new continuations are held back.
+        #[serde(default)]
+        paused: Option<bool>,
+    }
+
+    /// Ends a session; open continuations are cancelled.
+    EndSession: Operate -> Session {
+        /// Which one.
+        session_id: SessionId,
+    }
+
+    /// Goes back to an earlier session of a conversation. Its active session ends, and open continuations are cancelled.
+    ResumeSession: Operate -> Session {
+        /// Which one.
+        session_id: SessionId,
+    }
+
+    /// Submits a user message.
+    SendMessage: Operate -> Accepted {
+        /// Which session.
+        session_id: SessionId,
+        /// The text, at most 256 KiB.
+        text: String,
+        /// Model for this turn only.
+        #[serde(default)]
+        model: Option<String>,
+        /// Lower limits for this turn.
+        #[serde(default)]
+        budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
+    }
+
+    /// Submits a message to a temporary session that ends with the turn.
+    Ask: Operate -> Accepted {
+        /// Channel whose policy applies; `api` over HTTP, `cli` from the command line.
+        channel: String,
+        /// The text.
+        text: String,
+        /// Model for this turn only.
+        #[serde(default)]
+        model: Option<String>,
+        /// Lower limits for this turn.
+        #[serde(default)]
+        budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
+    }
+
+    /// Ends a continuation; kills its tools.
+    CancelContinuation: Operate -> Continuation {
+        /// Which one.
+        continuation_id: ContinuationId,
+        /// Shown in history.
+        #[serde(default)]
+        reason: Option<String>,
+    }
+
+    /// Lets an interrupted continuation go on from its last durable step.
+    ResumeContinuation: Operate -> Continuation {
+        /// Which one.
+        continuation_id: ContinuationId,
+    }
+
+    /// Starts a terminal continuation's message again as a new continuation.
+    RetryContinuation: Operate -> Continuation {
+        /// Which one.
+        continuation_id: ContinuationId,
+    }
+
+    /// Answers an approval.
+    Decide: Approve -> Approval {
+        /// Which one.
+        approval_id: ApprovalId,
+        /// The answer.
+        decision: DecisionRequest,
+    }
+
+    /// Changes a channel's policy.
+    SetPolicy: Operate -> Channel {
+        /// Channel name.
+        channel: String,
+        /// What changes; absent fields stay.
+        patch: PolicyPatch,
+    }
+
+    /// Stops taking messages from and sending to a channel's platform.
+    PauseChannel: Operate -> Channel {
+        /// Channel name.
+        channel: String,
+    }
+
+    /// Undoes a pause.
+    ResumeChannel: Operate -> Channel {
+        /// Channel name.
+        channel: String,
+    }
+
+    /// Settles an unknown or failed delivery.
+    ResolveDelivery: Approve -> OutboxItem {
+        /// Which part.
+        outbox_id: OutboxId,
+        /// How.
+        resolution: DeliveryResolution,
+        /// Why, kept with the decision.
+        #[serde(default)]
+        reason: Option<String>,
+    }
+
+    /// Kills running tools, holds all model calls, tool starts and sends.
+    EmergencyStop: Operate -> EngineStatus {
+        /// Shown to everyone.
+        #[serde(default)]
+        reason: Option<String>,
+    }
+
+    /// Releases the emergency stop.
+    ReleaseEmergencyStop: Admin -> EngineStatus {
+        /// What happens to what waited.
+        #[serde(default)]
+        waiting: Waiting,
+        /// Where something else happens, by conversation.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conversations: Vec<ConversationChoice>,
+    }
+
+    /// Writes a backup into one file, while everything goes on.
+    CreateBackup: Admin -> BackupReport {
+        /// Absolute path of the file, which must not exist, as the engine's process sees it.
+        path: String,
+    }
+
+    /// Removes what is kept no longer, now.
+    Sweep: Admin -> SweepReport {
+        /// Only counts.
+        #[serde(default)]
+        preview: bool,
+    }
+
+    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
+    TestModel: Operate -> ModelTest {
+        /// `<provider>/<model>`; the default model where it is left out.
+        #[serde(default)]
+        model: Option<String>,
+    }
+
+    /// Keeps an answer past its time, or no longer.
+    PinCacheEntry: Operate -> CacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+        /// Whether.
+        pinned: bool,
+    }
+
+    /// Forgets kept answers.
+    PurgeCache: Operate -> CachePurged {
+        /// Which.
+        what: CachePurge,
+    }
+
+    /// Writes one.
+    AddMemory: Operate -> Memory {
+        /// Where.
+        place: MemoryPlace,
+        /// What it says.
+        text: String,
+        /// What kind; default `fact`.
+        #[serde(default)]
+        kind: Option<MemoryKind>,
+        /// Into every context of its scope.
+        #[serde(default)]
+        pinned: bool,
+        /// When it ends by itself.
+        #[serde(default)]
+        expires_at: Option<Timestamp>,
+    }
+
+    /// Changes one; what is absent stays.
+    EditMemory: Operate -> Memory {
+        /// Which.
+        id: MemoryId,
+        /// New text.
+        #[serde(default)]
+        text: Option<String>,
+        /// New kind.
+        #[serde(default)]
+        kind: Option<MemoryKind>,
+        /// New end.
+        #[serde(default)]
+        expires_at: Option<Timestamp>,
+    }
+
+    /// Pins one, or no longer.
+    PinMemory: Operate -> Memory {
+        /// Which.
+        id: MemoryId,
+        /// Whether.
+        pinned: bool,
+    }
+
+    /// Accepts a proposed one.
+    AcceptMemory: Operate -> Memory {
+        /// Which.
+        id: MemoryId,
+    }
+
+    /// One says it better than others: they are superseded.
+    SupersedeMemories: Operate -> Memory {
+        /// The better one.
+        id: MemoryId,
+        /// The others.
+        others: Vec<MemoryId>,
+    }
+
+    /// Removes one for good. A proposed one is refused that way.
+    ForgetMemory: Operate -> MemoryId {
+        /// Which.
+        id: MemoryId,
+    }
+
+    /// Removes everything of a person for good: in memory, sessions, artifacts and caches.
+    ForgetPerson: Admin -> Forgotten {
+        /// Stable platform id.
+        person: String,
+    }
+
+    /// Writes many: all of them or none.
+    ImportMemories: Admin -> MemoryImported {
+        /// Lines as `export` writes them.
+        items: Vec<MemoryImport>,
+    }
+
+    /// Compacts a session now, however small it is.
+    CompactSession: Operate -> Compaction {
+        /// Which.
+        session_id: SessionId,
+    }
+
+    /// Runs now.
+    RunHygiene: Admin -> HygieneRun {
+        /// Also where a scope would lose more than half of what it holds to retention.
+        #[serde(default)]
+        yes: bool,
+    }
+
+    /// Takes a run back.
+    UndoHygiene: Admin -> HygieneRun {
+        /// Which.
+        id: HygieneRunId,
+    }
+
+    /// Calls it with an example, or with this; nothing follows from what it says.
+    TryHook: Operate -> HookTrial {
+        /// Which.
+        name: String,
+        /// At which of its points; none = its first.
+        #[serde(default)]
+        point: Option<HookPoint>,
+        /// What it reads; none = an example.
+        #[serde(default)]
+        input: Option<Value>,
+    }
+
+    /// Calls it again although it failed too often.
+    ResetHook: Operate -> Page<Hook> {
+        /// Which.
+        name: String,
+    }
+
+    /// Makes one.
+    AddRoutine: Admin -> Routine {
+        /// What it is; name, schedule and prompt are needed.
+        routine: RoutinePatch,
+    }
+
+    /// Changes one; what is absent stays.
+    ChangeRoutine: Admin -> Routine {
+        /// Which, by id or name.
+        routine: String,
+        /// What changes.
+        patch: RoutinePatch,
+    }
+
+    /// Removes one with its history. Its turns stay.
+    RemoveRoutine: Admin -> RoutineId {
+        /// Which, by id or name.
+        routine: String,
+    }
+
+    /// Runs one now, enabled or not.
+    RunRoutine: Operate -> RoutineRun {
+        /// Which, by id or name.
+        routine: String,
+    }
+
+    /// Looks for model servers on the engine's machine, and uses none.
+    DiscoverModels: Admin -> Discovery {}
+
+    /// Makes one.
+    AddRule: Admin -> Rule {
+        /// What it says; tool, matcher and value are needed.
+        rule: Box<RulePatch>,
+    }
+
+    /// Changes one; what is absent stays.
+    ChangeRule: Admin -> Rule {
+        /// Which.
+        id: RuleId,
+        /// What changes.
+        patch: Box<RulePatch>,
+    }
+
+    /// Removes one.
+    RemoveRule: Admin -> RuleId {
+        /// Which.
+        id: RuleId,
+    }
+
+    /// Takes a permission for a shape back.
+    RemoveGrant: Operate -> ApprovalId {
+        /// Which.
+        id: ApprovalId,
+    }
+
+    /// Holds its agent. Somebody who holds it already takes it along to where they are now.
+    TakeOverSession: Operate -> Session {
+        /// Which session.
+        session_id: SessionId,
+        /// Even from somebody else.
+        #[serde(default)]
+        force: bool,
+    }
+
+    /// Writes as the bot. Messages that waited have been answered with it.
+    SendAsBot: Operate -> Session {
+        /// Which session.
+        session_id: SessionId,
+        /// As it was taken.
+        take_over_id: TakeOverId,
+        /// Markdown, at most 256 KiB.
+        text: String,
+    }
+
+    /// Gives it back: the agent answers what came in since the last word.
+    GiveBackSession: Operate -> Session {
+        /// Which session.
+        session_id: SessionId,
+        /// Even somebody else's.
+        #[serde(default)]
+        force: bool,
+    }
+
+    /// Lets a channel finish what was begun and take up nothing new, or everything again.
+    DrainChannel: Operate -> Channel {
+        /// Channel name.
+        channel: String,
+        /// Whether.
+        drain: bool,
+    }
+
+    /// Sends a message to a conversation that says that it is a test.
+    TestChannel: Operate -> OutboxItem {
+        /// Channel name.
+        channel: String,
+        /// Conversation key; the one with the newest change where it is left out.
+        #[serde(default)]
+        conversation: Option<String>,
+    }
+
+    /// Lets them in, as a user.
+    AcceptPairing: Approve -> Pairing {
+        /// Code or id.
+        pairing: String,
+    }
+
+    /// Keeps them out, without a word to them.
+    RefusePairing: Approve -> Pairing {
+        /// Code or id.
+        pairing: String,
+    }
+
+    /// Takes either back: they are unknown again, and may ask again.
+    RevokePairing: Approve -> Pairing {
+        /// Code or id.
+        pairing: String,
+    }
+
+    /// Lets a question wait for somebody in particular; decides nothing.
+    HandOverApproval: Approve -> Approval {
+        /// Which one.
+        approval_id: ApprovalId,
+        /// To whom.
+        request: HandOverRequest,
+    }
+
+    /// Says who is on call.
+    SetOnCall: Operate -> Duty {
+        /// Who, for how long.
+        #[serde(flatten)]
+        request: OnCallRequest,
+    }
+
+    /// Takes what a call left in places that make programs run off the Queue; no file changes.
+    DismissLeftovers: Approve -> Leftovers {
+        /// Which call.
+        tool_call_id: ToolCallId,
+    }
+}
