@@ -114,7 +114,7 @@ fn a_daemon_of_another_protocol_is_named_and_the_other_goes_on() {
     let flat = |screen: &str| screen.split_whitespace().collect::<Vec<_>>().join(" ");
     pty.wait("what to update", |screen| {
         let text = flat(screen);
-        text.contains("speaks protocol 99, this program 1; update this program")
+        text.contains("speaks protocol 99, this program 2; update this program")
     });
     pty.send(":host atlas\r");
     pty.see(">atlas");
