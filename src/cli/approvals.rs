@@ -10,7 +10,7 @@ use crate::cli::arguments::RuleOfCard;
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::rules;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
@@ -116,37 +116,34 @@ pub async fn list(
         },
     };
     let page = client.call(query).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
-            let heads = [
-                "ID", "CODE", "STATE", "RISK", "CHANNEL", "ASKED", "FOR", "TOOL", "WHAT",
-            ];
-            table::print(terminal, &heads, &rows, "no approvals")
-        }
-    }
+    table::page(terminal, format, &page)
 }
 
-fn row(approval: &Approval) -> Vec<String> {
-    let what = match &approval.question {
-        Some(question) => question.clone(),
-        None => approval.args.to_string(),
-    };
-    vec![
-        approval.id.to_string(),
-        approval.short_code.clone(),
-        approval.state.to_string(),
-        approval.risk.to_string(),
-        cell(&approval.channel),
-        approval.requested_at.to_string(),
-        approval
-            .waiting_for
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |one| cell(&one.to)),
-        cell(&approval.tool),
-        crate::text::untrusted::limit_line(&what, 60),
-    ]
+impl Row for Approval {
+    const HEADS: &'static [&'static str] = &[
+        "ID", "CODE", "STATE", "RISK", "CHANNEL", "ASKED", "FOR", "TOOL", "WHAT",
+    ];
+    const NOTHING: &'static str = "no approvals";
+
+    fn cells(&self) -> Vec<String> {
+        let what = match &self.question {
+            Some(question) => question.clone(),
+            None => self.args.to_string(),
+        };
+        vec![
+            self.id.to_string(),
+            self.short_code.clone(),
+            self.state.to_string(),
+            self.risk.to_string(),
+            cell(&self.channel),
+            self.requested_at.to_string(),
+            self.waiting_for
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |one| cell(&one.to)),
+            cell(&self.tool),
+            crate::text::untrusted::limit_line(&what, 60),
+        ]
+    }
 }
 
 /// Shows one approval in full.

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cli::arguments::AuditCommands;
 use crate::cli::connect;
 use crate::cli::exit::Failure;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
@@ -153,30 +153,26 @@ async fn list(
         cursor: None,
     };
     let page = source.rows(filter, request).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|row| terminal.json(row)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = page
-                .items
-                .iter()
-                .map(|row| {
-                    vec![
-                        row.seq.to_string(),
-                        row.at.to_string(),
-                        cell(&row.action),
-                        cell(&row.actor),
-                        row.surface.to_string(),
-                        row.channel.as_deref().map_or_else(|| "-".to_owned(), cell),
-                        cell(&row.subject),
-                        limit_line(&row.detail, 80),
-                    ]
-                })
-                .collect();
-            let heads = [
-                "SEQ", "AT", "ACTION", "WHO", "WHERE", "CHANNEL", "WHAT", "DETAIL",
-            ];
-            table::print(terminal, &heads, &rows, "no rows")
-        }
+    table::page(terminal, format, &page)
+}
+
+impl Row for AuditRow {
+    const HEADS: &'static [&'static str] = &[
+        "SEQ", "AT", "ACTION", "WHO", "WHERE", "CHANNEL", "WHAT", "DETAIL",
+    ];
+    const NOTHING: &'static str = "no rows";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.seq.to_string(),
+            self.at.to_string(),
+            cell(&self.action),
+            cell(&self.actor),
+            self.surface.to_string(),
+            self.channel.as_deref().map_or_else(|| "-".to_owned(), cell),
+            cell(&self.subject),
+            limit_line(&self.detail, 80),
+        ]
     }
 }
 

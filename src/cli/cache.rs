@@ -3,7 +3,7 @@
 use crate::cli::arguments::CacheCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
@@ -218,30 +218,27 @@ async fn list(
         },
     };
     let page = client.call(query).await?;
-    if format == Format::Json {
-        return page.items.iter().try_for_each(|entry| terminal.json(entry));
-    }
-    let rows: Vec<Vec<String>> = page
-        .items
-        .iter()
-        .map(|entry| {
-            vec![
-                entry.id.clone(),
-                cell(&entry.channel),
-                entry.scope.to_string(),
-                cell(&entry.model),
-                entry.hits.to_string(),
-                entry
-                    .expires_at
-                    .map_or_else(|| "pinned".to_owned(), |expires| expires.to_string()),
-                limit_line(&entry.question, 50),
-            ]
-        })
-        .collect();
-    let heads = [
+    table::page(terminal, format, &page)
+}
+
+impl Row for CacheEntry {
+    const HEADS: &'static [&'static str] = &[
         "ID", "CHANNEL", "FOR", "MODEL", "HITS", "EXPIRES", "QUESTION",
     ];
-    table::print(terminal, &heads, &rows, "no kept answers")
+    const NOTHING: &'static str = "no kept answers";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.clone(),
+            cell(&self.channel),
+            self.scope.to_string(),
+            cell(&self.model),
+            self.hits.to_string(),
+            self.expires_at
+                .map_or_else(|| "pinned".to_owned(), |expires| expires.to_string()),
+            limit_line(&self.question, 50),
+        ]
+    }
 }
 
 fn show(terminal: &mut Terminal<'_>, format: Format, entry: &CacheEntry) -> Result<(), Failure> {

@@ -7,8 +7,9 @@ use tokio::time::Instant;
 use crate::cli::arguments::ChannelCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{outbox, pairings, table};
+use crate::cli::{outbox, pairings};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
 use crate::protocol::policy::PolicyPatch;
@@ -74,7 +75,7 @@ pub async fn run(
         ChannelCommands::Pause { channel } => submit(client, PauseChannel { channel }).await?,
         ChannelCommands::Resume { channel } => submit(client, ResumeChannel { channel }).await?,
     };
-    show(terminal, format, &[channel])
+    table::list(terminal, format, &[channel])
 }
 
 async fn drain(
@@ -140,7 +141,7 @@ async fn drained(
                 )));
             }
             Some(drain) if drain.running == 0 && now.backlog == 0 => {
-                show(terminal, format, &[now])?;
+                table::list(terminal, format, &[now])?;
                 // What a person has to decide is not finished, and no waiting here decides it.
                 return if drain.waiting > 0 {
                     Err(Failure::Waiting)
@@ -208,7 +209,7 @@ pub async fn list(
     format: Format,
 ) -> Result<(), Failure> {
     let page = client.call(ListChannels {}).await?;
-    show(terminal, format, &page.items)
+    table::list(terminal, format, &page.items)
 }
 
 /// Changes a channel's level and shows the channel as it is then.
@@ -226,46 +227,40 @@ pub async fn set_autonomy(
         ..PolicyPatch::default()
     };
     let channel = submit(client, SetPolicy { channel, patch }).await?;
-    show(terminal, format, &[channel])
+    table::list(terminal, format, &[channel])
 }
 
-fn show(terminal: &mut Terminal<'_>, format: Format, channels: &[Channel]) -> Result<(), Failure> {
-    match format {
-        Format::Json => channels.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = channels.iter().map(row).collect();
-            let heads = [
-                "NAME", "KIND", "AUTONOMY", "STATE", "WAITING", "BACKLOG", "DETAIL",
-            ];
-            table::print(terminal, &heads, &rows, "no channels")
+impl Row for Channel {
+    const HEADS: &'static [&'static str] = &[
+        "NAME", "KIND", "AUTONOMY", "STATE", "WAITING", "BACKLOG", "DETAIL",
+    ];
+    const NOTHING: &'static str = "no channels";
+
+    fn cells(&self) -> Vec<String> {
+        let mut autonomy = self.policy.autonomy.to_string();
+        if let Some(until) = self.policy.expires_at {
+            autonomy = format!("{autonomy} until {until}");
         }
+        let state = if self.paused {
+            "paused".to_owned()
+        } else if self.held {
+            "held".to_owned()
+        } else if self.draining.is_some() {
+            "draining".to_owned()
+        } else {
+            self.health.state.to_string()
+        };
+        vec![
+            cell(&self.name),
+            self.kind.to_string(),
+            autonomy,
+            state,
+            self.pending_approvals.to_string(),
+            self.backlog.to_string(),
+            match self.draining {
+                Some(_) => left(self),
+                None => cell(self.health.detail.as_deref().unwrap_or("")),
+            },
+        ]
     }
-}
-
-fn row(channel: &Channel) -> Vec<String> {
-    let mut autonomy = channel.policy.autonomy.to_string();
-    if let Some(until) = channel.policy.expires_at {
-        autonomy = format!("{autonomy} until {until}");
-    }
-    let state = if channel.paused {
-        "paused".to_owned()
-    } else if channel.held {
-        "held".to_owned()
-    } else if channel.draining.is_some() {
-        "draining".to_owned()
-    } else {
-        channel.health.state.to_string()
-    };
-    vec![
-        cell(&channel.name),
-        channel.kind.to_string(),
-        autonomy,
-        state,
-        channel.pending_approvals.to_string(),
-        channel.backlog.to_string(),
-        match channel.draining {
-            Some(_) => left(channel),
-            None => cell(channel.health.detail.as_deref().unwrap_or("")),
-        },
-    ]
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::ids::SessionId;
@@ -102,28 +102,11 @@ pub async fn list(
         },
     };
     let page = client.call(query).await?;
-    if format == Format::Json {
-        return page.items.iter().try_for_each(|item| terminal.json(item));
-    }
-    let rows: Vec<Vec<String>> = page
-        .items
-        .iter()
-        .map(|item| {
-            vec![
-                item.id.to_string(),
-                item.session_id.to_string(),
-                item.state.to_string(),
-                item.turns.to_string(),
-                item.facts.to_string(),
-                sizes(item),
-                item.started_at.to_string(),
-                item.error
-                    .as_deref()
-                    .map_or_else(|| "-".to_owned(), |error| limit_line(error, 60)),
-            ]
-        })
-        .collect();
-    let heads = [
+    table::page(terminal, format, &page)
+}
+
+impl Row for Compaction {
+    const HEADS: &'static [&'static str] = &[
         "ID",
         "SESSION",
         "STATE",
@@ -133,5 +116,20 @@ pub async fn list(
         "BEGAN",
         "ERROR",
     ];
-    table::print(terminal, &heads, &rows, "no compactions")
+    const NOTHING: &'static str = "no compactions";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            self.session_id.to_string(),
+            self.state.to_string(),
+            self.turns.to_string(),
+            self.facts.to_string(),
+            sizes(self),
+            self.started_at.to_string(),
+            self.error
+                .as_deref()
+                .map_or_else(|| "-".to_owned(), |error| limit_line(error, 60)),
+        ]
+    }
 }

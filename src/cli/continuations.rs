@@ -2,7 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::ids::ContinuationId;
@@ -48,26 +48,23 @@ pub async fn list(
         },
     };
     let page = client.call(query).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = page
-                .items
-                .iter()
-                .map(|item| {
-                    vec![
-                        item.id.to_string(),
-                        cell(&item.channel),
-                        item.state.to_string(),
-                        item.steps.to_string(),
-                        item.updated_at.to_string(),
-                        crate::text::untrusted::limit_line(&item.request.text, 60),
-                    ]
-                })
-                .collect();
-            let heads = ["ID", "CHANNEL", "STATE", "STEPS", "CHANGED", "REQUEST"];
-            table::print(terminal, &heads, &rows, "no continuations")
-        }
+    table::page(terminal, format, &page)
+}
+
+impl Row for Continuation {
+    const HEADS: &'static [&'static str] =
+        &["ID", "CHANNEL", "STATE", "STEPS", "CHANGED", "REQUEST"];
+    const NOTHING: &'static str = "no continuations";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            cell(&self.channel),
+            self.state.to_string(),
+            self.steps.to_string(),
+            self.updated_at.to_string(),
+            crate::text::untrusted::limit_line(&self.request.text, 60),
+        ]
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cli::arguments::HookCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::hook::{Hook, HookTrial, HookVerdict};
@@ -28,7 +28,7 @@ pub async fn run(
     match command {
         HookCommands::List => {
             let page = client.call(ListHooks {}).await?;
-            list(terminal, format, &page.items)
+            table::list(terminal, format, &page.items)
         }
         HookCommands::Try { name, point, input } => {
             let input = input.map(|file| document(&file, terminal)).transpose()?;
@@ -37,7 +37,7 @@ pub async fn run(
         }
         HookCommands::Reset { name } => {
             let hooks = submit(client, ResetHook { name }).await?;
-            list(terminal, format, &hooks.items)
+            table::list(terminal, format, &hooks.items)
         }
     }
 }
@@ -60,32 +60,8 @@ fn document(file: &Path, terminal: &mut Terminal<'_>) -> Result<Value, Failure> 
     })
 }
 
-fn list(terminal: &mut Terminal<'_>, format: Format, hooks: &[Hook]) -> Result<(), Failure> {
-    if format == Format::Json {
-        return hooks.iter().try_for_each(|hook| terminal.json(hook));
-    }
-    let rows: Vec<Vec<String>> = hooks
-        .iter()
-        .map(|hook| {
-            let counts = &hook.counts;
-            vec![
-                hook.point.to_string(),
-                cell(&hook.name),
-                hook.priority.to_string(),
-                counts.runs.to_string(),
-                counts.changes.to_string(),
-                counts.cancels.to_string(),
-                counts.failures.to_string(),
-                (counts.skipped + counts.dropped).to_string(),
-                match counts.runs {
-                    0 => "never ran".to_owned(),
-                    _ => format!("{} µs", counts.p95_us),
-                },
-                standing(hook),
-            ]
-        })
-        .collect();
-    let heads = [
+impl Row for Hook {
+    const HEADS: &'static [&'static str] = &[
         "POINT",
         "HOOK",
         "PRIORITY",
@@ -97,7 +73,26 @@ fn list(terminal: &mut Terminal<'_>, format: Format, hooks: &[Hook]) -> Result<(
         "P95",
         "",
     ];
-    table::print(terminal, &heads, &rows, "no hooks")
+    const NOTHING: &'static str = "no hooks";
+
+    fn cells(&self) -> Vec<String> {
+        let counts = &self.counts;
+        vec![
+            self.point.to_string(),
+            cell(&self.name),
+            self.priority.to_string(),
+            counts.runs.to_string(),
+            counts.changes.to_string(),
+            counts.cancels.to_string(),
+            counts.failures.to_string(),
+            (counts.skipped + counts.dropped).to_string(),
+            match counts.runs {
+                0 => "never ran".to_owned(),
+                _ => format!("{} µs", counts.p95_us),
+            },
+            standing(self),
+        ]
+    }
 }
 
 /// What an operator should know beside the counters.

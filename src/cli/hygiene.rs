@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::memory_arguments::HygieneArguments;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus};
@@ -79,11 +79,8 @@ pub async fn run(
             limit,
             cursor: None,
         };
-        let runs = client.call(ListHygieneRuns { page }).await?.items;
-        return match format {
-            Format::Json => runs.iter().try_for_each(|run| terminal.json(run)),
-            Format::Human => print_runs(terminal, &runs),
-        };
+        let runs = client.call(ListHygieneRuns { page }).await?;
+        return table::page(terminal, format, &runs);
     }
     let status = client.call(GetHygiene {}).await?;
     match format {
@@ -209,29 +206,27 @@ fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
     ))
 }
 
-fn print_runs(terminal: &mut Terminal<'_>, runs: &[HygieneRun]) -> Result<(), Failure> {
-    let rows: Vec<Vec<String>> = runs
-        .iter()
-        .map(|run| {
-            vec![
-                run.id.to_string(),
-                run.at.to_string(),
-                run.state.to_string(),
-                cell(&run.by),
-                run.report.archived.to_string(),
-                run.report.removed.to_string(),
-                run.restored.to_string(),
-                run.freed_bytes.to_string(),
-                run.duration_ms
-                    .map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
-                cell(run.report.note.as_deref().unwrap_or_default()),
-            ]
-        })
-        .collect();
-    let heads = [
+impl Row for HygieneRun {
+    const HEADS: &'static [&'static str] = &[
         "RUN", "AT", "STATE", "BY", "ASIDE", "REMOVED", "BACK", "BYTES", "MS", "NOTE",
     ];
-    table::print(terminal, &heads, &rows, "no run yet")
+    const NOTHING: &'static str = "no run yet";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            self.at.to_string(),
+            self.state.to_string(),
+            cell(&self.by),
+            self.report.archived.to_string(),
+            self.report.removed.to_string(),
+            self.restored.to_string(),
+            self.freed_bytes.to_string(),
+            self.duration_ms
+                .map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
+            cell(self.report.note.as_deref().unwrap_or_default()),
+        ]
+    }
 }
 
 fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(), Failure> {

@@ -8,8 +8,9 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{memory_forget, memory_lines, table};
+use crate::cli::{memory_forget, memory_lines};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::ids::MemoryId;
@@ -61,7 +62,7 @@ pub async fn run(
             };
             let filter = filter(which, state);
             let page = client.call(ListMemories { filter, page }).await?;
-            print(terminal, format, &page.items)
+            table::page(terminal, format, &page)
         }
         MemoryCommands::Search {
             text,
@@ -252,27 +253,22 @@ fn place(memory: &Memory) -> String {
     }
 }
 
-fn row(memory: &Memory) -> Vec<String> {
-    let pin = if memory.pinned { " pinned" } else { "" };
-    vec![
-        memory.id.to_string(),
-        place(memory),
-        format!("{}{pin}", memory.state),
-        memory.kind.to_string(),
-        cell(&memory.author_id),
-        memory.uses.to_string(),
-        limit_line(&memory.text, 60),
-    ]
-}
+impl Row for Memory {
+    const HEADS: &'static [&'static str] = &["ID", "WHERE", "STATE", "KIND", "BY", "USES", "TEXT"];
+    const NOTHING: &'static str = "nothing remembered";
 
-const HEADS: [&str; 7] = ["ID", "WHERE", "STATE", "KIND", "BY", "USES", "TEXT"];
-
-fn print(terminal: &mut Terminal<'_>, format: Format, memories: &[Memory]) -> Result<(), Failure> {
-    if format == Format::Json {
-        return memories.iter().try_for_each(|memory| terminal.json(memory));
+    fn cells(&self) -> Vec<String> {
+        let pin = if self.pinned { " pinned" } else { "" };
+        vec![
+            self.id.to_string(),
+            place(self),
+            format!("{}{pin}", self.state),
+            self.kind.to_string(),
+            cell(&self.author_id),
+            self.uses.to_string(),
+            limit_line(&self.text, 60),
+        ]
     }
-    let rows: Vec<Vec<String>> = memories.iter().map(row).collect();
-    table::print(terminal, &HEADS, &rows, "nothing remembered")
 }
 
 /// What a search found; how, where meaning was looked for.
@@ -282,13 +278,13 @@ fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryFound) -> Res
         items.iter().try_for_each(|hit| terminal.json(hit))?;
     } else if items.iter().all(|hit| hit.found_by == FoundBy::Words) {
         let memories: Vec<Memory> = items.iter().map(|hit| hit.memory.clone()).collect();
-        print(terminal, format, &memories)?;
+        table::list(terminal, format, &memories)?;
     } else {
-        let heads = [HEADS[0], HEADS[1], HEADS[2], "FOUND BY", HEADS[6]];
+        let heads = ["ID", "WHERE", "STATE", "FOUND BY", "TEXT"];
         let rows: Vec<Vec<String>> = items
             .iter()
             .map(|hit| {
-                let mut cells = row(&hit.memory);
+                let mut cells = hit.memory.cells();
                 cells.splice(3..6, [hit.found_by.to_string()]);
                 cells
             })
@@ -378,8 +374,7 @@ fn review(
         }
         any = true;
         terminal.line(title)?;
-        let rows: Vec<Vec<String>> = memories.iter().map(row).collect();
-        table::print(terminal, &HEADS, &rows, "")?;
+        table::list(terminal, Format::Human, &memories)?;
     }
     if !any {
         terminal.note("nothing to look through")?;

@@ -3,7 +3,7 @@
 use crate::cli::approvals::{self, Order};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::DeliveryResolution;
@@ -30,30 +30,26 @@ pub async fn list(
         },
     };
     let page = client.call(query).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = page
-                .items
-                .iter()
-                .map(|item| {
-                    vec![
-                        item.id.to_string(),
-                        cell(&item.channel),
-                        item.class.to_string(),
-                        item.state.to_string(),
-                        format!("{}/{}", item.part, item.parts),
-                        item.attempts.to_string(),
-                        item.updated_at.to_string(),
-                        limit_line(&item.preview, 50),
-                    ]
-                })
-                .collect();
-            let heads = [
-                "ID", "CHANNEL", "CLASS", "STATE", "PART", "SENT", "CHANGED", "TEXT",
-            ];
-            table::print(terminal, &heads, &rows, "no deliveries")
-        }
+    table::page(terminal, format, &page)
+}
+
+impl Row for OutboxItem {
+    const HEADS: &'static [&'static str] = &[
+        "ID", "CHANNEL", "CLASS", "STATE", "PART", "SENT", "CHANGED", "TEXT",
+    ];
+    const NOTHING: &'static str = "no deliveries";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            cell(&self.channel),
+            self.class.to_string(),
+            self.state.to_string(),
+            format!("{}/{}", self.part, self.parts),
+            self.attempts.to_string(),
+            self.updated_at.to_string(),
+            limit_line(&self.preview, 50),
+        ]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::pairing::Pairing;
@@ -24,7 +24,7 @@ pub async fn list(
     format: Format,
     state: Option<PairingState>,
 ) -> Result<(), Failure> {
-    show(terminal, format, &all(client, state).await?)
+    table::list(terminal, format, &all(client, state).await?)
 }
 
 /// Lets somebody in, or keeps them out.
@@ -40,7 +40,7 @@ pub async fn pair(
     } else {
         submit(client, AcceptPairing { pairing }).await?
     };
-    show(terminal, format, &[decided])
+    table::list(terminal, format, &[decided])
 }
 
 /// Takes either back.
@@ -66,33 +66,30 @@ pub async fn revoke(
     };
     let pairing = found.id.to_string();
     let revoked = submit(client, RevokePairing { pairing }).await?;
-    show(terminal, format, &[revoked])
+    table::list(terminal, format, &[revoked])
 }
 
-fn show(terminal: &mut Terminal<'_>, format: Format, pairings: &[Pairing]) -> Result<(), Failure> {
-    if format == Format::Json {
-        return pairings.iter().try_for_each(|item| terminal.json(item));
+impl Row for Pairing {
+    const HEADS: &'static [&'static str] =
+        &["CODE", "CHANNEL", "USER", "STATE", "SINCE", "BY", "NAME"];
+    const NOTHING: &'static str = "nobody asked to be let in";
+
+    fn cells(&self) -> Vec<String> {
+        let state = match self.state {
+            PairingState::Pending => format!("pending until {}", self.expires_at),
+            state @ (PairingState::Accepted
+            | PairingState::Refused
+            | PairingState::Expired
+            | PairingState::Revoked) => state.to_string(),
+        };
+        vec![
+            cell(&self.code),
+            cell(&self.channel),
+            cell(&self.sender),
+            state,
+            self.decided_at.unwrap_or(self.asked_at).to_string(),
+            cell(self.by.as_deref().unwrap_or("-")),
+            cell(&self.display),
+        ]
     }
-    let rows: Vec<Vec<String>> = pairings.iter().map(row).collect();
-    let heads = ["CODE", "CHANNEL", "USER", "STATE", "SINCE", "BY", "NAME"];
-    table::print(terminal, &heads, &rows, "nobody asked to be let in")
-}
-
-fn row(pairing: &Pairing) -> Vec<String> {
-    let state = match pairing.state {
-        PairingState::Pending => format!("pending until {}", pairing.expires_at),
-        state @ (PairingState::Accepted
-        | PairingState::Refused
-        | PairingState::Expired
-        | PairingState::Revoked) => state.to_string(),
-    };
-    vec![
-        cell(&pairing.code),
-        cell(&pairing.channel),
-        cell(&pairing.sender),
-        state,
-        pairing.decided_at.unwrap_or(pairing.asked_at).to_string(),
-        cell(pairing.by.as_deref().unwrap_or("-")),
-        cell(&pairing.display),
-    ]
 }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::BudgetRequest;
@@ -348,40 +348,35 @@ async fn list(
     format: Format,
 ) -> Result<(), Failure> {
     let page = client.call(ListRoutines {}).await?;
-    if format == Format::Json {
-        return page
-            .items
-            .iter()
-            .try_for_each(|routine| terminal.json(routine));
+    table::page(terminal, format, &page)
+}
+
+impl Row for Routine {
+    const HEADS: &'static [&'static str] = &["NAME", "SCHEDULE", "GOES TO", "NEXT", "LAST"];
+    const NOTHING: &'static str = "no routines";
+
+    fn cells(&self) -> Vec<String> {
+        let zone = self.time_zone.as_deref().unwrap_or("local");
+        vec![
+            cell(&self.name),
+            format!("{} ({})", cell(&self.schedule), cell(zone)),
+            format!(
+                "{} {}",
+                cell(&self.channel),
+                limit_line(&self.conversation, 20)
+            ),
+            next(self),
+            self.last_run.as_ref().map_or_else(
+                || "-".to_owned(),
+                |run| {
+                    let state = run
+                        .continuation_state
+                        .map_or_else(|| run.state.to_string(), |state| state.to_string());
+                    format!("{} {state}", run.at)
+                },
+            ),
+        ]
     }
-    let rows: Vec<Vec<String>> = page
-        .items
-        .iter()
-        .map(|routine| {
-            let zone = routine.time_zone.as_deref().unwrap_or("local");
-            vec![
-                cell(&routine.name),
-                format!("{} ({})", cell(&routine.schedule), cell(zone)),
-                format!(
-                    "{} {}",
-                    cell(&routine.channel),
-                    limit_line(&routine.conversation, 20)
-                ),
-                next(routine),
-                routine.last_run.as_ref().map_or_else(
-                    || "-".to_owned(),
-                    |run| {
-                        let state = run
-                            .continuation_state
-                            .map_or_else(|| run.state.to_string(), |state| state.to_string());
-                        format!("{} {state}", run.at)
-                    },
-                ),
-            ]
-        })
-        .collect();
-    let heads = ["NAME", "SCHEDULE", "GOES TO", "NEXT", "LAST"];
-    table::print(terminal, &heads, &rows, "no routines")
 }
 
 fn show(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {

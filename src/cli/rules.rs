@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
@@ -408,29 +408,30 @@ async fn grants(
     format: Format,
 ) -> Result<(), Failure> {
     let page = client.call(ListGrants {}).await?;
-    if format == Format::Json {
-        return page.items.iter().try_for_each(|grant| terminal.json(grant));
-    }
-    let row = |grant: &Grant| {
+    table::page(terminal, format, &page)
+}
+
+impl Row for Grant {
+    const HEADS: &'static [&'static str] =
+        &["ID", "SHAPE", "WHERE", "FOR", "USES", "LAST USED", "UNTIL"];
+    const NOTHING: &'static str = "no permissions for shapes";
+
+    fn cells(&self) -> Vec<String> {
         vec![
-            grant.id.to_string(),
-            format!("{} {}", cell(&grant.tool), limit_line(&grant.preview, 40)),
+            self.id.to_string(),
+            format!("{} {}", cell(&self.tool), limit_line(&self.preview, 40)),
             format!(
                 "{} {}",
-                cell(&grant.channel),
-                limit_line(&grant.conversation, 20)
+                cell(&self.channel),
+                limit_line(&self.conversation, 20)
             ),
-            limit_line(&grant.requester_id, 24),
-            grant.uses.to_string(),
-            last_used(grant.last_used_at),
-            grant
-                .expires_at
+            limit_line(&self.requester_id, 24),
+            self.uses.to_string(),
+            last_used(self.last_used_at),
+            self.expires_at
                 .map_or_else(|| "with the session".to_owned(), |at| at.to_string()),
         ]
-    };
-    let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
-    let heads = ["ID", "SHAPE", "WHERE", "FOR", "USES", "LAST USED", "UNTIL"];
-    table::print(terminal, &heads, &rows, "no permissions for shapes")
+    }
 }
 
 async fn show(

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use crate::cli::exit::Failure;
 use crate::cli::find;
-use crate::cli::table;
+use crate::cli::table::{self, Row};
 use crate::cli::take_over;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
 use crate::protocol::request::{ListSessions, ResumeSession};
+use crate::protocol::session::Session;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::SessionState;
 
@@ -48,34 +49,30 @@ pub async fn list(
         },
     };
     let page = client.call(query).await?;
-    match format {
-        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human => {
-            let rows: Vec<Vec<String>> = page
-                .items
-                .iter()
-                .map(|session| {
-                    let open = session
-                        .open_continuation
-                        .as_ref()
-                        .map_or("-", |open| open.state.as_str());
-                    vec![
-                        session.id.to_string(),
-                        cell(&session.channel),
-                        session.state.to_string(),
-                        open.to_owned(),
-                        session.pending_approvals.to_string(),
-                        session.turns.to_string(),
-                        session.updated_at.to_string(),
-                        cell(session.title.as_deref().unwrap_or(&session.conversation)),
-                    ]
-                })
-                .collect();
-            let heads = [
-                "ID", "CHANNEL", "STATE", "TURN", "WAITING", "TURNS", "CHANGED", "TITLE",
-            ];
-            table::print(terminal, &heads, &rows, "no sessions")
-        }
+    table::page(terminal, format, &page)
+}
+
+impl Row for Session {
+    const HEADS: &'static [&'static str] = &[
+        "ID", "CHANNEL", "STATE", "TURN", "WAITING", "TURNS", "CHANGED", "TITLE",
+    ];
+    const NOTHING: &'static str = "no sessions";
+
+    fn cells(&self) -> Vec<String> {
+        let open = self
+            .open_continuation
+            .as_ref()
+            .map_or("-", |open| open.state.as_str());
+        vec![
+            self.id.to_string(),
+            cell(&self.channel),
+            self.state.to_string(),
+            open.to_owned(),
+            self.pending_approvals.to_string(),
+            self.turns.to_string(),
+            self.updated_at.to_string(),
+            cell(self.title.as_deref().unwrap_or(&self.conversation)),
+        ]
     }
 }
 

@@ -1,9 +1,54 @@
-//! Aligned tables. Cells hold revealed text, one line each; the last column is not padded.
+//! Lists: aligned tables for people, one JSON object a line for programs. Cells hold revealed text, one line each; the
+//! last column is not padded.
 
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::exit::Failure;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::{Format, Terminal};
+use crate::protocol::snapshot::Page;
+
+/// Something that is listed, one row each.
+pub trait Row: Serialize {
+    /// Heads of its columns.
+    const HEADS: &'static [&'static str];
+    /// Said where there is none.
+    const NOTHING: &'static str;
+
+    /// Its cells, as many as heads.
+    fn cells(&self) -> Vec<String>;
+}
+
+/// Writes items as a table or as JSON.
+pub fn list<T: Row>(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    items: &[T],
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => items.iter().try_for_each(|item| terminal.json(item)),
+        Format::Human => {
+            let rows: Vec<Vec<String>> = items.iter().map(Row::cells).collect();
+            print(terminal, T::HEADS, &rows, T::NOTHING)
+        }
+    }
+}
+
+/// Writes one page; says where there are more.
+pub fn page<T: Row>(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    page: &Page<T>,
+) -> Result<(), Failure> {
+    list(terminal, format, &page.items)?;
+    match page.next_cursor {
+        Some(_) => terminal.note(&format!(
+            "there are more than these {}: --limit takes up to 500",
+            page.items.len()
+        )),
+        None => Ok(()),
+    }
+}
 
 /// Writes a table; with no rows, the word for "nothing".
 pub fn print(

@@ -17,6 +17,7 @@ use crate::api_http::samples_traffic;
 struct Ran {
     status: u8,
     out: String,
+    notes: String,
     message: String,
 }
 
@@ -51,6 +52,7 @@ async fn run(fake: &FakeClient, words: &str, attended: Attended, input: &str) ->
     Ran {
         status,
         out: String::from_utf8(out).unwrap(),
+        notes: String::from_utf8(err).unwrap(),
         message,
     }
 }
@@ -180,6 +182,28 @@ async fn an_ambiguous_prefix_is_refused() {
     let ran = run(&fake, "approvals show apr_0", Attended::Script, "").await;
     assert_eq!(ran.status, 2);
     assert!(ran.message.contains("more than one"), "{}", ran.message);
+}
+
+#[tokio::test]
+async fn a_list_that_goes_on_says_so_beside_the_result() {
+    let fake = FakeClient::new();
+    let page = |next_cursor| {
+        Ok(Answer::ListSessions(Page {
+            items: vec![samples::session()],
+            next_cursor,
+        }))
+    };
+    for words in ["sessions list", "sessions list --json"] {
+        fake.knows(page(Some("c1".to_owned())));
+        let ran = run(&fake, words, Attended::Script, "").await;
+        assert_eq!(
+            ran.notes,
+            "there are more than these 1: --limit takes up to 500\n"
+        );
+        assert!(!ran.out.contains("there are more"), "{}", ran.out);
+        fake.knows(page(None));
+        assert_eq!(run(&fake, words, Attended::Script, "").await.notes, "");
+    }
 }
 
 #[tokio::test]
