@@ -278,7 +278,7 @@ async fn days(from: i64, to: i64, turns: usize) -> bool {
         let size = bytes_of(&world, "leverframe.db");
         assert_eq!(size, pages * 4096, "the log is not copied");
         println!(
-            "day {day:>2}: {size:>9} bytes ({free} of {pages} pages free), log {}; {memories} memories, {aside} put aside, \
+            "day {day:>2}: {size:>9} bytes ({free} of {pages} pages free), log {}; {memories} memories, {aside} archived, \
              {removed} removed; {swept} turns swept; {:.1} s",
             bytes_of(&world, "leverframe.db-wal"),
             began.elapsed().as_secs_f64()

@@ -230,7 +230,7 @@ fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
             );
             *phase.lock().unwrap() = Phase::Over;
             println!(
-                "{}: {} memories put aside, {} removed, {} bytes given back in {:.1} s; load {}",
+                "{}: {} memories archived, {} removed, {} bytes given back in {:.1} s; load {}",
                 run["state"].as_str().unwrap(),
                 run["report"]["archived"],
                 run["report"]["removed"],
@@ -289,7 +289,7 @@ fn main() {
         fill(&dir, memories);
     }
     println!("{memories} memories; each session takes a turn every {pause:?}");
-    let aside = measure(&dir, "all of them are put aside", pause);
+    let aside = measure(&dir, "all of them are archived", pause);
     // As if the time were over in which the run can be taken back.
     open(&dir)
         .execute("UPDATE hygiene_runs SET undo_until = 0", [])

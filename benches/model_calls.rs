@@ -1,4 +1,4 @@
-//! What a turn costs around its model call: CPU with a server that answers at once and with a kept answer in its place,
+//! What a turn costs around its model call: CPU with a server that answers at once and with a cached response in its place,
 //! how long a cancel takes to hang up, and fifty sessions through four calls at once.
 //!
 //! Run it alone on a quiet machine: `cargo bench --bench model_calls`.
@@ -29,7 +29,7 @@ use serde_json::Value;
 const WARM_UP: usize = 200;
 /// Turns whose CPU is measured.
 const TURNS: usize = 2_000;
-/// Kept answers that are asked for.
+/// Cached responses that are asked for.
 const HITS: usize = 1_000;
 /// Cancels.
 const CANCELS: usize = 50;
@@ -269,7 +269,7 @@ fn replay(daemon: &Daemon) {
         let began = Instant::now();
         let used = ask();
         samples.push(began.elapsed());
-        assert_eq!(used, 0, "a kept answer uses nothing");
+        assert_eq!(used, 0, "a cached response uses nothing");
     }
     let used = daemon.cpu().saturating_sub(cpu).as_secs_f64() * 1e3 / HITS as f64;
     harness::report("hit replay end to end (≤ 3 ms)", samples);

@@ -10,8 +10,8 @@ use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, 
 use crate::api::router::Api;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::duty::HandOverRequest;
-use crate::protocol::request::{Decide, GetApproval, HandOverApproval, ListApprovals};
+use crate::protocol::duty::AssignRequest;
+use crate::protocol::request::{AssignApproval, Decide, GetApproval, ListApprovals};
 use crate::protocol::words::ApprovalState;
 use crate::words_of;
 
@@ -48,11 +48,11 @@ pub fn routes() -> Vec<Route> {
         ),
         command(
             Method::Post,
-            "/v1/approvals/{id}/hand-over",
+            "/v1/approvals/{id}/assign",
             "Let it wait for somebody in particular; decides nothing, and everybody still can",
-            body::<HandOverRequest>(),
+            body::<AssignRequest>(),
             &[ok::<Approval>()],
-            |api, call| Box::pin(hand_over(api, call)),
+            |api, call| Box::pin(assign(api, call)),
         ),
     ]
 }
@@ -81,11 +81,11 @@ async fn decide(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     .await
 }
 
-async fn hand_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let request: HandOverRequest = call.json()?;
+async fn assign(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let request: AssignRequest = call.json()?;
     api.execute(
         &call,
-        HandOverApproval {
+        AssignApproval {
             approval_id: call.id()?,
             request,
         },

@@ -28,7 +28,7 @@ pub fn routes() -> Vec<Route> {
         ),
         get(
             "/v1/cache/entries",
-            "Kept answers, newest first",
+            "Cached responses, newest first",
             &[
                 optional("channel", Shape::Text, "only this channel"),
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
@@ -39,7 +39,7 @@ pub fn routes() -> Vec<Route> {
         ),
         get(
             "/v1/cache/entries/{id}",
-            "One kept answer",
+            "One cached response",
             &[],
             &[ok::<CacheEntry>()],
             |api, call| Box::pin(one(api, call)),
@@ -55,7 +55,7 @@ pub fn routes() -> Vec<Route> {
         command(
             Method::Delete,
             "/v1/cache/entries/{id}",
-            "Forget a kept answer",
+            "Forget a cached response",
             Body::None,
             &[ok::<CachePurged>()],
             |api, call| Box::pin(forget(api, call)),
@@ -68,7 +68,7 @@ pub fn routes() -> Vec<Route> {
             ..command(
                 Method::Delete,
                 "/v1/cache/entries",
-                "Forget the kept answers of a channel, or all",
+                "Forget the cached responses of a channel, or all",
                 Body::None,
                 &[ok::<CachePurged>()],
                 |api, call| Box::pin(purge(api, call)),

@@ -55,7 +55,7 @@ pub const KINDS: &[&str] = &[
     "approval.requested",
     "approval.decided",
     "approval.expired",
-    "approval.handed_over",
+    "approval.assigned",
     "reply.queued",
     "reply.sent",
     "reply.failed",

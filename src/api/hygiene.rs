@@ -27,7 +27,7 @@ pub fn routes() -> Vec<Route> {
         ),
         get(
             "/v1/memory/hygiene/preview",
-            "What a run would put aside or remove now, and why; changes nothing",
+            "What a run would archived or remove now, and why; changes nothing",
             &[],
             &[ok::<HygieneReport>()],
             |api, _call| Box::pin(async move { api.answer(PreviewHygiene {}).await }),
@@ -45,7 +45,7 @@ pub fn routes() -> Vec<Route> {
         command(
             Method::Post,
             "/v1/memory/hygiene",
-            "Put aside now what is old or too much, remove for good what was long ago",
+            "Archived now what is old or too much, remove for good what was long ago",
             body::<Run>(),
             &[ok::<HygieneRun>()],
             |api, call| Box::pin(run(api, call)),
@@ -53,7 +53,7 @@ pub fn routes() -> Vec<Route> {
         command(
             Method::Post,
             "/v1/memory/hygiene/{id}/undo",
-            "Bring back what a run put aside",
+            "Bring back what a run archived",
             Body::None,
             &[ok::<HygieneRun>()],
             |api, call| Box::pin(undo(api, call)),

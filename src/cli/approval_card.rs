@@ -80,10 +80,10 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
     if let Some(expires) = approval.expires_at {
         terminal.line(&format!("expires   {expires}"))?;
     }
-    if let Some(waiting) = &approval.waiting_for {
+    if let Some(waiting) = &approval.assignment {
         let note = waiting.note.as_deref();
         terminal.line(&format!(
-            "waits for {}, handed over by {} at {}{}",
+            "waits for {}, assigned by {} at {}{}",
             cell(&waiting.to),
             cell(&waiting.by),
             waiting.at,

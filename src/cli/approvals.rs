@@ -137,7 +137,7 @@ impl Row for Approval {
             self.risk.to_string(),
             cell(&self.channel),
             self.requested_at.to_string(),
-            self.waiting_for
+            self.assignment
                 .as_ref()
                 .map_or_else(|| "-".to_owned(), |one| cell(&one.to)),
             cell(&self.tool),

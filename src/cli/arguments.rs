@@ -74,7 +74,7 @@ pub enum Subcommands {
         /// Wait for approvals instead of ending with status 6
         #[arg(long)]
         wait: bool,
-        /// Ask the model even where an answer is kept
+        /// Ask the model even where a response is cached
         #[arg(long)]
         fresh: bool,
     },
@@ -164,7 +164,7 @@ pub enum Subcommands {
     /// Models: what is configured, and what works
     #[command(subcommand)]
     Models(ModelCommands),
-    /// Kept answers: what they saved, why they were missed, forgetting them
+    /// Cached responses: what they saved, why they were missed, forgetting them
     #[command(subcommand)]
     Cache(CacheCommands),
     /// Hooks: what is called around turns, and how it does
@@ -256,7 +256,7 @@ pub enum ModelCommands {
 pub enum CacheCommands {
     /// Hits, misses by reason, what was saved
     Stats,
-    /// List kept answers, newest first
+    /// List cached responses, newest first
     List {
         /// Only this channel
         #[arg(long)]
@@ -449,7 +449,7 @@ pub enum ApprovalCommands {
         seen: Seen,
     },
     /// Let it wait for somebody in particular; decides nothing, and everybody who may still can
-    HandOver {
+    Assign {
         /// Id, unique prefix of it, or short code
         id: String,
         /// A person of the configuration who may decide, or an operator as the audit names them; - for nobody

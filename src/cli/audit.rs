@@ -181,7 +181,7 @@ fn anchor_words(check: &AnchorCheck) -> String {
         AnchorVerdict::Contained => "the chain contains it",
         AnchorVerdict::Differs => "the row has another hash: the chain was rewritten",
         AnchorVerdict::BeyondEnd => "the chain ends before it: its end was cut off",
-        AnchorVerdict::PutAside => "put aside with the oldest part; its hash is not kept",
+        AnchorVerdict::PutAside => "archived with the oldest part; its hash is not kept",
     };
     format!("{}:{}  {what}", check.anchor.seq, cell(&check.anchor.hash))
 }

@@ -167,7 +167,7 @@ async fn stats(
     terminal.line(&if *enabled {
         format!("on         {}", on.join(", "))
     } else {
-        "off        no channel keeps answers: set response_cache = \"user\" or \"channel\" under [channels.NAME]"
+        "off        no channel caches responses: set response_cache = \"user\" or \"channel\" under [channels.NAME]"
             .to_owned()
     })?;
     if let Some(problem) = problem {
@@ -225,7 +225,7 @@ impl Row for CacheEntry {
     const HEADS: &'static [&'static str] = &[
         "ID", "CHANNEL", "FOR", "MODEL", "HITS", "EXPIRES", "QUESTION",
     ];
-    const NOTHING: &'static str = "no kept answers";
+    const NOTHING: &'static str = "no cached responses";
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -300,7 +300,7 @@ async fn purge(
     match format {
         Format::Json => terminal.json(&purged),
         Format::Human => terminal.line(&format!(
-            "{} kept answers and {} results of tools forgotten, {} bytes",
+            "{} cached responses and {} results of tools purged, {} bytes",
             purged.entries, purged.results, purged.bytes
         )),
     }

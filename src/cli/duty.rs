@@ -1,17 +1,17 @@
-//! `leverframe approvals hand-over` and `leverframe on-call`: who answers. Neither decides anything.
+//! `leverframe approvals assign` and `leverframe on-call`: who answers. Neither decides anything.
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
-use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
-use crate::protocol::request::{GetDuty, HandOverApproval, SetOnCall};
+use crate::protocol::duty::{AssignRequest, Duty, OnCallRequest};
+use crate::protocol::request::{AssignApproval, GetDuty, SetOnCall};
 use crate::protocol::span;
 use crate::text::untrusted::limit_line;
 
 /// Lets a question wait for somebody, or for nobody any more.
-pub async fn hand_over(
+pub async fn assign(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
@@ -20,9 +20,9 @@ pub async fn hand_over(
     note: Option<String>,
 ) -> Result<(), Failure> {
     let approval = find::approval(client, id).await?;
-    let command = HandOverApproval {
+    let command = AssignApproval {
         approval_id: approval.id,
-        request: HandOverRequest {
+        request: AssignRequest {
             to: name,
             note,
             revision: Some(approval.revision),
@@ -30,7 +30,7 @@ pub async fn hand_over(
         },
     };
     let approval = submit(client, command).await?;
-    match (format, &approval.waiting_for) {
+    match (format, &approval.assignment) {
         (Format::Json, _) => terminal.json(&approval),
         (Format::Human, Some(one)) => terminal.line(&format!(
             "{}  waiting for {}; whoever may decide it still can",

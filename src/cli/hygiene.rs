@@ -119,7 +119,7 @@ async fn waited<T>(
             Awaited::Undo => "bringing memories back; it goes on if you leave".to_owned(),
             Awaited::Run => match newest(client).await? {
                 Some(run) => format!(
-                    "{} memories put aside, {} removed so far; it goes on if you leave",
+                    "{} memories archived, {} removed so far; it goes on if you leave",
                     run.report.archived, run.report.removed
                 ),
                 None => "looking through everything that is remembered".to_owned(),
@@ -183,14 +183,14 @@ fn print_preview(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<
     }
     excess(terminal, &report.too_much)?;
     terminal.line(&format!(
-        "{} memories would be put aside, {} removed for good; nothing was changed",
+        "{} memories would be archived, {} removed for good; nothing was changed",
         report.archived, report.removed
     ))
 }
 
 fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
     terminal.line(&format!(
-        "{}  {} memories put aside, {} removed for good, {} bytes given back, in {} ms",
+        "{}  {} memories archived, {} removed for good, {} bytes given back, in {} ms",
         run.id,
         run.report.archived,
         run.report.removed,
@@ -208,7 +208,7 @@ fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
 
 impl Row for HygieneRun {
     const HEADS: &'static [&'static str] = &[
-        "RUN", "AT", "STATE", "BY", "ASIDE", "REMOVED", "BACK", "BYTES", "MS", "NOTE",
+        "RUN", "AT", "STATE", "BY", "ARCHIVED", "REMOVED", "BACK", "BYTES", "MS", "NOTE",
     ];
     const NOTHING: &'static str = "no run yet";
 
@@ -249,7 +249,7 @@ fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(
     ))?;
     let sizes = &status.sizes;
     terminal.line(&format!(
-        "holds      {} memories, {} put aside, {} embeddings; database {:.1} MiB, log {:.1} MiB",
+        "holds      {} memories, {} archived, {} embeddings; database {:.1} MiB, log {:.1} MiB",
         sizes.memories,
         sizes.archived,
         sizes.vectors,
@@ -260,7 +260,7 @@ fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(
         None => terminal.line("last run   none yet")?,
         Some(run) => {
             terminal.line(&format!(
-                "last run   {} {} by {}: {} put aside, {} removed for good, {} bytes given back",
+                "last run   {} {} by {}: {} archived, {} removed for good, {} bytes given back",
                 run.at,
                 run.state,
                 cell(&run.by),

@@ -183,13 +183,13 @@ pub struct HygieneArguments {
     /// List what would go by scope, reason and size; changes nothing
     #[arg(long, conflicts_with_all = ["run", "undo", "runs"])]
     pub preview: bool,
-    /// Put aside now what is old or too much; remove for good what was put aside long ago
+    /// Archived now what is old or too much; remove for good what was archived long ago
     #[arg(long, conflicts_with_all = ["undo", "runs"])]
     pub run: bool,
     /// Also where a scope would lose more than half of what it holds to retention
     #[arg(long, requires = "run")]
     pub yes: bool,
-    /// Bring back what a run put aside; id or unique prefix
+    /// Bring back what a run archived; id or unique prefix
     #[arg(long, value_name = "RUN", conflicts_with = "runs")]
     pub undo: Option<String>,
     /// List runs, newest first

@@ -67,7 +67,7 @@ fn list(terminal: &mut Terminal<'_>, what: &str, found: &Forgotten) -> Result<()
             "turns with their calls, approvals and deliveries",
         ),
         (found.artifacts, "artifacts"),
-        (found.cached, "kept answers"),
+        (found.cached, "cached responses"),
     ] {
         terminal.line(&format!("{count:>8}  {name}"))?;
     }

@@ -426,8 +426,8 @@ async fn approval(
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
-        ApprovalCommands::HandOver { id, name, note } => {
-            duty::hand_over(client, terminal, format, &id, name, note).await
+        ApprovalCommands::Assign { id, name, note } => {
+            duty::assign(client, terminal, format, &id, name, note).await
         }
     }
 }

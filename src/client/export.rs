@@ -208,7 +208,7 @@ impl Export {
                     &format!("{latency_ms} ms, attempts {attempts}"),
                 );
                 if let Some(cached) = cached {
-                    fact(out, "kept answer", &format!("of {}", cached.stored_at));
+                    fact(out, "cached response", &format!("of {}", cached.stored_at));
                 }
                 for line in dropped {
                     told(out, "left out", line);

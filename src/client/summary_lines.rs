@@ -1,8 +1,8 @@
 //! A shift summary in words: the same on the command line and in the console. Outside text is revealed.
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::{HandOver, OnCall};
-use crate::protocol::summary::{ShiftSummary, SummaryChannel, SummaryHandOver, SummaryQuestion};
+use crate::protocol::duty::{Assignment, OnCall};
+use crate::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryChannel, SummaryQuestion};
 use crate::text::untrusted::limit_line;
 
 /// The lines; a section that has nothing says so.
@@ -33,9 +33,9 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
     }
     section("Waiting for a person", "nothing", waits);
     section(
-        "Handed over",
+        "Assigned",
         "nothing",
-        summary.hand_overs.iter().map(handed_over).collect(),
+        summary.assignments.iter().map(assigned).collect(),
     );
     let held = summary.taken_over.iter().map(|hold| {
         let place = limit_line(&hold.conversation, 40);
@@ -120,9 +120,9 @@ pub fn on_call(now: Option<&OnCall>, ended: Option<&OnCall>) -> String {
 }
 
 /// Whom a question waits for, by whom, and the note.
-pub fn waiting_for(one: &HandOver) -> String {
+pub fn waiting_for(one: &Assignment) -> String {
     format!(
-        "waiting for {}, handed over by {}{}",
+        "waiting for {}, assigned by {}{}",
         limit_line(&one.to, 40),
         limit_line(&one.by, 40),
         noted(one.note.as_deref())
@@ -133,7 +133,7 @@ fn noted(note: Option<&str>) -> String {
     note.map_or_else(String::new, |note| format!(": {}", limit_line(note, 500)))
 }
 
-fn handed_over(one: &SummaryHandOver) -> String {
+fn assigned(one: &SummaryAssignment) -> String {
     let who = |name: &Option<String>| {
         name.as_deref()
             .map_or_else(|| "nobody".to_owned(), |name| limit_line(name, 40))
@@ -168,7 +168,7 @@ fn question(question: &SummaryQuestion) -> String {
         .map(|(who, until)| format!(", snoozed by {} until {until}", limit_line(who, 40)))
         .collect();
     let waits = question
-        .waiting_for
+        .assignment
         .as_ref()
         .map_or_else(String::new, |one| format!(", {}", waiting_for(one)));
     format!(

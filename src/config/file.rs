@@ -361,11 +361,11 @@ pub struct RetentionTable {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResponseCacheTable {
-    /// `false`: no channel keeps answers. `true`: channels that say nothing keep them for each user.
+    /// `false`: no channel caches responses. `true`: channels that say nothing cache them for each user.
     pub enabled: Option<bool>,
-    /// Minutes that an answer is kept.
+    /// Minutes that a response stays cached.
     pub ttl_minutes: Option<u32>,
-    /// Most answers that are kept.
+    /// Most responses that are cached.
     pub max_entries: Option<u32>,
 }
 

@@ -248,7 +248,7 @@ pub struct ChannelSettings {
     pub reply_style: ReplyStyle,
     /// Messages waiting per session.
     pub max_queue: u32,
-    /// Whom a kept answer may be given to.
+    /// Whom a cached response may be given to.
     pub response_cache: CacheScope,
     /// Whether results of tools that only read may be given again for some seconds.
     pub tool_cache: bool,
@@ -375,7 +375,7 @@ pub struct RetentionSettings {
 /// The response cache, as far as it is the same for all channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseCacheSettings {
-    /// Minutes an answer is kept.
+    /// Minutes a response stays cached.
     pub ttl_minutes: u32,
     /// Most answers kept.
     pub max_entries: u32,

@@ -163,7 +163,7 @@ pub struct Shared {
     pub tasks: TaskTracker,
     /// Held by the one sweep under way.
     pub sweeping: tokio::sync::Mutex<()>,
-    /// Kept answers.
+    /// Cached responses.
     pub response_cache: Caching,
     /// What is called around turns.
     pub hooks: Hooks,

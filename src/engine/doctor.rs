@@ -293,7 +293,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let sizes = format!(
-        "{} remembered, {archived} put aside, {vectors} embeddings",
+        "{} remembered, {archived} archived, {vectors} embeddings",
         all - archived
     );
     let about = "hygiene";
@@ -307,7 +307,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
         None => ok(about, "not run yet"),
         Some(run) => {
             let detail = format!(
-                "last run {} {}: {} put aside, {} removed, {} given back{next}",
+                "last run {} {}: {} archived, {} removed, {} given back{next}",
                 run.at,
                 run.state,
                 run.report.archived,

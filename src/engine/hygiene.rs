@@ -211,7 +211,7 @@ fn refuse_when_quarantined(engine: &Engine) -> Result<(), Problem> {
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "quarantined",
-            "the database is a restored copy: nothing is put aside or brought back before it is released",
+            "the database is a restored copy: nothing is archived or brought back before it is released",
         )
         .hint("look at what is uncertain, then `leverframe release`"));
     }
@@ -333,7 +333,7 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
         }
         HygieneState::Removed => {
             return Err(over(format!(
-                "what {id} put aside is removed for good since {}",
+                "what {id} archived is removed for good since {}",
                 run.undo_until
             )));
         }
@@ -354,7 +354,7 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
     Ok(run)
 }
 
-/// Brings back what a run that is taken back put aside.
+/// Brings back what a run that is taken back archived.
 async fn restore(engine: &Engine, id: HygieneRunId) -> Result<HygieneRun, StoreError> {
     let mut chunk = Chunk::of_changes();
     loop {

@@ -322,7 +322,7 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
             engine,
             arrival,
             "fresh",
-            "Send /fresh QUESTION: the model is asked even where an answer is kept.".to_owned(),
+            "Send /fresh QUESTION: the model is asked even where a response is cached.".to_owned(),
         )
         .await;
     }

@@ -342,7 +342,7 @@ impl Sweep<'_> {
         if let Some((from, to)) = old {
             self.piece(PruneAudit { from, to, by }).await?;
         }
-        // Also what a sweep before this one put aside and did not get to remove.
+        // Also what a sweep before this one archived and did not get to remove.
         self.report.audit_rows = self.repeat(SweepAudit).await?;
         Ok(())
     }

@@ -177,7 +177,7 @@ impl<C: WriteCommand> WriteCommand for Timed<C> {
 enum Sink {
     /// It is only counted.
     Report(HygieneReport),
-    /// It is put aside or removed, and counted in the run's row.
+    /// It is archived or removed, and counted in the run's row.
     Run(HygieneRunId),
 }
 
@@ -186,7 +186,7 @@ struct Look<'a> {
     engine: &'a Engine,
     plan: &'a Plan,
     chunk: Chunk,
-    /// Of pieces that remove for good, which takes many times as long as putting aside.
+    /// Of pieces that remove for good, which takes many times as long as archiving.
     removing: Chunk,
     into: Sink,
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::HandOver;
+use crate::protocol::duty::Assignment;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
@@ -232,7 +232,7 @@ pub struct Approval {
     pub unknown: Option<Box<UnknownOutcome>>,
     /// Whom it waits for in particular, while it is pending; everybody who may decide it still can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting_for: Option<Box<HandOver>>,
+    pub assignment: Option<Box<Assignment>>,
     /// Whether the arguments or the preview are cut, as in lists, snapshots and events. The approval asked for by its
     /// id has them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -11,7 +11,7 @@ use crate::protocol::words::{
     CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
 };
 
-/// A kept answer.
+/// A cached response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheEntry {
     /// First 16 hex characters of its key.
@@ -59,7 +59,7 @@ pub struct CacheCounts {
     pub stores: u64,
     /// Answers that could not be kept, by reason.
     pub not_kept: BTreeMap<CacheNotKept, u64>,
-    /// Kept answers that went, by reason.
+    /// Cached responses that went, by reason.
     pub evictions: BTreeMap<CacheEviction, u64>,
     /// Input tokens that were not sent again.
     pub input_tokens_saved: u64,
@@ -100,11 +100,11 @@ pub struct CacheGroup {
 /// What a console shows of the cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheSummary {
-    /// Whether any channel keeps answers.
+    /// Whether any channel caches responses.
     pub enabled: bool,
     /// Why the file cannot be used; none = it can, or nobody uses it.
     pub problem: Option<String>,
-    /// Kept answers.
+    /// Cached responses.
     pub entries: u64,
     /// Counters of the local day.
     pub today: CacheCounts,
@@ -115,7 +115,7 @@ pub struct CacheSummary {
 /// Everything about the cache but its entries.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheStats {
-    /// Whether any channel keeps answers.
+    /// Whether any channel caches responses.
     pub enabled: bool,
     /// Scope of each channel.
     pub scopes: BTreeMap<String, CacheScope>,
@@ -136,7 +136,7 @@ pub struct CacheStats {
     pub max_result_bytes: u64,
     /// Why the file cannot be used; none = it can, or nobody uses it.
     pub problem: Option<String>,
-    /// Kept answers.
+    /// Cached responses.
     pub entries: u64,
     /// Those of them that are pinned.
     pub pinned: u64,
@@ -146,7 +146,7 @@ pub struct CacheStats {
     pub max_entries: u64,
     /// Most bytes.
     pub max_bytes: u64,
-    /// Minutes an answer is kept.
+    /// Minutes a response stays cached.
     pub ttl_minutes: u64,
     /// Date of the price table that savings are estimated with.
     pub prices_as_of: String,

@@ -153,7 +153,7 @@ pub enum AnchorVerdict {
     Differs,
     /// The chain ends before it: its end was cut off.
     BeyondEnd,
-    /// The row was put aside with the oldest part of the audit; its hash is not kept.
+    /// The row was archived with the oldest part of the audit; its hash is not kept.
     PutAside,
 }
 

@@ -14,10 +14,10 @@ pub const MAX_ON_CALL_SECONDS: u32 = 31 * 24 * 3600;
 
 /// Whom a question waits for. Everybody who may decide it still can.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HandOver {
+pub struct Assignment {
     /// Who: a name under `[people]`, or an operator as the audit names them.
     pub to: String,
-    /// Label of who handed it over.
+    /// Label of who assigned it.
     pub by: String,
     /// When.
     pub at: Timestamp,
@@ -99,10 +99,10 @@ impl Duty {
     }
 }
 
-/// Hands a question over.
+/// Assigns a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct HandOverRequest {
+pub struct AssignRequest {
     /// To whom; `-` takes it back.
     pub to: String,
     /// A note for them, at most 500 characters.

@@ -330,7 +330,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         used: Option<f64>,
     },
-    /// A kept answer was given; no model was asked.
+    /// A cached response was given; no model was asked.
     #[serde(rename = "cache.hit")]
     CacheHit {
         /// Channel name.
@@ -340,7 +340,7 @@ pub enum EventBody {
         /// Which answer.
         cached: CachedAnswer,
     },
-    /// Ephemeral: the model is asked, and why no kept answer was given.
+    /// Ephemeral: the model is asked, and why no cached response was given.
     #[serde(rename = "cache.miss")]
     CacheMiss {
         /// Channel name.
@@ -424,8 +424,8 @@ pub enum EventBody {
         by: String,
     },
     /// A question waits for somebody in particular from now on, or for nobody any more.
-    #[serde(rename = "approval.handed_over")]
-    ApprovalHandedOver {
+    #[serde(rename = "approval.assigned", alias = "approval.handed_over")]
+    ApprovalAssigned {
         /// As it is now.
         approval: Box<Approval>,
     },
@@ -502,7 +502,7 @@ impl EventBody {
             Self::RoutineChanged { .. } => "routine.changed",
             Self::RuleChanged { .. } => "rule.changed",
             Self::GrantRemoved { .. } => "grant.removed",
-            Self::ApprovalHandedOver { .. } => "approval.handed_over",
+            Self::ApprovalAssigned { .. } => "approval.assigned",
             Self::OnCallChanged { .. } => "oncall.changed",
             Self::LeftoversChanged { .. } => "leftovers.changed",
             Self::Unknown => "unknown",
@@ -553,7 +553,7 @@ impl EventBody {
             | Self::RoutineChanged { .. }
             | Self::RuleChanged { .. }
             | Self::GrantRemoved { .. }
-            | Self::ApprovalHandedOver { .. }
+            | Self::ApprovalAssigned { .. }
             | Self::OnCallChanged { .. }
             | Self::LeftoversChanged { .. }
             | Self::Unknown => None,

@@ -33,9 +33,9 @@ pub struct HygieneReport {
     pub groups: Vec<HygieneGroup>,
     /// The memories concerned, in the order in which they were written; at most 500.
     pub memories: Vec<MemoryId>,
-    /// Memories that are put aside.
+    /// Memories that are archived.
     pub archived: u64,
-    /// Memories that are removed for good: they were put aside before, and the time to undo that is over.
+    /// Memories that are removed for good: they were archived before, and the time to undo that is over.
     pub removed: u64,
     /// Bytes of the texts of both.
     pub bytes: u64,

@@ -46,11 +46,11 @@ pub struct Memory {
     pub confidence: f64,
     /// Which untrusted content was in context when it was written.
     pub taint: Vec<String>,
-    /// Goes into every context of its scope and is never put aside.
+    /// Goes into every context of its scope and is never archived.
     pub pinned: bool,
     /// Where it stands.
     pub state: MemoryState,
-    /// The run of hygiene that put it aside.
+    /// The run of hygiene that archived it.
     pub archived_by: Option<HygieneRunId>,
     /// The one that replaced it.
     pub superseded_by: Option<MemoryId>,
@@ -253,7 +253,7 @@ pub struct Forgotten {
     pub open: u64,
     /// Artifacts.
     pub artifacts: u64,
-    /// Kept answers.
+    /// Cached responses.
     pub cached: u64,
     /// Rows that still hold their id after it: 0, or the forgetting failed.
     pub left: u64,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::{HandOver, OnCall};
+use crate::protocol::duty::{Assignment, OnCall};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::rule::{Grant, Rule};
 use crate::protocol::take_over::TakeOver;
@@ -41,14 +41,14 @@ pub struct ShiftSummary {
     /// Who was on call last, where nobody is because their time is over.
     #[serde(default)]
     pub on_call_ended: Option<OnCall>,
-    /// What was handed over, most recent first, at most 50.
+    /// What was assigned, most recent first, at most 50.
     #[serde(default)]
-    pub hand_overs: Vec<SummaryHandOver>,
+    pub assignments: Vec<SummaryAssignment>,
 }
 
-/// A question that was handed over, or a change of who is on call.
+/// A question that was assigned, or a change of who is on call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SummaryHandOver {
+pub struct SummaryAssignment {
     /// When.
     pub at: Timestamp,
     /// Who did it, as the audit names them.
@@ -89,7 +89,7 @@ pub struct SummaryQuestion {
     pub snoozed: Vec<(String, Timestamp)>,
     /// Whom it waits for in particular.
     #[serde(default)]
-    pub waiting_for: Option<HandOver>,
+    pub assignment: Option<Assignment>,
 }
 
 /// A conversation that a person holds.

@@ -472,7 +472,7 @@ words!(/// Kind of a step of a continuation's log.
     Error = "error",
 });
 
-words!(/// Whom a kept answer may be given to.
+words!(/// Whom a cached response may be given to.
     CacheScope as "cache scope" {
     /// Nobody: nothing is kept.
     Off = "off",
@@ -482,7 +482,7 @@ words!(/// Whom a kept answer may be given to.
     Channel = "channel",
 });
 
-words!(/// Why no kept answer was given.
+words!(/// Why no cached response was given.
     CacheMissReason as "reason of a miss" {
     /// The channel keeps none.
     Off = "off",
@@ -528,7 +528,7 @@ words!(/// Why an answer was not kept.
     NamesSender = "names_sender",
 });
 
-words!(/// Why a kept answer went.
+words!(/// Why a cached response went.
     CacheEviction as "reason of an eviction" {
     /// There were more than `max_entries`.
     Count = "count",
@@ -594,7 +594,7 @@ words!(/// State of a remembered thing.
     Active = "active",
     /// Another one says it better; not recalled.
     Superseded = "superseded",
-    /// Put aside by hygiene; not recalled.
+    /// Archived by hygiene; not recalled.
     Archived = "archived",
 });
 
@@ -608,7 +608,7 @@ words!(/// State of a compaction.
     Failed = "failed",
 });
 
-words!(/// Why hygiene puts something aside or removes it.
+words!(/// Why hygiene archives something or removes it.
     HygieneReason as "hygiene reason" {
     /// Its own end is reached.
     Expired = "expired",
@@ -618,7 +618,7 @@ words!(/// Why hygiene puts something aside or removes it.
     Size = "size",
     /// What it belongs to is gone.
     Orphan = "orphan",
-    /// It was put aside and the time to undo that is over: removed for good.
+    /// It was archived and the time to undo that is over: removed for good.
     Removed = "removed",
 });
 
@@ -626,13 +626,13 @@ words!(/// State of a run of hygiene.
     HygieneState as "hygiene state" {
     /// Under way.
     Running = "running",
-    /// What it put aside can be restored until its time is over.
+    /// What it archived can be restored until its time is over.
     Done = "done",
-    /// It ended before it did everything; what it put aside can be restored until its time is over.
+    /// It ended before it did everything; what it archived can be restored until its time is over.
     Stopped = "stopped",
     /// It was taken back.
     Undone = "undone",
-    /// What it put aside is removed for good.
+    /// What it archived is removed for good.
     Removed = "removed",
 });
 

@@ -146,13 +146,13 @@ impl WriteTx<'_> {
     }
 }
 
-/// The newest part that was put aside.
+/// The newest part that was archived.
 pub(crate) struct Segment {
     /// Its last row.
     pub(crate) to_seq: u64,
     /// Hash of that row.
     pub(crate) hash: [u8; 32],
-    /// When it was put aside.
+    /// When it was archived.
     pub(crate) at: Timestamp,
 }
 
@@ -253,7 +253,7 @@ impl Reader<'_> {
             return Ok(Err(AuditBreak {
                 seq: start + 1,
                 reason: format!(
-                    "rows up to {start} are put aside, and no row says that the engine did it"
+                    "rows up to {start} are archived, and no row says that the engine did it"
                 ),
             }));
         }

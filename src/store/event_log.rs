@@ -34,7 +34,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         EventBody::ApprovalRequested { approval: a }
         | EventBody::ApprovalDecided { approval: a }
         | EventBody::ApprovalExpired { approval: a }
-        | EventBody::ApprovalHandedOver { approval: a } => approval(a),
+        | EventBody::ApprovalAssigned { approval: a } => approval(a),
         EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
             json!({ "kind": body.kind() }).to_string()
         }
@@ -98,7 +98,9 @@ fn decode(
             Some("approval.requested") => Ok(EventBody::ApprovalRequested { approval }),
             Some("approval.decided") => Ok(EventBody::ApprovalDecided { approval }),
             Some("approval.expired") => Ok(EventBody::ApprovalExpired { approval }),
-            Some("approval.handed_over") => Ok(EventBody::ApprovalHandedOver { approval }),
+            Some("approval.assigned" | "approval.handed_over") => {
+                Ok(EventBody::ApprovalAssigned { approval })
+            }
             other => Err(StoreError::Corrupt(format!("event kind {other:?}"))),
         };
     }

@@ -1,4 +1,4 @@
-//! What hygiene puts aside and what it removes: pure decisions over plain facts.
+//! What hygiene archives and what it removes: pure decisions over plain facts.
 //!
 //! One function decides about one memory, for the preview, for the run and again inside the transaction that changes
 //! the row; so a run does what the preview said unless the memory changed in between. Nothing here grows with the number
@@ -28,7 +28,7 @@ pub struct HygieneRules {
     pub kept_since: BTreeMap<MemoryScope, Timestamp>,
     /// Most memories of one scope and channel.
     pub max_memories: u64,
-    /// Milliseconds for which what was put aside can be brought back.
+    /// Milliseconds for which what was archived can be brought back.
     pub undo_ms: i64,
     /// The model that embeddings must be of; none = any.
     pub embeddings: Option<String>,
@@ -61,7 +61,7 @@ pub struct MemoryFacts {
     pub touched_at: Timestamp,
     /// Its own end.
     pub expires_at: Option<Timestamp>,
-    /// From when on it may be removed for good, where it was put aside; none = it is being brought back.
+    /// From when on it may be removed for good, where it was archived; none = it is being brought back.
     pub removable_from: Option<Timestamp>,
     /// Bytes of its text.
     pub bytes: u64,

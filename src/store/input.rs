@@ -73,9 +73,9 @@ pub struct TurnLimits {
 /// What the response cache may do for a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnCache {
-    /// Ask the model even where an answer is kept, and keep the new one.
+    /// Ask the model even where a response is cached, and cache the new one.
     pub fresh: bool,
-    /// It was said in a chat of two: its answer is given to nobody else.
+    /// It was said in a direct message: its answer is given to nobody else.
     pub private: bool,
 }
 

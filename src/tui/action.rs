@@ -61,7 +61,7 @@ actions! {
     ScreenChannels = "screen-channels", Ordinary, "channels", "go to Channels: health and autonomy";
     ScreenContinuations = "screen-continuations", Ordinary, "continuations", "go to Continuations: what runs, waits, was interrupted or has ended";
     ScreenRules = "screen-rules", Ordinary, "rules", "go to Rules: rules and session grants, and what they match";
-    ScreenCacheCost = "screen-cache-cost", Ordinary, "cache & cost", "go to Cache & cost: kept answers, spending, budgets";
+    ScreenCacheCost = "screen-cache-cost", Ordinary, "cache & cost", "go to Cache & cost: cached responses, spending, budgets";
     ScreenMemory = "screen-memory", Ordinary, "memory", "go to Memory: what is remembered, and what goes";
     ScreenAudit = "screen-audit", Ordinary, "audit & log", "go to Audit & log: who did what";
     ScreenDoctor = "screen-doctor", Ordinary, "doctor", "go to Doctor: checks with fixes, hooks, models";
@@ -119,8 +119,8 @@ actions! {
     GroupCosts = "group-costs", Ordinary, "channel/model/day", "sum spending by channel, by model or by day";
     Numbers = "numbers", Ordinary, "numbers", "all the numbers of this screen, or the overview again";
     PinAnswer = "pin-answer", Ordinary, "pin", "keep this answer past its time, or no longer";
-    PurgeAnswer = "purge-answer", Ordinary, "forget", "forget this kept answer; asks first";
-    PurgeAnswers = "purge-answers", Ordinary, "forget channel", "forget everything kept for this channel; asks first";
+    PurgeAnswer = "purge-answer", Ordinary, "forget", "forget this cached response; asks first";
+    PurgeAnswers = "purge-answers", Ordinary, "purge channel", "purge the cached responses of this channel; asks first";
     FullCheck = "full-check", Ordinary, "full check", "verify every rule of the database; says first what that reads";
     ResetHook = "reset-hook", Ordinary, "reset hook", "call this hook again although it failed too often";
     Filter = "filter", Ordinary, "filter", "show only the rows with these words";
@@ -168,7 +168,7 @@ actions! {
     ReplayEarlier = "replay-earlier", Ordinary, "earlier", "replay: a tenth of the time back";
     ReplayFaster = "replay-faster", Ordinary, "faster", "replay: four times faster, up to 16";
     ReplaySlower = "replay-slower", Ordinary, "slower", "replay: four times slower, down to the time it took";
-    HandOver = "hand-over", Ordinary, "hand over", "let this question wait for somebody in particular, or for nobody any more; decides nothing";
+    Assign = "assign", Ordinary, "assign", "let this question wait for somebody in particular, or for nobody any more; decides nothing";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

@@ -71,13 +71,13 @@ fn elsewhere(approval: &Approval) -> Vec<Line> {
     lines
 }
 
-/// Whom it waits for in particular, in the words of whoever handed it over.
+/// Whom it waits for in particular, in the words of whoever assigned it.
 fn waiting_for(approval: &Approval) -> Vec<Line> {
-    let Some(one) = &approval.waiting_for else {
+    let Some(one) = &approval.assignment else {
         return Vec::new();
     };
     let mut lines = vec![bold(format!(
-        "Waiting for {}, handed over by {}",
+        "Waiting for {}, assigned by {}",
         reveal_line(&one.to),
         reveal_line(&one.by)
     ))];

@@ -73,7 +73,7 @@ pub const HELP: &[&str] = &[
     "  stop               emergency stop; `release` lets work go on",
     "  rules · costs · cache · memory · audit · doctor · models · hooks · routine · outbox · why · ask",
     "                     as on the command line: `rules list`, `memory search tides`, `audit list --since 2h`",
-    "  approvals hand-over CODE NAME · on-call NAME --for 8h · summary",
+    "  approvals assign CODE NAME · on-call NAME --for 8h · summary",
     "                     whom a question waits for, who is on call, what whoever takes over must know",
     "  sessions take-over ID, sessions say ID TEXT, sessions release ID",
     "                     stand in for the bot; `channels drain NAME`, `channels test NAME`, `channels pair CODE`",

@@ -1,6 +1,6 @@
 //! What a model is asked for a compaction, and what of its answer can be used. Pure.
 //!
-//! Only what people and the assistant said goes into the request: of tools the names, of kept answers and of what was
+//! Only what people and the assistant said goes into the request: of tools the names, of cached responses and of what was
 //! recalled nothing. A fact names the message that says it, or the whole answer is refused.
 
 use serde::Deserialize;
@@ -70,10 +70,10 @@ pub fn turn_line(message: usize, exchange: &Exchange) -> String {
     let mut tools = Vec::new();
     for step in &exchange.steps {
         match &step.body {
-            // A kept answer was given to somebody else's question.
+            // A cached response was given to somebody else's question.
             StepBody::Model {
                 cached: Some(_), ..
-            } => answered.push_str("(a kept answer)"),
+            } => answered.push_str("(a cached response)"),
             StepBody::Model { text, .. } => {
                 if !answered.is_empty() && !text.trim().is_empty() {
                     answered.push('\n');

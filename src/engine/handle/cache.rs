@@ -1,4 +1,4 @@
-//! Pinning and forgetting kept answers. Who did it is in the audit; what was said in them is not.
+//! Pinning and forgetting cached responses. Who did it is in the audit; what was said in them is not.
 
 use serde_json::json;
 

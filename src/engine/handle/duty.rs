@@ -1,4 +1,4 @@
-//! Hand-overs, and who is on call. Who may decide is settled elsewhere and stays as it is.
+//! Assignments, and who is on call. Who may decide is settled elsewhere and stays as it is.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
 use crate::protocol::duty::{
-    Duty, HandOverRequest, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest,
+    AssignRequest, Duty, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest,
 };
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::words::Role;
+use crate::store::commands::assign::{Assign, SetOnCall};
 use crate::store::commands::decide::DecideReport;
-use crate::store::commands::hand_over::{HandOver, SetOnCall};
 
 /// Who is on call, who can be named, and what `actor` is called.
 pub async fn duty(engine: &Engine, actor: Option<&Actor>) -> Result<Duty, Problem> {
@@ -89,12 +89,12 @@ fn note(engine: &Engine, note: Option<String>) -> Result<Option<String>, Problem
     Ok(Some(engine.redactor.redact(note.trim()).into_owned()))
 }
 
-/// Hands a question over, or takes that back.
-pub async fn hand_over(
+/// Assigns a question, or takes that back.
+pub async fn assign(
     engine: &Engine,
     caller: &Caller,
     approval_id: ApprovalId,
-    request: HandOverRequest,
+    request: AssignRequest,
 ) -> Result<Approval, Problem> {
     let approval = engine
         .store
@@ -115,7 +115,7 @@ pub async fn hand_over(
     });
     let outcome = engine
         .store
-        .write(HandOver {
+        .write(Assign {
             approval_id,
             digest: request.digest,
             revision: request.revision,

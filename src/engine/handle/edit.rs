@@ -51,7 +51,7 @@ pub async fn edit(
         taint: judged.facts.taint.clone(),
         once_only: judged.once_only.clone(),
         cards: approvals::cards_for(engine, &origin, approval.kind, judged.facts.risk, |name| {
-            let waits = approval.waiting_for.as_ref();
+            let waits = approval.assignment.as_ref();
             waits.is_some_and(|one| one.to == name)
                 || approvals::is_asked(engine, &origin.channel, name)
         }),

@@ -189,8 +189,8 @@ pub async fn ask(
     submit(engine, turn).await
 }
 
-/// What models are told of when a message came that comes now. A kept answer is given to questions of other times:
-/// where answers are kept, they are told no more than the day, which a kept answer is known by.
+/// What models are told of when a message came that comes now. A cached response is given to questions of other times:
+/// where answers are kept, they are told no more than the day, which a cached response is known by.
 pub fn said_at(engine: &Engine, channel: &str) -> String {
     let now = engine.clock.now();
     match engine

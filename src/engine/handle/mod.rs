@@ -96,7 +96,7 @@ impl Engine {
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),
             Decide(c) => decide::decide(self, by, c.approval_id, c.decision),
-            HandOverApproval(c) => duty::hand_over(self, by, c.approval_id, c.request),
+            AssignApproval(c) => duty::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => duty::set_on_call(self, by, c.request),
             DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
             SetPolicy(c) => policy::set(self, by, c.channel, c.patch),

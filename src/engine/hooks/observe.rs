@@ -72,7 +72,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::RoutineChanged { .. }
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }
-        | EventBody::ApprovalHandedOver { .. }
+        | EventBody::ApprovalAssigned { .. }
         | EventBody::OnCallChanged { .. }
         | EventBody::LeftoversChanged { .. }
         | EventBody::Unknown => None,

@@ -1,4 +1,4 @@
-//! Which turns may be given a kept answer, and which answers may be kept. Pure.
+//! Which turns may be given a cached response, and which answers may be kept. Pure.
 
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest, StopReason};
 use crate::protocol::words::{CacheNotKept, CacheScope};
@@ -6,7 +6,7 @@ use crate::protocol::words::{CacheNotKept, CacheScope};
 /// Largest answer that is kept, in bytes.
 pub const MAX_ANSWER: usize = 256 * 1024;
 
-/// Whom an answer of this turn may be given to: what is said in a chat of two stays with that person.
+/// Whom an answer of this turn may be given to: what is said in a direct message stays with that person.
 pub fn scope(channel: CacheScope, private: bool) -> CacheScope {
     match (channel, private) {
         (CacheScope::Channel, true) => CacheScope::User,

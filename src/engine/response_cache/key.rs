@@ -1,4 +1,4 @@
-//! The key of a kept answer: a hash over everything the answer depends on, and over nothing else. Pure.
+//! The key of a cached response: a hash over everything the answer depends on, and over nothing else. Pure.
 //!
 //! Every field carries a tag and its length, and an absent field differs from an empty one, so no two different
 //! requests share the hashed bytes. The request is taken apart without `..`: a new field does not compile until

@@ -1,6 +1,6 @@
 //! The response cache in a turn: a look before the model is asked, and what becomes of its answer.
 //!
-//! Whatever goes wrong here ends in asking the model. A kept answer passes through the same steps, events and
+//! Whatever goes wrong here ends in asking the model. A cached response passes through the same steps, events and
 //! deliveries as one that was just made, and says that it was kept.
 
 use std::collections::{HashMap, VecDeque};
@@ -32,7 +32,7 @@ pub mod stats;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Questions whose last answer could not be kept that are remembered.
 const REMEMBERED: usize = 1024;
-/// Pieces in which a kept answer is shown.
+/// Pieces in which a cached response is shown.
 const PIECES: usize = 3;
 
 /// An answer on its way to those who asked for it.
@@ -94,7 +94,7 @@ impl Caching {
         }
     }
 
-    /// Whether any channel keeps answers.
+    /// Whether any channel caches responses.
     pub fn is_enabled(&self) -> bool {
         self.enabled
     }
@@ -102,13 +102,13 @@ impl Caching {
 
 /// What a look came to.
 pub enum Consulted {
-    /// A kept answer.
+    /// A cached response.
     Answer(Kept),
     /// Ask the model, and give its answer to this.
     Ask(Pass),
 }
 
-/// A kept answer for one turn.
+/// A cached response for one turn.
 pub struct Kept {
     /// The answer: outside text.
     pub text: String,
@@ -255,7 +255,7 @@ impl Sent<'_> {
     }
 }
 
-/// Looks for a kept answer before the first model call of a turn.
+/// Looks for a cached response before the first model call of a turn.
 pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'_>) -> Consulted {
     let ask = || Consulted::Ask(Pass::default());
     let caching = &engine.response_cache;
@@ -456,7 +456,7 @@ impl Pass {
     }
 }
 
-/// Shows a kept answer as one that is being written, in few pieces.
+/// Shows a cached response as one that is being written, in few pieces.
 pub fn replay(engine: &Engine, rows: &TurnRows, step: u32, text: &str) {
     let publish = |body| {
         engine.store.publish(Event {

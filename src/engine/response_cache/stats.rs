@@ -144,11 +144,11 @@ pub async fn stats(engine: &Engine) -> CacheStats {
 /// Why a person was not answered, as a problem.
 pub fn problem(error: CacheError) -> Problem {
     match error {
-        CacheError::NotFound(id) => Problem::not_found("kept answer", &id)
-            .hint("`leverframe cache list` shows them; a kept answer goes when it is too old"),
+        CacheError::NotFound(id) => Problem::not_found("cached response", &id)
+            .hint("`leverframe cache list` shows them; a cached response goes when it is too old"),
         CacheError::Ambiguous(_) => Problem::new(
             ProblemKind::Invalid,
-            "more than one kept answer",
+            "more than one cached response",
             error.to_string(),
         )
         .hint("give more characters of the id"),

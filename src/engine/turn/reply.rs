@@ -39,7 +39,7 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
-    /// A kept answer: no model was asked, nothing was used.
+    /// A cached response: no model was asked, nothing was used.
     pub fn kept(kept: Kept) -> Self {
         Self {
             answer: ModelAnswer {

@@ -15,7 +15,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::{
     Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
-use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
+use crate::protocol::duty::{AssignRequest, Duty, OnCallRequest};
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{
@@ -127,7 +127,7 @@ requests! {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
-        /// Ask the model even where an answer is kept, and keep the new one.
+        /// Ask the model even where a response is cached, and cache the new one.
         #[serde(default)]
         fresh: bool,
     }
@@ -144,7 +144,7 @@ requests! {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
-        /// Ask the model even where an answer is kept, and keep the new one.
+        /// Ask the model even where a response is cached, and cache the new one.
         #[serde(default)]
         fresh: bool,
     }
@@ -254,7 +254,7 @@ requests! {
         pinned: bool,
     }
 
-    /// Forgets kept answers.
+    /// Forgets cached responses.
     PurgeCache: Operate -> CachePurged {
         /// Which.
         what: CachePurge,
@@ -488,11 +488,11 @@ requests! {
     }
 
     /// Lets a question wait for somebody in particular; decides nothing.
-    HandOverApproval: Approve -> Approval {
+    AssignApproval: Approve -> Approval {
         /// Which one.
         approval_id: ApprovalId,
         /// To whom.
-        request: HandOverRequest,
+        request: AssignRequest,
     }
 
     /// Says who is on call.

@@ -206,7 +206,7 @@ requests! {
     /// What the response cache did.
     GetCache: Read -> CacheStats {}
 
-    /// Kept answers, newest first.
+    /// Cached responses, newest first.
     ListCacheEntries: Read -> Page<CacheEntry> {
         /// Only this channel.
         #[serde(default)]
@@ -216,7 +216,7 @@ requests! {
         page: PageRequest,
     }
 
-    /// One kept answer.
+    /// One cached response.
     GetCacheEntry: Read -> CacheEntry {
         /// Its id, or a longer beginning of its key.
         id: String,

@@ -1,16 +1,16 @@
-//! M2: what hygiene put aside can be brought back or is gone for good, and its runs say what they did.
+//! M2: what hygiene archived can be brought back or is gone for good, and its runs say what they did.
 
 use crate::store::check::rule::{Rule, Subject, query};
 
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    query("M2", "memory put aside by a run that was taken back, or that says it is gone", "memories WHERE archived_by IS NOT NULL", Subject::Memory,
+    query("M2", "memory archived by a run that was taken back, or that says it is gone", "memories WHERE archived_by IS NOT NULL", Subject::Memory,
         "SELECT m.id, r.state AS note FROM memories m JOIN hygiene_runs r ON r.id = m.archived_by
          WHERE r.state = 'removed' OR (r.state = 'undone' AND r.ended_at IS NOT NULL)"),
-    query("M2", "memory that names a run and is not put aside, or a run that is not there", "memories WHERE archived_by IS NOT NULL", Subject::Memory,
+    query("M2", "memory that names a run and is not archived, or a run that is not there", "memories WHERE archived_by IS NOT NULL", Subject::Memory,
         "SELECT m.id, m.state AS note FROM memories m LEFT JOIN hygiene_runs r ON r.id = m.archived_by
          WHERE m.archived_by IS NOT NULL AND (m.state <> 'archived' OR r.id IS NULL)"),
-    query("M2", "run with more memories than it says it put aside", "hygiene_runs", Subject::HygieneRun,
+    query("M2", "run with more memories than it says it archived", "hygiene_runs", Subject::HygieneRun,
         "SELECT r.id, r.archived || ' and not ' || count(m.id) AS note FROM hygiene_runs r
          JOIN memories m ON m.archived_by = r.id
          GROUP BY r.id HAVING count(m.id) > r.archived"),

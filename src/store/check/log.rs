@@ -115,7 +115,7 @@ fn chain(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Before this time the audit is not kept whole: its oldest part was put aside.
+/// Before this time the audit is not kept whole: its oldest part was archived.
 fn kept_since(reader: &Reader<'_>) -> Result<i64, StoreError> {
     Ok(reader
         .audit_kept_since()?

@@ -4,10 +4,10 @@
 //! database is therefore checked rule by rule, so that no transaction holds the write-ahead log longer than one
 //! rule takes. What needs a ledger outside (what a platform showed, what a tool did) is checked by the crash tests.
 
+mod assignments;
 mod calls;
 mod deliveries;
 mod file;
-mod hand_overs;
 mod hygiene;
 mod log;
 mod memories;
@@ -46,7 +46,7 @@ const GROUPS: [&[Rule]; 12] = [
     rules::RULES,
     take_overs::RULES,
     pairings::RULES,
-    hand_overs::RULES,
+    assignments::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -50,7 +50,7 @@ fn refused(memory: &Memory, what: &str, next: &str) -> StoreError {
     ))
 }
 
-const PUT_BACK: &str = "take the run of hygiene back that put it aside";
+const PUT_BACK: &str = "take the run of hygiene back that archived it";
 
 impl ChangeMemory {
     fn edit(

@@ -3,6 +3,7 @@
 pub mod add_memory;
 pub mod ask_budget;
 pub mod ask_pairing;
+pub mod assign;
 pub mod begin_compaction;
 pub mod begin_routine;
 pub mod begin_send;
@@ -26,7 +27,6 @@ pub mod fail_turn;
 pub mod finish_tool;
 pub mod finish_turn;
 pub mod forget_person;
-pub mod hand_over;
 pub mod import_memories;
 pub mod ingest_record;
 pub mod ingest_turn;

@@ -18,7 +18,7 @@ pub const CUT_SHORT: &str = "the process ended before the run did; the next one 
 /// Runs that are kept in the history.
 const KEPT_RUNS: i64 = 1000;
 
-/// Begins a run. Durable: what it puts aside names it. With its audit row where a person asked for it.
+/// Begins a run. Durable: what it archives names it. With its audit row where a person asked for it.
 #[derive(Debug, Clone)]
 pub struct BeginHygiene {
     /// Its id.

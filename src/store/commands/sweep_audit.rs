@@ -7,7 +7,7 @@ use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
 
-/// Says that the rows `from..=to` are put aside. Durable, before any of them is removed.
+/// Says that the rows `from..=to` are archived. Durable, before any of them is removed.
 #[derive(Debug, Clone)]
 pub struct PruneAudit {
     /// First row.
@@ -26,7 +26,7 @@ impl WriteCommand for PruneAudit {
         let expected = Segment::newest(tx.conn)?.map_or(0, |segment| segment.to_seq) + 1;
         if self.from != expected || self.to < self.from || self.to >= tx.audit.seq {
             return Err(StoreError::bug(format!(
-                "rows {} to {} of the audit cannot be put aside: it begins with row {expected} and ends with row {}, \
+                "rows {} to {} of the audit cannot be archived: it begins with row {expected} and ends with row {}, \
                  which stays",
                 self.from, self.to, tx.audit.seq
             )));
@@ -54,7 +54,7 @@ impl WriteCommand for PruneAudit {
     }
 }
 
-/// Removes rows of the part that was put aside, as many as fit. Relaxed.
+/// Removes rows of the part that was archived, as many as fit. Relaxed.
 #[derive(Debug, Clone)]
 pub struct SweepAudit;
 

@@ -15,7 +15,7 @@ use crate::store::input::ActorRef;
 use crate::store::ops::hygiene::load_run;
 use crate::store::sql::{Statements, params};
 
-/// Says that a run is taken back. Durable, with its audit row. Nothing it put aside can be removed from then on.
+/// Says that a run is taken back. Durable, with its audit row. Nothing it archived can be removed from then on.
 #[derive(Debug, Clone)]
 pub struct BeginUndo {
     /// Which.

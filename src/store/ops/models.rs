@@ -246,7 +246,7 @@ impl WriteTx<'_> {
         )
     }
 
-    /// Announces a kept answer. What used no model costs nothing, which is not the same as an unknown price.
+    /// Announces a cached response. What used no model costs nothing, which is not the same as an unknown price.
     fn cache_hit(
         &mut self,
         head: &Head,

@@ -174,7 +174,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         once_only: row.get("once_only")?,
         unknown: None,
         // Only what is pending waits.
-        waiting_for: match state {
+        assignment: match state {
             ApprovalState::Pending => row.json_opt("waiting_for")?,
             ApprovalState::Approved
             | ApprovalState::Denied

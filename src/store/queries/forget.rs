@@ -1,6 +1,6 @@
 //! Everything there is of a person: found in pages, so that no transaction is long.
 //!
-//! A person is a stable platform id. What is said to them in a chat of two is theirs, whoever said it.
+//! A person is a stable platform id. What is said to them in a direct message is theirs, whoever said it.
 
 use std::collections::{HashMap, HashSet};
 

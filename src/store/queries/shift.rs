@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::clock::Timestamp;
 use crate::protocol::duty::Duty;
 use crate::protocol::summary::{
-    ShiftSummary, SummaryChannel, SummaryDeed, SummaryHandOver, SummaryHold, SummaryQuestion,
+    ShiftSummary, SummaryAssignment, SummaryChannel, SummaryDeed, SummaryHold, SummaryQuestion,
     SummarySpent,
 };
 use crate::protocol::words::Autonomy;
@@ -21,10 +21,10 @@ use crate::store::sql::{Statements, params};
 const QUESTIONS: usize = 100;
 /// What people did: beyond this many kinds of deeds the oldest are left out.
 const DEEDS: usize = 200;
-/// Hand-overs that are listed.
-const HAND_OVERS: usize = 50;
+/// Assignments that are listed.
+const ASSIGNMENTS: usize = 50;
 
-/// What the audit says about a hand-over beside who and when.
+/// What the audit says about an assignment beside who and when.
 #[derive(Deserialize)]
 struct Detail {
     to: Option<String>,
@@ -46,7 +46,7 @@ impl Reader<'_> {
                 && rule.expires_at.is_none_or(|at| at > now)
                 && rule.max_uses.is_none_or(|most| rule.uses < most)
         });
-        let (deeds, hand_overs) = self.deeds(since)?;
+        let (deeds, assignments) = self.deeds(since)?;
         let mut duty = Duty {
             on_call: self.on_call()?,
             ..Duty::default()
@@ -55,7 +55,7 @@ impl Reader<'_> {
         Ok(ShiftSummary {
             on_call: duty.on_call,
             on_call_ended: duty.ended,
-            hand_overs,
+            assignments,
             since,
             until: now,
             pending,
@@ -88,7 +88,7 @@ impl Reader<'_> {
                     requested_at: row.get("requested_at")?,
                     expires_at: row.get("expires_at")?,
                     snoozed: Vec::new(),
-                    waiting_for: row.json_opt("waiting_for")?,
+                    assignment: row.json_opt("waiting_for")?,
                 })
             },
         )?;
@@ -146,19 +146,19 @@ impl Reader<'_> {
         Ok(all.into_iter().filter(unusual).collect())
     }
 
-    /// What people did since a time, newest first, and what they handed over. What the engine or the configuration
+    /// What people did since a time, newest first, and what they assigned. What the engine or the configuration
     /// did is none of theirs.
     fn deeds(
         &self,
         since: Timestamp,
-    ) -> Result<(Vec<SummaryDeed>, Vec<SummaryHandOver>), StoreError> {
+    ) -> Result<(Vec<SummaryDeed>, Vec<SummaryAssignment>), StoreError> {
         let mut deeds: Vec<SummaryDeed> = Vec::new();
-        let mut hand_overs = Vec::new();
+        let mut assignments = Vec::new();
         let mut places: HashMap<(String, String), usize> = HashMap::new();
         self.conn.each_while(
             "SELECT actor, action, at,
                 CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
-                CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END AS detail
+                CASE WHEN action IN ('approval.assigned', 'approval.handed_over', 'oncall.set') THEN detail END AS detail
              FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
             [],
             |row| {
@@ -168,10 +168,10 @@ impl Reader<'_> {
                     return Ok(false);
                 }
                 let actor: String = row.get("actor")?;
-                if hand_overs.len() < HAND_OVERS
+                if assignments.len() < ASSIGNMENTS
                     && let Some(detail) = row.json_opt::<Detail>("detail")?
                 {
-                    hand_overs.push(SummaryHandOver {
+                    assignments.push(SummaryAssignment {
                         at,
                         by: actor.clone(),
                         short_code: detail.code,
@@ -205,7 +205,7 @@ impl Reader<'_> {
                 Ok(true)
             },
         )?;
-        Ok((deeds, hand_overs))
+        Ok((deeds, assignments))
     }
 
     fn spent_since(&self, since: Timestamp) -> Result<Vec<SummarySpent>, StoreError> {

@@ -27,7 +27,7 @@ pub struct SweepRules {
     pub history_before: Timestamp,
     /// Sessions without a change since then expire.
     pub idle_before: Timestamp,
-    /// Audit rows before it are put aside.
+    /// Audit rows before it are archived.
     pub audit_before: Timestamp,
     /// Newest completed turns of a session that stay as long as it is active: what the next turn is told.
     pub keep_exchanges: u32,
@@ -265,7 +265,7 @@ impl Reader<'_> {
         Ok((found, next))
     }
 
-    /// The oldest part of the audit that may be put aside: (first row, last row). None before a day has passed since
+    /// The oldest part of the audit that may be archived: (first row, last row). None before a day has passed since
     /// the last time: every part leaves a row in the audit itself.
     pub fn old_audit(&self, rules: &SweepRules) -> Result<Option<(u64, u64)>, StoreError> {
         const DAY_MS: u64 = 24 * 3600 * 1000;

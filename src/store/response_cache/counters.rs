@@ -21,7 +21,7 @@ pub fn local_day(at: Timestamp) -> String {
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted {
-    /// A kept answer was given.
+    /// A cached response was given.
     Hit,
     /// A turn got the answer to the same question of somebody else.
     Coalesced,
@@ -31,7 +31,7 @@ pub enum Counted {
     Store,
     /// An answer could not be kept.
     NotKept(CacheNotKept),
-    /// A kept answer went.
+    /// A cached response went.
     Evicted(CacheEviction),
     /// A tool's kept result was given; the counter's model is the tool's name, here and below.
     ToolHit,

@@ -1,4 +1,4 @@
-//! The statements on kept answers. Whoever calls them has the file open and decides what an error means.
+//! The statements on cached responses. Whoever calls them has the file open and decides what an error means.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};

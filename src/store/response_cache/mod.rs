@@ -41,7 +41,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 pub struct Options {
     /// `response_cache.db`.
     pub path: PathBuf,
-    /// Milliseconds an answer is kept.
+    /// Milliseconds a response stays cached.
     pub ttl_ms: u64,
     /// Most entries, at least 1.
     pub max_entries: u64,
@@ -132,10 +132,10 @@ pub enum CacheError {
     #[error("the response cache cannot be used: {0}")]
     Unusable(String),
     /// No such entry.
-    #[error("there is no kept answer `{0}`")]
+    #[error("there is no cached response `{0}`")]
     NotFound(String),
     /// The beginning of a key fits several entries.
-    #[error("`{0}` fits more than one kept answer")]
+    #[error("`{0}` fits more than one cached response")]
     Ambiguous(String),
 }
 
@@ -289,7 +289,7 @@ impl ResponseCache {
         }
     }
 
-    /// Kept answers, newest first.
+    /// Cached responses, newest first.
     pub async fn entries(
         &self,
         channel: Option<String>,
@@ -302,7 +302,7 @@ impl ResponseCache {
         .map_err(CacheError::Unusable)?
     }
 
-    /// One kept answer.
+    /// One cached response.
     pub async fn entry(&self, id: String) -> Result<CacheEntry, CacheError> {
         self.ask(ANSWER_WITHIN, move |worker| worker.show(&id))
             .await
@@ -323,7 +323,7 @@ impl ResponseCache {
             .map_err(CacheError::Unusable)?
     }
 
-    /// Number of kept answers to one who asked; 0 where there is no file.
+    /// Number of cached responses to one who asked; 0 where there is no file.
     pub async fn count_of(&self, requester: &str) -> Result<u64, CacheError> {
         self.of_requester(requester.to_owned(), None).await
     }

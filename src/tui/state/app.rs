@@ -57,7 +57,7 @@ pub enum Screen {
     Continuations,
     /// Rules and session grants, and what they match.
     Rules,
-    /// Kept answers, spending, budgets.
+    /// Cached responses, spending, budgets.
     CacheCost,
     /// What is remembered, and what goes.
     Memory,

@@ -7,7 +7,7 @@ use crate::tui::keymap::context::Context;
 use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State};
 use crate::tui::state::focused::{focused_channel, focused_continuation, focused_session};
-use crate::tui::state::{decide, handing_over, submit};
+use crate::tui::state::{assigning, decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.
 const SESSION: &[Action] = &[
@@ -70,8 +70,8 @@ pub fn why_not(state: &State, action: Action) -> Option<String> {
             Some("only on a card of the Queue".to_owned())
         }
         ActionClass::Decision => decide::unavailable(state, action),
-        ActionClass::Ordinary if action == Action::HandOver => {
-            handing_over::unavailable(state).or_else(|| submit::lacks(state, Scope::Approve))
+        ActionClass::Ordinary if action == Action::Assign => {
+            assigning::unavailable(state).or_else(|| submit::lacks(state, Scope::Approve))
         }
         ActionClass::Ordinary => ordinary(state, action).or_else(|| elsewhere(state, action)),
         ActionClass::Dialog | ActionClass::Text => None,

@@ -1,4 +1,4 @@
-//! Cache & cost: kept answers, spending, budgets.
+//! Cache & cost: cached responses, spending, budgets.
 //!
 //! Nothing here is drawn or asked by itself: `panel` asks, `view::cache_cost` draws. While an answer is selected the
 //! list only grows at its end, so that nothing moves under the cursor.
@@ -26,13 +26,13 @@ use crate::tui::state::queue::Step;
 use crate::tui::state::submit;
 use crate::tui::state::update::problem_text;
 
-/// Kept answers of a page.
+/// Cached responses of a page.
 pub const PAGE: u32 = 100;
 
 /// What is known of something that was asked for: itself, or why not.
 pub type Known<T> = Option<Result<T, String>>;
 
-/// A kept answer that is read.
+/// A cached response that is read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
     /// Which.
@@ -50,7 +50,7 @@ pub struct CacheCostPanel {
     pub by: CostsBy,
     /// Spending, by what it is summed by.
     pub costs: BTreeMap<CostsBy, Result<Box<Costs>, String>>,
-    /// Kept answers in the order they are shown in; their texts are cut.
+    /// Cached responses in the order they are shown in; their texts are cut.
     pub entries: Vec<CacheEntry>,
     /// Whether the list is known.
     pub listed: Known<()>,
@@ -283,7 +283,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let Some(id) = state.cache_cost.selected.clone() else {
-        state.flash(Tone::Warning, "open: no kept answer is selected");
+        state.flash(Tone::Warning, "open: no cached response is selected");
         return Vec::new();
     };
     state.cache_cost.opened = Some(Opened {
@@ -346,7 +346,7 @@ fn selected(state: &mut State, action: Action) -> Option<CacheEntry> {
     if entry.is_none() {
         state.flash(
             Tone::Warning,
-            format!("{}: no kept answer is selected", action.short()),
+            format!("{}: no cached response is selected", action.short()),
         );
     }
     entry
@@ -396,7 +396,7 @@ fn purge_one(state: &mut State) -> Vec<Effect> {
     ];
     confirm(
         state,
-        "Forget this kept answer?".to_owned(),
+        "Forget this cached response?".to_owned(),
         lines,
         CachePurge::Entry(entry.id),
     )
@@ -426,14 +426,14 @@ fn purge_channel(state: &mut State) -> Vec<Effect> {
     };
     let lines = vec![
         format!(
-            "{least}{count} answers ({pinned} pinned, given {hits} times, {}), and every kept result of a tool of this channel.",
+            "{least}{count} responses ({pinned} pinned, given {hits} times, {}), and every cached result of a tool of this channel.",
             format::bytes(bytes)
         ),
-        "What was kept is asked of the model, and run, again.".to_owned(),
+        "The model is asked, and the tools run, again.".to_owned(),
     ];
     confirm(
         state,
-        format!("Forget everything kept for {channel}?"),
+        format!("Purge the cached responses of {channel}?"),
         lines,
         CachePurge::Channel(channel),
     )

@@ -9,7 +9,7 @@ use crate::tui::fuzzy;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::HelpScope;
-use crate::tui::state::{dialogs, handing_over, hosts, perform, submit, summary};
+use crate::tui::state::{assigning, dialogs, hosts, perform, submit, summary};
 
 /// Command words with what they do. Names of actions are commands too.
 pub const COMMANDS: &[(&str, &str)] = &[
@@ -157,7 +157,7 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
                 .collect(),
         ),
         "host" => Some(hosts::known(state)),
-        "oncall" => Some(handing_over::known(&state.world.duty)),
+        "oncall" => Some(assigning::known(&state.world.duty)),
         _ => None,
     }
 }
@@ -278,7 +278,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("channel", Some(name)) => channel(state, name),
         ("session", Some(wanted)) => session(state, wanted),
         ("host", wanted) => hosts::named(state, wanted),
-        ("oncall", wanted) => handing_over::on_call(state, wanted),
+        ("oncall", wanted) => assigning::on_call(state, wanted),
         ("export", Some(word)) => match word.parse() {
             Ok(format) => perform::export(state, format),
             Err(expected) => {

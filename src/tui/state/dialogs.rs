@@ -14,7 +14,7 @@ use crate::tui::state::release::{Place, Release};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, batch, command_line, continuations, decide, deciding, dial, handing_over, memory_keys,
+    assigning, audit, batch, command_line, continuations, decide, deciding, dial, memory_keys,
     models, perform, queue, rule_editor, submit, why,
 };
 
@@ -43,7 +43,7 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         | TextPurpose::Rule(RuleText::Test)
         | TextPurpose::RuleValue
         | TextPurpose::BatchReason
-        | TextPurpose::HandOver(_) => None,
+        | TextPurpose::Assignment(_) => None,
     }
 }
 
@@ -65,7 +65,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::Rule(RuleText::Test)
         | TextPurpose::RuleValue
         | TextPurpose::BatchReason
-        | TextPurpose::HandOver(_) => Lines::One,
+        | TextPurpose::Assignment(_) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).map(str::to_owned));
     let start = match (&purpose, draft) {
@@ -78,7 +78,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .unwrap_or_default(),
         (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
         (TextPurpose::RuleValue, None) => rule_editor::value(state),
-        (TextPurpose::HandOver(bound), None) => handing_over::start(state, bound),
+        (TextPurpose::Assignment(bound), None) => assigning::start(state, bound),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
         (TextPurpose::Filter(Screen::Queue), None) => state.queue.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
@@ -160,7 +160,7 @@ fn changed(state: &mut State) {
             match entry.purpose {
                 TextPurpose::Search => search = Some(entry.field.text()),
                 TextPurpose::CommandLine => command = Some(entry.field.text()),
-                TextPurpose::HandOver(_) => names = true,
+                TextPurpose::Assignment(_) => names = true,
                 TextPurpose::DenyReason(_)
                 | TextPurpose::EditArguments(_)
                 | TextPurpose::Answer(_)
@@ -191,7 +191,7 @@ fn changed(state: &mut State) {
         state.session.search(&query);
     }
     if names {
-        handing_over::offer(state);
+        assigning::offer(state);
     }
     if let Some(text) = command {
         let choices = command_line::completions(state, &text);
@@ -324,7 +324,7 @@ fn complete(state: &mut State) {
     if let Some(Modal::Text(entry)) = state.modals.last_mut()
         && matches!(
             entry.purpose,
-            TextPurpose::CommandLine | TextPurpose::HandOver(_)
+            TextPurpose::CommandLine | TextPurpose::Assignment(_)
         )
         && let Some(mut choice) =
             command_line::common_completion(&entry.choices, &entry.field.text())
@@ -446,7 +446,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::Rule(_)
         | TextPurpose::RuleValue
         | TextPurpose::BatchReason
-        | TextPurpose::HandOver(_) => None,
+        | TextPurpose::Assignment(_) => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -524,7 +524,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             batch::open(state, Action::DenyWithReason, reason);
             Vec::new()
         }
-        TextPurpose::HandOver(bound) => match handing_over::request(state, &bound, &text) {
+        TextPurpose::Assignment(bound) => match assigning::request(state, &bound, &text) {
             Err(why) => refuse(state, why),
             Ok(command) => {
                 let effects = submit::submit(state, command);

@@ -174,7 +174,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ApprovalRequested { approval }
         | EventBody::ApprovalDecided { approval }
         | EventBody::ApprovalExpired { approval }
-        | EventBody::ApprovalHandedOver { approval } => {
+        | EventBody::ApprovalAssigned { approval } => {
             opened::put(world, (**approval).clone());
             count_pending(world, approval.session_id, &approval.channel);
         }

@@ -16,13 +16,13 @@ use crate::tui::assets;
 use crate::tui::format;
 use crate::tui::message::{Effect, Message};
 use crate::tui::state::app::{Dirty, Link, ListState, Screen, State, Tone};
+use crate::tui::state::assigning;
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
 use crate::tui::state::drafts::Drafts;
 use crate::tui::state::fold;
-use crate::tui::state::handing_over;
 use crate::tui::state::memory::{self, MemoryPanel};
 use crate::tui::state::opened;
 use crate::tui::state::panel::Asking;
@@ -595,7 +595,7 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
         return Vec::new();
     };
     let missing = fold::apply(world, event);
-    let mine = handing_over::is_mine(&world.duty, event);
+    let mine = assigning::is_mine(&world.duty, event);
     let mut effects: Vec<Effect> = missing.into_iter().map(update::ask_for).collect();
     let shown = event.seq.is_some()
         || matches!(

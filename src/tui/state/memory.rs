@@ -54,7 +54,7 @@ pub enum View {
 pub enum Place {
     /// What a person should look through.
     Review,
-    /// Everything but what was put aside.
+    /// Everything but what was archived.
     #[default]
     All,
     /// All sessions.
@@ -63,8 +63,8 @@ pub enum Place {
     Channel(String),
     /// Recalled everywhere.
     Global,
-    /// Put aside by hygiene.
-    Aside,
+    /// Archived by hygiene.
+    Archived,
 }
 
 /// Why a row is among those to look through. The number is that of its group.
@@ -248,10 +248,10 @@ impl MemoryPanel {
         let groups = self.stats.iter().flat_map(|stats| &stats.groups);
         groups
             .filter(|group| {
-                (group.state == MemoryState::Archived) == (*place == Place::Aside)
+                (group.state == MemoryState::Archived) == (*place == Place::Archived)
                     && match place {
                         Place::Review => false,
-                        Place::All | Place::Aside => true,
+                        Place::All | Place::Archived => true,
                         Place::Session => group.scope == MemoryScope::Session,
                         Place::Global => group.scope == MemoryScope::Global,
                         Place::Channel(name) => {
@@ -276,7 +276,7 @@ impl MemoryPanel {
                 filter.channel = Some(name.clone());
             }
             Place::Global => filter.scope = Some(MemoryScope::Global),
-            Place::Aside => filter.state = Some(MemoryState::Archived),
+            Place::Archived => filter.state = Some(MemoryState::Archived),
         }
         filter
     }
@@ -468,7 +468,7 @@ pub fn places(state: &State) -> Vec<Place> {
             .into_iter()
             .map(|name| Place::Channel(name.clone())),
     );
-    places.extend([Place::Global, Place::Aside]);
+    places.extend([Place::Global, Place::Archived]);
     places
 }
 

@@ -377,7 +377,7 @@ fn add(state: &mut State) -> Vec<Effect> {
                 }
             }
         }
-        Place::Review | Place::All | Place::Global | Place::Aside => MemoryPlace::Global,
+        Place::Review | Place::All | Place::Global | Place::Archived => MemoryPlace::Global,
     };
     open_text(state, MemoryText::Add(place))
 }
@@ -554,12 +554,12 @@ fn run_hygiene(state: &mut State) {
         return;
     }
     let mut lines = vec![format!(
-        "{} memories are put aside, {} removed for good.",
+        "{} memories are archived, {} removed for good.",
         report.archived, report.removed
     )];
     if let Some(status) = &memory.status {
         lines.push(format!(
-            "What is put aside can be taken back for {} days.",
+            "What is archived can be taken back for {} days.",
             status.undo_days
         ));
     }

@@ -4,6 +4,7 @@
 
 pub mod app;
 pub mod arming;
+pub mod assigning;
 pub mod audit;
 pub mod available;
 pub mod batch;
@@ -20,7 +21,6 @@ pub mod doctor_rows;
 pub mod drafts;
 pub mod focused;
 pub mod fold;
-pub mod handing_over;
 pub mod hosts;
 pub mod hunt;
 pub mod input;

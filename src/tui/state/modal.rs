@@ -73,8 +73,8 @@ pub enum TextPurpose {
     RuleValue,
     /// Why all marked cards are refused.
     BatchReason,
-    /// To whom a question is handed over, and a note.
-    HandOver(Bound),
+    /// To whom a question is assigned, and a note.
+    Assignment(Bound),
 }
 
 /// What a dialog about a card is bound to.

@@ -18,7 +18,7 @@ use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    available, dial, dialogs, focused, handing_over, hosts, models, mouse, moving, panel, replay,
+    assigning, available, dial, dialogs, focused, hosts, models, mouse, moving, panel, replay,
     submit, summary, taking_over, undo, why,
 };
 
@@ -185,7 +185,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::NextError => moving::jump(state, Landmark::Error, true),
         Action::PreviousError => moving::jump(state, Landmark::Error, false),
         Action::Replay => replay::open(state),
-        Action::HandOver => handing_over::open(state),
+        Action::Assign => assigning::open(state),
         Action::ReplayPause
         | Action::ReplayForward
         | Action::ReplayBack

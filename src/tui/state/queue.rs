@@ -271,7 +271,7 @@ fn searched(world: &World, key: &ItemKey) -> String {
         ItemKey::Approval(id) => world.approvals.get(id).map(|a| {
             let person = a.requester.person.as_deref().unwrap_or_default();
             let question = a.question.as_deref().unwrap_or_default();
-            let waits = a.waiting_for.as_ref().map_or_else(String::new, |one| {
+            let waits = a.assignment.as_ref().map_or_else(String::new, |one| {
                 let me = if world.duty.is_me(&one.to) {
                     " for:me"
                 } else {

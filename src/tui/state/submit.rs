@@ -129,9 +129,11 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Sweep(Sweep { preview: true }) => "nothing was swept: only counted".to_owned(),
         Command::Sweep(Sweep { preview: false }) => "swept".to_owned(),
         Command::TestModel(_) => "model tested".to_owned(),
-        Command::PinCacheEntry(PinCacheEntry { pinned: true, .. }) => "answer pinned".to_owned(),
-        Command::PinCacheEntry(PinCacheEntry { pinned: false, .. }) => "answer unpinned".to_owned(),
-        Command::PurgeCache(_) => "kept answers forgotten".to_owned(),
+        Command::PinCacheEntry(PinCacheEntry { pinned: true, .. }) => "response pinned".to_owned(),
+        Command::PinCacheEntry(PinCacheEntry { pinned: false, .. }) => {
+            "response unpinned".to_owned()
+        }
+        Command::PurgeCache(_) => "cached responses purged".to_owned(),
         Command::AddMemory(_)
         | Command::EditMemory(_)
         | Command::PinMemory(_)
@@ -173,12 +175,12 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::TestChannel(TestChannel { channel, .. }) => {
             format!("test on its way through {channel}")
         }
-        Command::HandOverApproval(_) => match outcome {
-            Outcome::HandOverApproval(approval) => match &approval.waiting_for {
+        Command::AssignApproval(_) => match outcome {
+            Outcome::AssignApproval(approval) => match &approval.assignment {
                 Some(one) => format!("{} waits for {}", decide::title(approval), one.to),
                 None => format!("{} waits for nobody in particular", decide::title(approval)),
             },
-            _ => "handed over".to_owned(),
+            _ => "assigned".to_owned(),
         },
         Command::SetOnCall(SetOnCall { request }) if request.name == NOBODY => {
             "nobody is on call".to_owned()

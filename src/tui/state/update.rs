@@ -22,7 +22,7 @@ use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, batch, decide, deciding, dialogs, handing_over, hosts, input, memory, models, mouse,
+    assigning, audit, batch, decide, deciding, dialogs, hosts, input, memory, models, mouse,
     opened, panel, perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
 };
 
@@ -260,7 +260,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     state.undo.note(event);
     tell_of_budget(state, event);
     taking_over::happened(state, event);
-    let mine = handing_over::happened(state, event);
+    let mine = assigning::happened(state, event);
     let mut effects: Vec<Effect> = missing.into_iter().map(ask_for).collect();
     let shown_session =
         state.session.session_id.is_some() && event.session_id == state.session.session_id;
@@ -542,7 +542,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                 dial.answers.insert(what_if.autonomy, Ok(what_if));
             }
         }
-        Answer::GetDuty(duty) => handing_over::learned(state, duty),
+        Answer::GetDuty(duty) => assigning::learned(state, duty),
         Answer::ListModels(page) => models::listed(state, Ok(page.items)),
         Answer::ExplainCall(found) => why::answered(state, found.call.id, Ok(found)),
         Answer::VerifyAudit(report) => audit::verified(state, Ok(report)),

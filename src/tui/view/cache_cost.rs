@@ -1,4 +1,4 @@
-//! Cache & cost, drawn: spending beside the cache, kept answers below. An amount that is not known is `$?`, never zero.
+//! Cache & cost, drawn: spending beside the cache, cached responses below. An amount that is not known is `$?`, never zero.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::tui::view::cost_words::{
     saved, spent,
 };
 use crate::tui::view::paint::{self, Row, scrolled, span};
-use crate::tui::view::{cost_numbers, kept_answers};
+use crate::tui::view::{cached_responses, cost_numbers};
 
 /// Days of a chart.
 const DAYS: i64 = 30;
@@ -44,7 +44,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     }
     let wide = area.width >= WIDE_COLUMNS;
     if panel.opened.is_some() && !wide {
-        kept_answers::detail(state, theme, area, buf, report);
+        cached_responses::detail(state, theme, area, buf, report);
         return;
     }
     let mut below = area;
@@ -89,10 +89,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             width: below.width - left.width,
             ..below
         };
-        kept_answers::list(state, theme, left, buf);
-        kept_answers::detail(state, theme, right, buf, report);
+        cached_responses::list(state, theme, left, buf);
+        cached_responses::detail(state, theme, right, buf, report);
     } else {
-        kept_answers::list(state, theme, below, buf);
+        cached_responses::list(state, theme, below, buf);
     }
 }
 

@@ -60,7 +60,7 @@ fn approval_body(
         body.text(role, &text);
         body.blank();
     }
-    if let Some(one) = &approval.waiting_for {
+    if let Some(one) = &approval.assignment {
         let me = if state.world.duty.is_me(&one.to) {
             " (you)"
         } else {
@@ -70,7 +70,7 @@ fn approval_body(
             "waiting for",
             Role::NoticeWarning,
             &format!(
-                "{}{me}, handed over by {} at {}",
+                "{}{me}, assigned by {} at {}",
                 one.to,
                 one.by,
                 format::clock(one.at)
@@ -536,7 +536,7 @@ pub fn lines(
                 approval.notified,
                 approval.question.as_ref().map_or(0, String::len),
                 unknown::version(state, approval),
-                approval.waiting_for,
+                approval.assignment,
                 state.world.duty.you,
                 loading(state, key).map(|(_, text)| text)
             );

@@ -292,7 +292,7 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
                 channel.active_sessions, channel.pending_approvals, channel.backlog
             ),
         ),
-        ("kept answers", cache_line(state, &channel.name)),
+        ("cache", cache_line(state, &channel.name)),
     ];
     if channel.asking > 0 || channel.paired > 0 {
         let strangers = format!(

@@ -455,7 +455,7 @@ fn step_line(step: &Step) -> (Role, String) {
             ..
         } => {
             let kept = if cached.is_some() {
-                " · kept answer"
+                " · cached response"
             } else {
                 ""
             };

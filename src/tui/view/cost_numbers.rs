@@ -125,7 +125,7 @@ fn item_line(item: &CostItem, name: usize, table: bool) -> String {
 }
 
 fn cache(stats: &CacheStats, rows: &mut Vec<Row>) {
-    rows.push(head("Kept answers".to_owned()));
+    rows.push(head("Cached responses".to_owned()));
     let on: Vec<String> = stats
         .scopes
         .iter()
@@ -135,7 +135,7 @@ fn cache(stats: &CacheStats, rows: &mut Vec<Row>) {
     rows.push((
         Role::Text,
         if on.is_empty() {
-            "off: no channel keeps answers".to_owned()
+            "off: no channel caches responses".to_owned()
         } else {
             format!("on: {}", on.join(", "))
         },

@@ -177,7 +177,7 @@ fn budget_word(budget: &BudgetStanding) -> &'static str {
     }
 }
 
-/// Why a kept answer was not given, for people.
+/// Why a cached response was not given, for people.
 pub const fn miss_words(why: CacheMissReason) -> &'static str {
     match why {
         CacheMissReason::Off => "none is kept there",

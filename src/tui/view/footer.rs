@@ -127,7 +127,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 actions.push(Action::TextComplete);
                 actions.push(Action::TextUp);
             }
-            if matches!(entry.purpose, TextPurpose::HandOver(_)) {
+            if matches!(entry.purpose, TextPurpose::Assignment(_)) {
                 actions.push(Action::TextComplete);
             }
             if entry.field.kind() == Lines::Many && state.has_editor {

@@ -115,7 +115,7 @@ fn place_name(place: &Place) -> String {
         Place::Session => "sessions".to_owned(),
         Place::Channel(name) => format!("channel {name}"),
         Place::Global => "global".to_owned(),
-        Place::Aside => "put aside".to_owned(),
+        Place::Archived => "archived".to_owned(),
     }
 }
 
@@ -479,9 +479,9 @@ impl<'a> Canvas<'a> {
         }
         let (what, next) = match memory.place {
             Place::Review => ("Nothing to look through.", String::new()),
-            Place::Aside => (
-                "Nothing is put aside.",
-                "Hygiene puts aside what is old, expired or too much; H shows what would go."
+            Place::Archived => (
+                "Nothing is archived.",
+                "Hygiene archives what is old, expired or too much; H shows what would go."
                     .to_owned(),
             ),
             Place::All | Place::Session | Place::Channel(_) | Place::Global => (
@@ -540,7 +540,7 @@ impl<'a> Canvas<'a> {
             Some(Ok(run)) => lines.push((
                 Role::NoticeInfo,
                 format!(
-                    "ran: {} put aside, {} removed for good, {} given back; undo: {}",
+                    "ran: {} archived, {} removed for good, {} given back; undo: {}",
                     run.report.archived,
                     run.report.removed,
                     format::bytes(run.freed_bytes),
@@ -571,7 +571,7 @@ impl<'a> Canvas<'a> {
         lines.push((
             Role::TextStrong,
             format!(
-                "{} would be put aside, {} removed for good ({}); {} runs it",
+                "{} would be archived, {} removed for good ({}); {} runs it",
                 report.archived,
                 report.removed,
                 format::bytes(report.bytes),
@@ -660,15 +660,15 @@ impl<'a> Canvas<'a> {
             .run
             .and_then(|id| runs.iter().position(|run| run.id == id));
         let columns = |cells: [&str; 7]| {
-            let [age, state, by, aside, removed, back, undo] = cells;
+            let [age, state, by, archived, removed, back, undo] = cells;
             format!(
-                "{:>4} {} {} {aside:>6} {removed:>7} {back:>6} {undo}",
+                "{:>4} {} {} {archived:>8} {removed:>7} {back:>6} {undo}",
                 age,
                 shown::column(state, 8),
                 shown::column(by, 14)
             )
         };
-        let head = columns(["ago", "state", "by", "aside", "removed", "back", "undo"]);
+        let head = columns(["ago", "state", "by", "archived", "removed", "back", "undo"]);
         let width = usize::from(inner.width).saturating_sub(2);
         let row = |index: usize| -> Vec<Span<'static>> {
             let Some(run) = runs.get(index) else {

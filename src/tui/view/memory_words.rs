@@ -261,7 +261,7 @@ pub fn run(state: &State, run: &HygieneRun, out: &mut Lines<'_>) {
         "did",
         Role::Text,
         &format!(
-            "{} put aside, {} removed for good, {} came back, {} given back",
+            "{} archived, {} removed for good, {} came back, {} given back",
             run.report.archived,
             run.report.removed,
             run.restored,

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod cache;
 pub mod cache_cost;
+pub mod cached_responses;
 pub mod card;
 pub mod card_body;
 pub mod channels;
@@ -17,7 +18,6 @@ pub mod doctor;
 pub mod footer;
 pub mod header;
 pub mod help;
-pub mod kept_answers;
 pub mod leftovers;
 pub mod live;
 pub mod memory;

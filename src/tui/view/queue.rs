@@ -254,7 +254,7 @@ fn row_in(
 
 /// Whom a question waits for, in front of what it is.
 fn waits_for(world: &World, approval: &Approval) -> String {
-    let waits = approval.waiting_for.as_ref();
+    let waits = approval.assignment.as_ref();
     waits.map_or_else(String::new, |one| {
         if world.duty.is_me(&one.to) {
             "for you: ".to_owned()

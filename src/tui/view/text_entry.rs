@@ -26,7 +26,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     let (title, note) = words(state, entry);
     let extra = match entry.purpose {
         // Always as many, so that the line stays where it is while choices come and go.
-        TextPurpose::CommandLine | TextPurpose::HandOver(_) => {
+        TextPurpose::CommandLine | TextPurpose::Assignment(_) => {
             CHOICES.min(area.height.saturating_sub(4))
         }
         TextPurpose::Search => 1,
@@ -84,7 +84,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     field(theme, &entry.field, field_area, buf);
     let below = at + field_rows;
     match entry.purpose {
-        TextPurpose::CommandLine | TextPurpose::HandOver(_) => {
+        TextPurpose::CommandLine | TextPurpose::Assignment(_) => {
             choices(theme, &entry.choices, extra, inner, below, buf);
         }
         TextPurpose::Search => {
@@ -237,8 +237,8 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
         TextPurpose::Rule(purpose) => rules::entry_words(*purpose),
-        TextPurpose::HandOver(bound) => (
-            format!("Hand over {}", bound.title),
+        TextPurpose::Assignment(bound) => (
+            format!("Assign {}", bound.title),
             "NAME note; - for nobody. Decides nothing: others still can.".to_owned(),
         ),
         TextPurpose::BatchReason => (

@@ -288,7 +288,7 @@ pub fn lines(theme: &Theme, entry: &TranscriptEntry, manner: Manner<'_>) -> Vec<
     maker.lines
 }
 
-/// Where a kept answer came from: `cached, 3m old, saved 1.2k tokens`.
+/// Where a cached response came from: `cached, 3m old, saved 1.2k tokens`.
 fn kept_line(at: Timestamp, kept: &CachedAnswer) -> String {
     let how = if kept.coalesced {
         "answered together with the same question".to_owned()

@@ -233,7 +233,7 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
             "--run --yes",
             None,
             Some(HygieneState::Done),
-            &["7 memories put aside, 1 removed", "--undo hyg_"],
+            &["7 memories archived, 1 removed", "--undo hyg_"],
         ),
         (
             "--undo hyg_050M2G",

@@ -23,7 +23,7 @@ use leverframe::protocol::words::{
 };
 use serde_json::json;
 
-use crate::api_http::samples_duty::handed_over;
+use crate::api_http::samples_duty::assigned;
 
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
@@ -232,7 +232,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         notified: true,
         once_only: None,
         unknown: None,
-        waiting_for: (state == ApprovalState::Pending).then(|| Box::new(handed_over())),
+        assignment: (state == ApprovalState::Pending).then(|| Box::new(assigned())),
         shortened: true,
     }
 }

@@ -1,16 +1,16 @@
-//! Samples of hand-overs and of who is on call.
+//! Samples of assignments and of who is on call.
 
-use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
+use leverframe::protocol::duty::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::request::{Command, HandOverApproval, SetOnCall};
-use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
+use leverframe::protocol::request::{AssignApproval, Command, SetOnCall};
+use leverframe::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryQuestion};
 use leverframe::protocol::words::{ApprovalKind, ApprovalState};
 
 use crate::api_http::samples::{NASTY, approval, approval_id, at};
 use crate::api_http::samples_traffic::event;
 
-pub fn handed_over() -> HandOver {
-    HandOver {
+pub fn assigned() -> Assignment {
+    Assignment {
         to: "anna".to_owned(),
         by: "ben".to_owned(),
         at: at(),
@@ -47,7 +47,7 @@ pub fn summary() -> ShiftSummary {
             requested_at: at(),
             expires_at: None,
             snoozed: vec![("operator:1000".to_owned(), at())],
-            waiting_for: Some(handed_over()),
+            assignment: Some(assigned()),
         }],
         more_pending: 1,
         taken_over: Vec::new(),
@@ -59,7 +59,7 @@ pub fn summary() -> ShiftSummary {
         spent: Vec::new(),
         on_call: duty().ended,
         on_call_ended: None,
-        hand_overs: vec![SummaryHandOver {
+        assignments: vec![SummaryAssignment {
             at: at(),
             by: "ben".to_owned(),
             short_code: Some("ABC234".to_owned()),
@@ -73,9 +73,9 @@ pub fn summary() -> ShiftSummary {
 
 pub fn commands() -> Vec<Command> {
     vec![
-        Command::HandOverApproval(HandOverApproval {
+        Command::AssignApproval(AssignApproval {
             approval_id: approval_id(),
-            request: HandOverRequest {
+            request: AssignRequest {
                 to: "anna".to_owned(),
                 note: Some(NASTY.to_owned()),
                 digest: "ab".repeat(32),
@@ -96,7 +96,7 @@ pub fn events() -> Vec<Event> {
     vec![
         event(
             Some(5),
-            EventBody::ApprovalHandedOver {
+            EventBody::ApprovalAssigned {
                 approval: Box::new(approval(ApprovalState::Pending)),
             },
         ),

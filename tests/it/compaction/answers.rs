@@ -160,9 +160,9 @@ fn exchange(text: &str, steps: Vec<StepBody>) -> Exchange {
     }
 }
 
-/// Case 99: what a tool gave, recall among them, and kept answers go into no fact, because no model is shown them.
+/// Case 99: what a tool gave, recall among them, and cached responses go into no fact, because no model is shown them.
 #[test]
-fn a_model_is_shown_neither_results_nor_recalled_memory_nor_kept_answers() {
+fn a_model_is_shown_neither_results_nor_recalled_memory_nor_cached_responses() {
     let result = |name: &str, content: &str, state| StepBody::ToolResult {
         call_id: ToolCallId::generate(),
         provider_call_id: "p".to_owned(),
@@ -209,7 +209,7 @@ fn a_model_is_shown_neither_results_nor_recalled_memory_nor_kept_answers() {
         &exchange("hours?", vec![said("KEPT: from 8 to 18", true)]),
     );
     assert!(
-        !kept.contains("KEPT") && kept.contains("(a kept answer)"),
+        !kept.contains("KEPT") && kept.contains("(a cached response)"),
         "{kept}"
     );
 }

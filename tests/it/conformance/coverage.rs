@@ -209,7 +209,7 @@ const ELSEWHERE: &[(u8, &str)] = &[
     ),
     (
         99,
-        "tests/it/compaction/answers.rs::a_model_is_shown_neither_results_nor_recalled_memory_nor_kept_answers",
+        "tests/it/compaction/answers.rs::a_model_is_shown_neither_results_nor_recalled_memory_nor_cached_responses",
     ),
     (
         100,

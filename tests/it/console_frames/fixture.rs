@@ -109,7 +109,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         notified: true,
         once_only: None,
         unknown: None,
-        waiting_for: None,
+        assignment: None,
         shortened: false,
     }
 }

@@ -384,7 +384,7 @@ fn hygiene_fits_a_small_terminal() {
         text.contains("Runs") && text.contains("Run of hygiene"),
         "{text}"
     );
-    for words in ["put aside", "undo", "state"] {
+    for words in ["archived", "undo", "state"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }

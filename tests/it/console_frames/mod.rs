@@ -10,8 +10,8 @@ pub mod look;
 pub mod styled;
 
 pub mod any_size;
+pub mod assigning;
 pub mod fleet;
-pub mod handing_over;
 mod held;
 pub mod hosts;
 pub mod memory;

@@ -371,7 +371,7 @@ fn cache_and_cost_in_numbers() {
 
 #[test]
 fn a_kept_answer() {
-    check("kept_answer", |w, h| {
+    check("cached_response", |w, h| {
         let mut driver = Driver::with(w, h, busy());
         money(&mut driver);
         driver.press("j enter");
@@ -477,7 +477,7 @@ fn hostile(driver: &mut Driver, n: usize) {
         Query::GetCacheEntry(GetCacheEntry { id }),
         Answer::GetCacheEntry(kept),
     );
-    assert_clean(driver, "a kept answer");
+    assert_clean(driver, "a cached response");
     driver.press("0");
     let mut found = diagnosis();
     for finding in &mut found.findings {

@@ -306,7 +306,7 @@ async fn a_question_is_handed_over_and_somebody_is_on_call() {
     let waiting = door.ask(WRITE).await;
     typist.news("new: 1");
     let code = waiting["short_code"].as_str().unwrap();
-    let over = format!("approvals hand-over {code} anna --note \"it is hers\"");
+    let over = format!("approvals assign {code} anna --note \"it is hers\"");
     let said = typist.enter(&over);
     assert!(said.contains("waiting for anna"), "{said}");
     // The event may be a moment behind the answer.
@@ -325,12 +325,9 @@ async fn a_question_is_handed_over_and_somebody_is_on_call() {
     );
 
     // Whoever sits here is told of what is for them.
-    let audit = door.get("/v1/audit?action=approval.handed_over").await;
+    let audit = door.get("/v1/audit?action=approval.assigned").await;
     let own = audit["items"][0]["actor"].clone();
-    let path = format!(
-        "/v1/approvals/{}/hand-over",
-        waiting["id"].as_str().unwrap()
-    );
+    let path = format!("/v1/approvals/{}/assign", waiting["id"].as_str().unwrap());
     door.post(&path, json!({ "to": own, "digest": waiting["digest"] }))
         .await;
     typist.news("is handed to you by");

@@ -74,7 +74,7 @@ const SCREENS: &[(&str, &str)] = &[
     ("4", "┌ Channels"),
     ("5", "┌ Continuations"),
     ("6", "┌ Rules"),
-    ("7", "┌ Cache"),
+    ("7", "┌ Cached responses"),
     ("8", "┌ Memory"),
     ("9", "┌ Audit"),
     ("0", "┌ Doctor"),

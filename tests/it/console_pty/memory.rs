@@ -74,11 +74,11 @@ async fn hygiene_runs_and_is_taken_back() {
     pty.send("8");
     pty.see("channel team");
     pty.send("H");
-    pty.see("20 would be put aside");
+    pty.see("20 would be archived");
     pty.send("r");
     pty.see("Run hygiene now?");
     pty.send("\t\r");
-    pty.see("ran: 20 put aside");
+    pty.see("ran: 20 archived");
     assert_eq!(
         door.get("/v1/memory/hygiene").await["sizes"]["archived"],
         20
@@ -87,7 +87,7 @@ async fn hygiene_runs_and_is_taken_back() {
     pty.send("u");
     pty.see("Take this run back?");
     pty.send("\t\r");
-    pty.see("20 would be put aside");
+    pty.see("20 would be archived");
     let status = door.get("/v1/memory/hygiene").await;
     assert_eq!(status["sizes"]["memories"], 30, "{status}");
     quit(&mut pty, "stop");

@@ -2,12 +2,12 @@
 
 mod arrival;
 mod ascii;
+mod assigning;
 mod attach;
 mod cut;
 mod detach;
 pub(crate) mod door;
 mod fleet;
-mod handing_over;
 mod hostile;
 mod hosts;
 mod large_output;

@@ -19,7 +19,7 @@ async fn what_was_spent_and_kept_is_seen_and_forgotten() {
     pty.see("nothing needs you");
     let door = Door::of(&home);
     pty.send("7");
-    pty.see("No answer is kept yet.");
+    pty.see("No response is cached yet.");
     for _ in 0..2 {
         let turn = door.say("where is the checklist").await;
         door.wait_state(&turn, "completed").await;
@@ -41,12 +41,12 @@ async fn what_was_spent_and_kept_is_seen_and_forgotten() {
     let screen = pty.see("asked by");
     assert!(screen.contains("model     one/first"), "{screen}");
     pty.send("\x1b");
-    pty.see("┌ Cache");
+    pty.see("┌ Cached responses");
     pty.send("x");
-    pty.see("Forget this kept answer?");
+    pty.see("Forget this cached response?");
     pty.send("\t\r");
-    pty.see("kept answers forgotten");
-    pty.see("No answer is kept yet.");
+    pty.see("cached responses purged");
+    pty.see("No response is cached yet.");
     let left = door.get("/v1/cache/entries").await;
     assert_eq!(items(&left).count(), 0, "{left}");
 

@@ -351,7 +351,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     let mut driver = at(120, 40, &kept, "H");
     let text = driver.text();
     assert!(
-        text.contains("2 would be put aside, 1 removed for good"),
+        text.contains("2 would be archived, 1 removed for good"),
         "{text}"
     );
     // The ids with their texts.
@@ -402,7 +402,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     );
     let text = driver.text();
     assert!(
-        text.contains("ran: 12 put aside, 3 removed for good"),
+        text.contains("ran: 12 archived, 3 removed for good"),
         "{text}"
     );
     assert!(text.contains("undo: 2d left"), "{text}");

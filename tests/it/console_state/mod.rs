@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arming_rule;
+pub mod assigning;
 mod card_dialogs;
 mod connection;
 mod dialogs;
 mod fleet;
 mod folding;
-pub mod handing_over;
 pub(crate) mod hosts;
 mod look;
 mod marks;

@@ -184,7 +184,7 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     assert!(driver.state.modals.is_empty(), "nothing is selected");
     driver.press("j x");
     let text = driver.text();
-    assert!(text.contains("Forget this kept answer?"), "{text}");
+    assert!(text.contains("Forget this cached response?"), "{text}");
     assert!(text.contains("Given 7 times, 1.4 kB"), "{text}");
     assert!(
         text.contains("[ Cancel ]"),
@@ -200,11 +200,11 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     driver.press("X");
     let text = driver.text();
     assert!(
-        text.contains("Forget everything kept for telegram?"),
+        text.contains("Purge the cached responses of telegram?"),
         "{text}"
     );
     assert!(
-        text.contains("2 answers (0 pinned, given 21 times"),
+        text.contains("2 responses (0 pinned, given 21 times"),
         "{text}"
     );
     assert!(!text.contains("At least"), "{text}");

@@ -158,7 +158,7 @@ fn an_event_and_a_new_connection_leave_a_whole_card_whole() {
     let mut decided = large();
     decided.notified = false;
     let approval = Box::new(decided);
-    let effects = told(&mut driver, EventBody::ApprovalHandedOver { approval });
+    let effects = told(&mut driver, EventBody::ApprovalAssigned { approval });
     assert_eq!(asked(&effects), 0);
     assert!(driver.text().contains("THE END"));
     let why = "gone".to_owned();

@@ -8,11 +8,11 @@ use leverframe::protocol::ids::{ContinuationId, RoutineId, TakeOverId};
 use leverframe::protocol::words::{
     ApprovalKind, Autonomy, DecisionScope, DecisionWord, Effect, MissedRuns, Surface, Unattended,
 };
+use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
-use leverframe::store::commands::hand_over::{HandOver, SetOnCall};
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
 use leverframe::store::commands::take_over::Take;
@@ -148,7 +148,7 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
         .await
         .unwrap();
     world
-        .ok(HandOver {
+        .ok(Assign {
             approval_id: gate,
             digest: shown.digest,
             revision: Some(shown.revision),
@@ -170,7 +170,7 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     world.running("busy").await;
     world.running("busier").await;
     routine(&world).await;
-    // Two memories, one of which hygiene put aside.
+    // Two memories, one of which hygiene archived.
     crate::hygiene::world::insert(&world, 2, |n| 60 * n).await;
     let engine = crate::hygiene::world::engine(&world, "");
     let run = crate::hygiene::world::tidy(&engine).await.unwrap();

@@ -143,11 +143,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE continuations SET autonomy_ceiling = NULL", &["routine"]),
     ("question about a call of a turn that nobody attends to",
         "UPDATE continuations SET unattended = 'deny' WHERE id = {WAITING}", &["routine"]),
-    ("memory put aside by a run that was taken back, or that says it is gone",
+    ("memory archived by a run that was taken back, or that says it is gone",
         "UPDATE hygiene_runs SET state = 'removed'", &["M2"]),
-    ("memory that names a run and is not put aside, or a run that is not there",
+    ("memory that names a run and is not archived, or a run that is not there",
         "UPDATE memories SET state = 'active', archived_from = NULL WHERE state = 'archived'", &["M2"]),
-    ("run with more memories than it says it put aside",
+    ("run with more memories than it says it archived",
         "UPDATE memories SET state = 'archived', archived_from = 'active', archived_by = (SELECT id FROM hygiene_runs)", &["M2"]),
     ("run whose end does not fit its state", "UPDATE hygiene_runs SET ended_at = NULL", &["M2"]),
     ("memory that the index does not have, or entry of the index without a memory",
@@ -175,9 +175,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "INSERT INTO pairings SELECT channel, 'telegram:' || n, display, conversation, code, randomblob(16), 'pending', 1, 2,
             NULL, NULL FROM pairings, (SELECT 100 AS n UNION SELECT 101 UNION SELECT 102) WHERE state = 'pending'",
         &["pairing"]),
-    ("question that waits for somebody without a name, a time or whoever handed it over",
-        "UPDATE approvals SET waiting_for = '{\"to\":\"\",\"by\":\"ben\",\"at\":1}' WHERE state = 'pending'", &["hand-over"]),
-    ("somebody on call without a name or a time", "UPDATE meta SET value = 'ben' WHERE key = 'on_call'", &["hand-over"]),
+    ("question that waits for somebody without a name, a time or whoever assigned it",
+        "UPDATE approvals SET waiting_for = '{\"to\":\"\",\"by\":\"ben\",\"at\":1}' WHERE state = 'pending'", &["assign"]),
+    ("somebody on call without a name or a time", "UPDATE meta SET value = 'ben' WHERE key = 'on_call'", &["assign"]),
 ];
 
 fn filled(sql: &str) -> String {

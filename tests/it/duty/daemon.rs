@@ -1,4 +1,4 @@
-//! The real binary: questions are handed over and somebody is on call, over HTTP, at the command line and in a chat.
+//! The real binary: questions are assigned and somebody is on call, over HTTP, at the command line and in a chat.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ async fn over(daemon: &Daemon, approval: &Value, body: Value) -> (u16, Value) {
     for (name, value) in body.as_object().unwrap() {
         whole[name] = value.clone();
     }
-    let path = format!("{}/hand-over", path(approval));
+    let path = format!("{}/assign", path(approval));
     daemon.request("POST", &path, Some(whole)).await
 }
 
@@ -47,7 +47,7 @@ async fn a_question_is_handed_over_and_still_everybody_can_decide_it() {
     let session = daemon.session().await;
     let turn = daemon.send(&session, WRITE).await;
     let asked = daemon.wait_approval().await;
-    assert!(asked["waiting_for"].is_null(), "{asked}");
+    assert!(asked["assignment"].is_null(), "{asked}");
 
     let (status, refused) = over(&daemon, &asked, json!({ "to": "ana" })).await;
     assert_eq!(status, 400, "{refused}");
@@ -68,9 +68,9 @@ async fn a_question_is_handed_over_and_still_everybody_can_decide_it() {
     let (status, handed) = over(&daemon, &asked, body).await;
     assert_eq!(status, 200, "{handed}");
     let waiting = json!({
-        "to": "anna", "by": "token admin", "at": handed["waiting_for"]["at"], "note": "it is her file",
+        "to": "anna", "by": "token admin", "at": handed["assignment"]["at"], "note": "it is her file",
     });
-    assert_eq!(handed["waiting_for"], waiting);
+    assert_eq!(handed["assignment"], waiting);
     for (name, value) in asked.as_object().unwrap() {
         if name != "similar" {
             assert_eq!(&handed[name], value, "{name} stays");
@@ -80,44 +80,44 @@ async fn a_question_is_handed_over_and_still_everybody_can_decide_it() {
     // Kept over a restart; shown in every list.
     daemon.terminate();
     let daemon = home.daemon();
-    assert_eq!(daemon.get(&path(&asked)).await["waiting_for"], waiting);
+    assert_eq!(daemon.get(&path(&asked)).await["assignment"], waiting);
     let code = asked["short_code"].as_str().unwrap();
     let (status, list) = cli(&home, &["approvals", "list"]).await;
     assert_eq!(status, Some(0), "{list}");
     assert!(list.contains("FOR") && list.contains("anna"), "{list}");
     let (_, card) = cli(&home, &["approvals", "show", code]).await;
     assert!(
-        card.contains("waits for anna, handed over by token admin") && card.contains("her file"),
+        card.contains("waits for anna, assigned by token admin") && card.contains("her file"),
         "{card}"
     );
     let (_, summary) = cli(&home, &["summary"]).await;
     for words in [
-        "waiting for anna, handed over by token admin: it is her file",
+        "waiting for anna, assigned by token admin: it is her file",
         &format!("{code} to anna by token admin at"),
     ] {
         assert!(summary.contains(words), "{words}: {summary}");
     }
 
     // At the command line: to somebody else, to nobody, to nobody known.
-    let (status, text) = cli(&home, &["approvals", "hand-over", code, "cleo"]).await;
+    let (status, text) = cli(&home, &["approvals", "assign", code, "cleo"]).await;
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("waiting for cleo"), "{text}");
-    let (status, text) = cli(&home, &["approvals", "hand-over", code, "nobody"]).await;
+    let (status, text) = cli(&home, &["approvals", "assign", code, "nobody"]).await;
     assert_eq!(status, Some(2), "{text}");
-    let (status, text) = cli(&home, &["approvals", "hand-over", code, "-"]).await;
+    let (status, text) = cli(&home, &["approvals", "assign", code, "-"]).await;
     assert_eq!(status, Some(0), "{text}");
-    assert!(daemon.get(&path(&asked)).await["waiting_for"].is_null());
+    assert!(daemon.get(&path(&asked)).await["assignment"].is_null());
     let (status, _) = over(&daemon, &asked, json!({ "to": "cleo" })).await;
     assert_eq!(status, 200);
 
     // Whoever could decide it before still can, and then nobody is waited for.
     assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
     daemon.wait_state(&turn, "completed").await;
-    assert!(daemon.get(&path(&asked)).await["waiting_for"].is_null());
+    assert!(daemon.get(&path(&asked)).await["assignment"].is_null());
     let (status, refused) = over(&daemon, &asked, json!({ "to": "anna" })).await;
     assert_eq!(status, 409, "{refused}");
     assert!(refused.to_string().contains("approve"), "{refused}");
-    let audit = daemon.get("/v1/audit?action=approval.handed_over").await;
+    let audit = daemon.get("/v1/audit?action=approval.assigned").await;
     assert_eq!(audit["items"].as_array().map(Vec::len), Some(4), "{audit}");
 }
 
@@ -136,7 +136,7 @@ async fn a_question_whose_session_ended_is_not_handed_over() {
     let (status, refused) = over(&daemon, &asked, json!({ "to": "cleo" })).await;
     assert_eq!(status, 409, "{refused}");
     let gone = daemon.get(&path(&asked)).await;
-    assert!(gone["waiting_for"].is_null(), "{gone}");
+    assert!(gone["assignment"].is_null(), "{gone}");
     assert_eq!(daemon.get("/v1/summary").await["pending"], json!([]));
 }
 
@@ -177,7 +177,7 @@ async fn whoever_it_is_handed_to_gets_the_card_in_their_chat() {
     telegram.wait_until("anna's card", card(100)).await;
     let text = telegram.messages(100).pop().unwrap().text;
     assert!(
-        text.contains("Waiting for anna, handed over by token admin")
+        text.contains("Waiting for anna, assigned by token admin")
             && text.contains("Note: please")
             && !text.contains(&token),
         "{text}"
@@ -204,7 +204,7 @@ async fn whoever_it_is_handed_to_gets_the_card_in_their_chat() {
     let edited = daemon
         .post(&format!("{}/decision", path(&asked)), edit)
         .await;
-    assert_eq!(edited["waiting_for"]["to"], "anna", "{edited}");
+    assert_eq!(edited["assignment"]["to"], "anna", "{edited}");
     let parts = daemon.get("/v1/outbox?limit=100").await;
     assert_eq!(
         (cards(&parts, "100"), cards(&parts, "200")),

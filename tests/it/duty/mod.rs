@@ -1,4 +1,4 @@
-//! Hand-overs of questions, and who is on call.
+//! Assignments of questions, and who is on call.
 
 mod crashes;
 pub(crate) mod daemon;

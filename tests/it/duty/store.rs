@@ -6,8 +6,8 @@ use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{ApprovalState, DecisionWord, Effect, OutboxClass};
 use leverframe::store::EventsAfter;
+use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::decide::DecideOutcome;
-use leverframe::store::commands::hand_over::{HandOver, SetOnCall};
 use leverframe::store::commands::park::Park;
 use leverframe::store::input::NewCard;
 use leverframe::store::queries::outbox::OutboxFilter;
@@ -45,8 +45,8 @@ async fn asked(world: &World) -> Approval {
     pending.into_iter().next().expect("it asks")
 }
 
-fn over(approval: &Approval, to: Option<&str>, who: &str) -> HandOver {
-    HandOver {
+fn over(approval: &Approval, to: Option<&str>, who: &str) -> Assign {
+    Assign {
         approval_id: approval.id,
         digest: approval.digest.clone(),
         revision: Some(approval.revision),
@@ -100,7 +100,7 @@ async fn it_waits_for_somebody_and_nothing_else_changes() {
     let DecideOutcome::Decided(handed) = world.ok(over(&before, Some("anna"), "ben")).await else {
         panic!("refused");
     };
-    let waiting = handed.waiting_for.clone().expect("it waits for somebody");
+    let waiting = handed.assignment.clone().expect("it waits for somebody");
     assert_eq!(
         (
             waiting.to.as_str(),
@@ -110,7 +110,7 @@ async fn it_waits_for_somebody_and_nothing_else_changes() {
         ("anna", "ben", Some("for anna"))
     );
     let rest = Approval {
-        waiting_for: None,
+        assignment: None,
         ..handed.clone()
     };
     assert_eq!(
@@ -127,16 +127,16 @@ async fn it_waits_for_somebody_and_nothing_else_changes() {
         DecideOutcome::Same(_)
     ));
     world.ok(over(&before, Some("cleo"), "anna")).await;
-    let again = now(&world, before.id).await.waiting_for.unwrap();
+    let again = now(&world, before.id).await.assignment.unwrap();
     assert_eq!((again.to.as_str(), again.by.as_str()), ("cleo", "anna"));
     world.ok(over(&before, None, "ben")).await;
-    assert_eq!(now(&world, before.id).await.waiting_for, None);
+    assert_eq!(now(&world, before.id).await.assignment, None);
     assert!(matches!(
         world.ok(over(&before, None, "ben")).await,
         DecideOutcome::Same(_)
     ));
 
-    let rows = audited(&world, "approval.handed_over").await;
+    let rows = audited(&world, "approval.assigned").await;
     let told: Vec<_> = rows
         .iter()
         .map(|(who, detail)| (who.as_str(), detail["to"].as_str(), detail["from"].as_str()))
@@ -154,22 +154,46 @@ async fn it_waits_for_somebody_and_nothing_else_changes() {
     };
     let told = events
         .iter()
-        .filter(|event| matches!(event.body, EventBody::ApprovalHandedOver { .. }))
+        .filter(|event| matches!(event.body, EventBody::ApprovalAssigned { .. }))
         .count();
     assert_eq!(told, 3);
     world.sound().await;
 }
 
 #[tokio::test]
-async fn what_was_not_shown_or_is_decided_is_not_handed_over() {
+async fn an_event_of_a_version_that_said_handed_over_is_read() {
+    let world = World::new().await;
+    let before = asked(&world).await;
+    world.ok(over(&before, Some("anna"), "ben")).await;
+    let changed = rusqlite::Connection::open(world.dir.join("leverframe.db"))
+        .unwrap()
+        .execute(
+            "UPDATE events SET body = replace(body, 'approval.assigned', 'approval.handed_over')
+             WHERE body LIKE '%approval.assigned%'",
+            [],
+        )
+        .unwrap();
+    assert_eq!(changed, 1);
+    let EventsAfter::Events(events) = world.store.events_after(1 << 32, 500).await.unwrap() else {
+        panic!("the log was swept");
+    };
+    let to = events.iter().find_map(|event| match &event.body {
+        EventBody::ApprovalAssigned { approval } => approval.assignment.clone(),
+        _ => None,
+    });
+    assert_eq!(to.expect("it is read").to, "anna");
+}
+
+#[tokio::test]
+async fn what_was_not_shown_or_is_decided_is_not_assigned() {
     let world = World::new().await;
     let approval = asked(&world).await;
-    let stale = HandOver {
+    let stale = Assign {
         revision: Some(approval.revision + 1),
         ..over(&approval, Some("anna"), "ben")
     };
     assert!(matches!(world.ok(stale).await, DecideOutcome::Stale { .. }));
-    let other = HandOver {
+    let other = Assign {
         digest: "of something else".to_owned(),
         ..over(&approval, Some("anna"), "ben")
     };
@@ -181,16 +205,13 @@ async fn what_was_not_shown_or_is_decided_is_not_handed_over() {
     world.ok(deny).await;
     let decided = now(&world, approval.id).await;
     assert_eq!(decided.state, ApprovalState::Denied);
-    assert_eq!(
-        decided.waiting_for, None,
-        "what is decided waits for nobody"
-    );
+    assert_eq!(decided.assignment, None, "what is decided waits for nobody");
     let DecideOutcome::Lost { winner, .. } = world.ok(over(&approval, Some("cleo"), "ben")).await
     else {
-        panic!("handed over after the decision");
+        panic!("assigned after the decision");
     };
     assert_eq!(winner.decision, DecisionWord::Deny);
-    assert_eq!(audited(&world, "approval.handed_over").await.len(), 1);
+    assert_eq!(audited(&world, "approval.assigned").await.len(), 1);
     world.sound().await;
 }
 
@@ -199,7 +220,7 @@ async fn a_card_is_sent_only_where_there_is_none_to_answer() {
     let world = World::new().await;
     let approval = asked(&world).await;
     let before = cards(&world).await;
-    let with = |to: &str, token: &str| HandOver {
+    let with = |to: &str, token: &str| Assign {
         cards: vec![card(to, token)],
         ..over(&approval, Some(to), "ben")
     };
@@ -244,12 +265,12 @@ async fn who_is_on_call_is_kept_and_ends_by_the_clock() {
     };
     let during = at(3599).await;
     assert_eq!(during.on_call, kept);
-    assert_eq!(during.hand_overs[0].to.as_deref(), Some("anna"));
+    assert_eq!(during.assignments[0].to.as_deref(), Some("anna"));
     let after = at(3600).await;
     assert_eq!((after.on_call, after.on_call_ended), (None, kept));
     world.ok(set(None, None)).await;
     let gone = at(3600).await;
     assert_eq!((gone.on_call, gone.on_call_ended), (None, None));
-    assert_eq!(gone.hand_overs[0].to, None);
+    assert_eq!(gone.assignments[0].to, None);
     world.sound().await;
 }

@@ -152,7 +152,7 @@ async fn an_undo_that_is_killed_goes_on_at_the_next_start() {
             })
             .await;
         daemon
-            .wait("/v1/memory/hygiene", "nothing is put aside", |status| {
+            .wait("/v1/memory/hygiene", "nothing is archived", |status| {
                 status["sizes"]["archived"] == 0
             })
             .await;

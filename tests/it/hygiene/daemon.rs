@@ -107,10 +107,10 @@ async fn what_the_preview_lists_goes_and_comes_back() {
         json!({"session": 20, "channel": 20, "global": 20})
     );
     let text = words_of(&home, "memory hygiene").await;
-    assert!(text.contains("10 memories, 20 put aside"), "{text}");
+    assert!(text.contains("10 memories, 20 archived"), "{text}");
     assert!(text.contains(run["id"].as_str().unwrap()), "{text}");
     let doctor = words_of(&home, "doctor").await;
-    assert!(doctor.contains("10 remembered, 20 put aside"), "{doctor}");
+    assert!(doctor.contains("10 remembered, 20 archived"), "{doctor}");
     assert!(
         doctor.contains("hygiene") && doctor.contains("the next is due"),
         "{doctor}"
@@ -279,7 +279,7 @@ async fn it_runs_by_itself_at_the_start_when_half_a_day_has_passed_and_not_befor
         .await;
     drop(daemon);
 
-    // A week later what was put aside is gone for good.
+    // A week later what was archived is gone for good.
     std::fs::write(&offset, (8 * DAY_MS / 1000).to_string()).unwrap();
     let daemon = home.daemon_with(&late);
     daemon

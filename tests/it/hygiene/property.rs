@@ -226,7 +226,7 @@ async fn check(drawn: Vec<Drawn>, days: [i64; 3], most: usize) {
     let after = everything(&world).await;
     assert_eq!(
         after.found, before.found,
-        "nothing leaves the index when it is put aside"
+        "nothing leaves the index when it is archived"
     );
     world.sound().await;
     let archived: u64 = after

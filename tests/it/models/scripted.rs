@@ -232,7 +232,7 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
         };
         let mut outcome = run(&model, asked.clone()).await;
         if script.steps.is_empty() {
-            // Shows something else: a kept answer, a refusal, a broken stream. It answers in the end.
+            // Shows something else: a cached response, a refusal, a broken stream. It answers in the end.
             if script.failure.is_some() {
                 outcome.error();
                 outcome = run(&model, asked).await;

@@ -1,4 +1,4 @@
-//! What is remembered in what a model is sent, and in the key of a kept answer.
+//! What is remembered in what a model is sent, and in the key of a cached response.
 
 use serde_json::{Value, json};
 

@@ -604,7 +604,7 @@ async fn a_group_shares_and_a_chat_of_two_does_not() {
         };
         state.messages.iter().filter(own).count() == 2
     };
-    telegram.wait_until("Ada's kept answer", again).await;
+    telegram.wait_until("Ada's cached response", again).await;
     telegram.user_says(100, &ada, "/new");
     telegram.user_says(100, &ada, "/fresh When is lunch?");
     telegram

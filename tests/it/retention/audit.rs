@@ -147,7 +147,7 @@ async fn only_what_was_put_aside_can_be_removed() {
                 by: by("anna"),
             })
             .await;
-        assert!(why.contains("cannot be put aside"), "{why}");
+        assert!(why.contains("cannot be archived"), "{why}");
     }
 }
 

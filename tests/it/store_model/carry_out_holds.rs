@@ -1,7 +1,7 @@
 //! Steps of people who hold conversations as the store's commands.
 
 use leverframe::protocol::ids::TakeOverId;
-use leverframe::store::commands::hand_over::{HandOver, SetOnCall};
+use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::ingest_turn::IngestTurn;
 use leverframe::store::commands::say::Say;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
@@ -99,14 +99,14 @@ impl System {
                     by: person(1),
                 })
                 .map(|()| Outcome::Done),
-            Step::HandOver {
+            Step::Assignment {
                 gate,
                 shown,
                 to,
                 person: who,
             } => {
                 let (digest, revision) = self.shown(*gate, *shown);
-                let outcome = self.write(HandOver {
+                let outcome = self.write(Assign {
                     approval_id: self.gate(*gate),
                     digest,
                     revision,

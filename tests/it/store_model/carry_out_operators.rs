@@ -83,7 +83,7 @@ impl System {
             Step::TakeOver { .. }
             | Step::Say { .. }
             | Step::GiveBack { .. }
-            | Step::HandOver { .. }
+            | Step::Assignment { .. }
             | Step::OnCall { .. }
             | Step::DrainChannel { .. } => self.by_holders(model, step),
             Step::PauseChannel { channel, paused } => self
@@ -259,7 +259,7 @@ impl System {
         Ok(Outcome::Done)
     }
 
-    /// As many are put aside as the model says.
+    /// As many are archived as the model says.
     fn put_aside(&self, model: &Model) {
         let count: usize = self.hook(|conn| {
             let archived = "SELECT count(*) FROM memories WHERE state = 'archived'";

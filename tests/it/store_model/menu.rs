@@ -145,9 +145,9 @@ pub(crate) fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> Bo
         .boxed()
 }
 
-pub(crate) fn hand_over(gate: usize) -> BoxedStrategy<Step> {
+pub(crate) fn assign(gate: usize) -> BoxedStrategy<Step> {
     (shown(), proptest::option::of(0..3_u8), 0..2_u8)
-        .prop_map(move |(shown, to, person)| Step::HandOver {
+        .prop_map(move |(shown, to, person)| Step::Assignment {
             gate,
             shown,
             to,
@@ -391,7 +391,7 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             menu.push((14, decide(model, gate, words)));
             menu.push((1, decide(model, gate, vec![DecisionWord::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
-            menu.push((2, hand_over(gate)));
+            menu.push((2, assign(gate)));
             menu.push((1, Just(Step::NoteUnknown { gate }).boxed()));
             if row.kind == ApprovalKind::Execute {
                 menu.push((

@@ -7,7 +7,7 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 
 use crate::store_model::menu::{
-    Menu, decide, ended, hand_over, ingest, look_up, offer, plan, question, sent, settlement, shown,
+    Menu, assign, decide, ended, ingest, look_up, offer, plan, question, sent, settlement, shown,
 };
 use crate::store_model::model::Model;
 use crate::store_model::step::Step;
@@ -148,7 +148,7 @@ pub(crate) fn wild(model: &Model) -> BoxedStrategy<Step> {
             )
             .boxed(),
         ));
-        menu.push((1, Union::new(gate.clone().map(hand_over)).boxed()));
+        menu.push((1, Union::new(gate.clone().map(assign)).boxed()));
         menu.push((
             1,
             (gate, shown(), any::<bool>())

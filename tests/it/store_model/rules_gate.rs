@@ -121,12 +121,12 @@ impl Model {
                 self.audit.push("channel.draining");
                 Ok(Outcome::Done)
             }
-            Step::HandOver {
+            Step::Assignment {
                 gate,
                 shown,
                 to,
                 person,
-            } => Ok(self.hand_over(*gate, *shown, *to, *person)),
+            } => Ok(self.assign(*gate, *shown, *to, *person)),
             Step::OnCall { who } => {
                 if who.is_some() || self.on_call.is_some() {
                     self.audit.push("oncall.set");

@@ -98,7 +98,7 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    pub(crate) fn hand_over(
+    pub(crate) fn assign(
         &mut self,
         gate: usize,
         shown: Shown,
@@ -124,7 +124,7 @@ impl Model {
             return Outcome::Same;
         }
         row.waits = waits;
-        self.audit.push("approval.handed_over");
+        self.audit.push("approval.assigned");
         Outcome::Decided
     }
 }

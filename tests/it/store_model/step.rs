@@ -280,7 +280,7 @@ pub(crate) enum Step {
         draining: bool,
     },
     /// A question waits for somebody, or for nobody any more.
-    HandOver {
+    Assignment {
         gate: usize,
         shown: Shown,
         to: Option<u8>,
@@ -397,7 +397,7 @@ impl Step {
         "finish_tool",
         "finish_turn",
         "give_back",
-        "hand_over",
+        "assign",
         "hold",
         "ingest_record",
         "ingest_turn",
@@ -470,7 +470,7 @@ impl Step {
             Step::Say { .. } => "say",
             Step::GiveBack { .. } => "give_back",
             Step::DrainChannel { .. } => "set_channel_draining",
-            Step::HandOver { .. } => "hand_over",
+            Step::Assignment { .. } => "assign",
             Step::OnCall { .. } => "on_call",
             Step::PauseChannel { .. } => "set_channel_paused",
             Step::Hold { .. } => "hold",
@@ -579,7 +579,7 @@ impl Step {
             }
             Step::Decide { gate, .. }
             | Step::Revise { gate, .. }
-            | Step::HandOver { gate, .. }
+            | Step::Assignment { gate, .. }
             | Step::NoteUnknown { gate }
             | Step::QueueCards { gate } => {
                 exchange(Kind::Gate, gate)?;

@@ -485,7 +485,7 @@ pub fn approval() -> Approval {
         notified: false,
         once_only: None,
         unknown: None,
-        waiting_for: None,
+        assignment: None,
         shortened: false,
     }
 }

@@ -544,7 +544,7 @@ async fn a_purge_takes_results_too_and_the_command_line_says_what_happened() {
     );
     let purged = cli(&["cache", "purge", "--channel", "api"]);
     assert!(
-        purged.contains("0 kept answers and 1 results of tools"),
+        purged.contains("0 cached responses and 1 results of tools"),
         "{purged}"
     );
     assert!(!is_cached(&world.run(LIST).await, 0));

@@ -1,4 +1,4 @@
-//! Two consoles on one daemon: one hands a question over, the other sees it, is told and can decide it.
+//! Two consoles on one daemon: one assigns a question, the other sees it, is told and can decide it.
 
 use crate::console_pty::door::{Door, WRITE, command};
 use crate::console_pty::steps::{approve, quit, select_pending};

@@ -1,4 +1,4 @@
-//! The kept answers of Cache & cost: the list, and one of them in full. All of their text is outside text.
+//! The cached responses of Cache & cost: the list, and one of them in full. All of their text is outside text.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,12 +18,12 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let known = panel.cache.as_ref().and_then(|cache| cache.as_ref().ok());
     let title = match known {
         Some(stats) if stats.entries > 0 => format!(
-            "Kept answers  {} of at most {}, {}",
+            "Cached responses  {} of at most {}, {}",
             stats.entries,
             stats.max_entries,
             format::bytes(stats.bytes)
         ),
-        Some(_) | None => "Kept answers".to_owned(),
+        Some(_) | None => "Cached responses".to_owned(),
     };
     let inner = paint::padded(paint::panel(
         buf,
@@ -46,9 +46,9 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             (Some(Ok(())), Some(stats)) if !stats.enabled => say(
                 buf,
                 Role::TextMuted,
-                "No channel keeps answers. response_cache = \"user\" or \"channel\" under [channels.NAME] keeps them.",
+                "No channel caches responses. response_cache = \"user\" or \"channel\" under [channels.NAME] turns it on.",
             ),
-            (Some(Ok(())), _) => say(buf, Role::TextMuted, "No answer is kept yet."),
+            (Some(Ok(())), _) => say(buf, Role::TextMuted, "No response is cached yet."),
         }
         return;
     }
@@ -151,7 +151,7 @@ pub fn detail(
         rows.extend(entry_rows(state, entry, width));
     }
     let title = format!(
-        "Kept answer {}",
+        "Cached response {}",
         panel.selected.as_deref().unwrap_or_default()
     );
     scrolled(theme, area, buf, &title, &rows, panel.scroll, report);
@@ -160,7 +160,7 @@ pub fn detail(
 fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<Row> {
     let now = state.now.wall;
     let kept = match entry.expires_at {
-        _ if entry.pinned => "pinned: kept until it is forgotten".to_owned(),
+        _ if entry.pinned => "pinned: stays until it is forgotten".to_owned(),
         Some(until) => format!("{} left", format::left(now, until)),
         None => "without an end".to_owned(),
     };
@@ -184,7 +184,7 @@ fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<Row> {
             ),
         ),
         (
-            "kept",
+            "cached",
             format!("since {} ago, {kept}", format::age(now, entry.stored_at)),
         ),
         ("given", format!("{} times{used}", entry.hits)),

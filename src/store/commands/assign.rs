@@ -1,7 +1,7 @@
-//! Hands a question over to somebody, and says who is on call. Neither decides anything or changes who may.
+//! Assigns a question to somebody, and says who is on call. Neither decides anything or changes who may.
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::{HandOver as HandedOver, OnCall};
+use crate::protocol::duty::{Assignment, OnCall};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::ApprovalState;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 /// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
 #[derive(Debug, Clone)]
-pub struct HandOver {
+pub struct Assign {
     /// Which approval.
     pub approval_id: ApprovalId,
     /// Digest that was shown.
@@ -48,7 +48,7 @@ fn has_card(tx: &WriteTx<'_>, gate: &Gate, card: &NewCard) -> Result<bool, Store
     )
 }
 
-impl WriteCommand for HandOver {
+impl WriteCommand for Assign {
     type Output = DecideOutcome;
     const DURABILITY: Durability = Durability::Durable;
 
@@ -81,7 +81,7 @@ impl WriteCommand for HandOver {
         if gate.expires_at.is_some_and(|at| at <= tx.now) {
             return Ok(DecideOutcome::Expired);
         }
-        let waits = before.waiting_for.as_deref();
+        let waits = before.assignment.as_deref();
         let same = match (waits, &self.to) {
             (Some(one), Some(to)) => {
                 one.to == *to && one.by == self.by.label && one.note == self.note
@@ -93,7 +93,7 @@ impl WriteCommand for HandOver {
             return Ok(DecideOutcome::Same(before));
         }
         let waiting_for = self.to.as_ref().map(|to| {
-            Json(HandedOver {
+            Json(Assignment {
                 to: to.clone(),
                 by: self.by.label.clone(),
                 at: tx.now,
@@ -118,7 +118,7 @@ impl WriteCommand for HandOver {
             &cards,
         )?;
         tx.audit(
-            "approval.handed_over",
+            "approval.assigned",
             &self.by,
             Some(&gate.channel),
             gate.id,
@@ -134,7 +134,7 @@ impl WriteCommand for HandOver {
         tx.emit(
             approval.session_id,
             approval.continuation_id,
-            EventBody::ApprovalHandedOver {
+            EventBody::ApprovalAssigned {
                 approval: Box::new(approval.clone()),
             },
         )?;

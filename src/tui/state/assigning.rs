@@ -1,9 +1,9 @@
 //! Letting the selected question wait for somebody, and saying who is on call. Nothing here decides anything; the
-//! hand-over is bound to what the card showed when its field opened.
+//! assignment is bound to what the card showed when its field opened.
 
-use crate::protocol::duty::{Duty, HandOverRequest, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
+use crate::protocol::duty::{AssignRequest, Duty, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::request::{Command, GetDuty, HandOverApproval, Query, SetOnCall};
+use crate::protocol::request::{AssignApproval, Command, GetDuty, Query, SetOnCall};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::assets;
@@ -18,7 +18,7 @@ use crate::tui::state::{decide, dialogs, queue, submit};
 /// Opens the field for the selected question.
 pub fn open(state: &mut State) -> Vec<Effect> {
     if let Some(why) = unavailable(state) {
-        let text = format!("{}: {why}", Action::HandOver.short());
+        let text = format!("{}: {why}", Action::Assign.short());
         state.flash(Tone::Warning, text);
         return Vec::new();
     }
@@ -34,7 +34,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         seen_ms: 0,
         title: decide::title(approval),
     };
-    dialogs::open_text(state, TextPurpose::HandOver(bound));
+    dialogs::open_text(state, TextPurpose::Assignment(bound));
     offer(state);
     // Somebody may have appeared since this console connected.
     vec![Effect::Query(Query::GetDuty(GetDuty { actor: None }))]
@@ -56,7 +56,7 @@ pub fn learned(state: &mut State, mut duty: Duty) {
     *known = duty;
     let field = state.modals.last();
     if let Some(Modal::Text(TextEntry {
-        purpose: TextPurpose::HandOver(_),
+        purpose: TextPurpose::Assignment(_),
         ..
     })) = field
     {
@@ -64,7 +64,7 @@ pub fn learned(state: &mut State, mut duty: Duty) {
     }
 }
 
-/// Why the selected item cannot be handed over.
+/// Why the selected item cannot be assigned.
 pub fn unavailable(state: &State) -> Option<String> {
     let why = match &state.queue.selected {
         _ if state.screen != Screen::Queue => "only on a card of the Queue",
@@ -78,7 +78,7 @@ pub fn unavailable(state: &State) -> Option<String> {
             | ItemKey::Channel(_)
             | ItemKey::Problem(_)
             | ItemKey::Elsewhere(..),
-        ) => "only questions are handed over",
+        ) => "only questions are assigned",
     };
     Some(why.to_owned())
 }
@@ -89,7 +89,7 @@ pub fn start(state: &State, bound: &Bound) -> String {
         .world
         .approvals
         .get(&bound.approval_id)
-        .is_some_and(|approval| approval.waiting_for.is_some());
+        .is_some_and(|approval| approval.assignment.is_some());
     match &state.world.duty.on_call {
         _ if waits => NOBODY.to_owned(),
         Some(one) => format!("{} ", one.name),
@@ -169,9 +169,9 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
             "the note has {length} characters; at most {MAX_NOTE_CHARS} are taken"
         ));
     }
-    Ok(Command::HandOverApproval(HandOverApproval {
+    Ok(Command::AssignApproval(AssignApproval {
         approval_id: bound.approval_id,
-        request: HandOverRequest {
+        request: AssignRequest {
             to,
             note: Some(note).filter(|note| !note.is_empty()),
             digest: bound.subject.digest.clone(),
@@ -215,10 +215,10 @@ fn in_words(duty: &Duty) -> String {
 
 /// Whether an event hands a question to somebody who is called like this, by somebody else.
 pub fn is_mine(duty: &Duty, event: &Event) -> bool {
-    let EventBody::ApprovalHandedOver { approval } = &event.body else {
+    let EventBody::ApprovalAssigned { approval } = &event.body else {
         return false;
     };
-    let waits = approval.waiting_for.as_ref();
+    let waits = approval.assignment.as_ref();
     waits.is_some_and(|one| duty.is_me(&one.to) && !duty.is_me(&one.by))
 }
 
@@ -226,8 +226,8 @@ pub fn is_mine(duty: &Duty, event: &Event) -> bool {
 pub fn happened(state: &mut State, event: &Event) -> bool {
     let mine = is_mine(&state.world.duty, event);
     if mine
-        && let EventBody::ApprovalHandedOver { approval } = &event.body
-        && let Some(waiting) = &approval.waiting_for
+        && let EventBody::ApprovalAssigned { approval } = &event.body
+        && let Some(waiting) = &approval.assignment
     {
         let note = waiting.note.as_deref();
         let text = format!(

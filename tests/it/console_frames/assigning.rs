@@ -1,9 +1,9 @@
-//! Hand-overs and on-call: frames of the card, the field, the header and the summary, and clean with any name.
+//! Assignments and on-call: frames of the card, the field, the header and the summary, and clean with any name.
 
-use leverframe::protocol::duty::{Duty, HandOver};
+use leverframe::protocol::duty::{Assignment, Duty};
 use leverframe::protocol::request::{Answer, Query};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
+use leverframe::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryQuestion};
 use leverframe::protocol::words::{ApprovalKind, Risk};
 use leverframe::tui::message::Effect;
 
@@ -11,7 +11,7 @@ use crate::console_frames::any_size::{HOSTILE, assert_clean};
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, ago};
 use crate::console_frames::screens::check;
-use crate::console_state::handing_over::{duty, on_call, waits};
+use crate::console_state::assigning::{duty, on_call, waits};
 
 fn world() -> Snapshot {
     Snapshot {
@@ -41,7 +41,7 @@ fn summary() -> ShiftSummary {
             requested_at: ago(240),
             expires_at: None,
             snoozed: Vec::new(),
-            waiting_for: waits(1, "ben", "anna").waiting_for.map(|one| *one),
+            assignment: waits(1, "ben", "anna").assignment.map(|one| *one),
         }],
         more_pending: 0,
         taken_over: Vec::new(),
@@ -53,7 +53,7 @@ fn summary() -> ShiftSummary {
         spent: Vec::new(),
         on_call: Some(on_call("anna", Some(3 * 3600))),
         on_call_ended: None,
-        hand_overs: vec![SummaryHandOver {
+        assignments: vec![SummaryAssignment {
             at: ago(60),
             by: "anna".to_owned(),
             short_code: Some("K7Q2M1".to_owned()),
@@ -67,7 +67,7 @@ fn summary() -> ShiftSummary {
 
 #[test]
 fn card() {
-    check("handed_over", |width, height| {
+    check("assigned", |width, height| {
         let mut driver = Driver::with(width, height, world());
         driver.press("j enter");
         driver
@@ -76,7 +76,7 @@ fn card() {
 
 #[test]
 fn field() {
-    check("hand_over_field", |width, height| {
+    check("assign_field", |width, height| {
         let mut driver = Driver::with(width, height, world());
         driver.press("j >");
         driver
@@ -96,7 +96,7 @@ fn summary_at(width: u16, height: u16, summary: ShiftSummary) -> Driver {
 
 #[test]
 fn shift_summary() {
-    check("hand_over_summary", |width, height| {
+    check("assign_summary", |width, height| {
         summary_at(width, height, summary())
     });
 }
@@ -123,7 +123,7 @@ fn a_summary_is_read_to_its_end_in_a_narrow_terminal() {
 fn no_name_and_no_note_reaches_the_screen_as_it_is() {
     for text in HOSTILE {
         let mut snapshot = world();
-        snapshot.approvals[0].waiting_for = Some(Box::new(HandOver {
+        snapshot.approvals[0].assignment = Some(Box::new(Assignment {
             to: (*text).to_owned(),
             by: (*text).to_owned(),
             at: ago(60),

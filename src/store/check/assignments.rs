@@ -1,12 +1,12 @@
 //! Questions that wait for somebody in particular, and who is on call. Not among the invariants of DESIGN.md by number:
-//! they are named `hand-over`.
+//! they are named `assign`.
 
 use crate::store::check::rule::{Rule, Subject, query};
 
 pub(crate) const RULES: &[Rule] = &[
     query(
-        "hand-over",
-        "question that waits for somebody without a name, a time or whoever handed it over",
+        "assign",
+        "question that waits for somebody without a name, a time or whoever assigned it",
         "approvals WHERE waiting_for IS NOT NULL",
         Subject::Approval,
         "SELECT id FROM approvals WHERE waiting_for IS NOT NULL
@@ -14,7 +14,7 @@ pub(crate) const RULES: &[Rule] = &[
                 OR waiting_for ->> 'at' IS NULL)",
     ),
     query(
-        "hand-over",
+        "assign",
         "somebody on call without a name or a time",
         "meta WHERE key = 'on_call'",
         Subject::Text,

@@ -1,12 +1,12 @@
-//! Handing a question over: a name and a note in one line, bound to the card, deciding nothing; and who is told.
+//! Assigning a question: a name and a note in one line, bound to the card, deciding nothing; and who is told.
 
 use std::sync::Arc;
 
 use leverframe::protocol::approval::Approval;
-use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
+use leverframe::protocol::duty::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::request::{
-    Answer, Command, GetDuty, HandOverApproval, Outcome, Query, SetOnCall,
+    Answer, AssignApproval, Command, GetDuty, Outcome, Query, SetOnCall,
 };
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::{ApprovalState, Risk, Scope};
@@ -38,7 +38,7 @@ pub fn on_call(name: &str, seconds: Option<i64>) -> OnCall {
 
 pub fn waits(n: u8, to: &str, by: &str) -> Approval {
     Approval {
-        waiting_for: Some(Box::new(HandOver {
+        assignment: Some(Box::new(Assignment {
             to: to.to_owned(),
             by: by.to_owned(),
             at: fixture::ago(60),
@@ -64,9 +64,9 @@ fn sent(driver: &Driver) -> Vec<Command> {
     submitted.collect()
 }
 
-fn requests(driver: &Driver) -> Vec<HandOverRequest> {
+fn requests(driver: &Driver) -> Vec<AssignRequest> {
     let commands = sent(driver).into_iter().map(|command| match command {
-        Command::HandOverApproval(HandOverApproval { request, .. }) => request,
+        Command::AssignApproval(AssignApproval { request, .. }) => request,
         other => panic!("{other:?}"),
     });
     commands.collect()
@@ -84,7 +84,7 @@ fn happens(driver: &mut Driver, seq: u64, body: EventBody) -> Vec<Effect> {
 }
 
 fn handed(approval: Approval) -> EventBody {
-    EventBody::ApprovalHandedOver {
+    EventBody::ApprovalAssigned {
         approval: Box::new(approval),
     }
 }
@@ -101,7 +101,7 @@ fn a_name_and_a_note_in_one_line_and_nothing_is_decided() {
     // No arming: nothing is decided.
     driver.press(">");
     assert!(
-        driver.text().contains("Hand over write_file"),
+        driver.text().contains("Assign write_file"),
         "{}",
         driver.text()
     );
@@ -113,7 +113,7 @@ fn a_name_and_a_note_in_one_line_and_nothing_is_decided() {
     assert!(driver.state.modals.is_empty(), "{}", driver.text());
     assert_eq!(
         requests(&driver),
-        [HandOverRequest {
+        [AssignRequest {
             to: "anna".to_owned(),
             note: Some("it is her file".to_owned()),
             digest: "01".repeat(32),
@@ -122,7 +122,7 @@ fn a_name_and_a_note_in_one_line_and_nothing_is_decided() {
     );
     driver.send(Message::Submitted {
         command: Box::new(sent(&driver)[0].clone()),
-        result: Ok(Box::new(Outcome::HandOverApproval(waits(1, "anna", "ben")))),
+        result: Ok(Box::new(Outcome::AssignApproval(waits(1, "anna", "ben")))),
     });
     assert_eq!(flash(&driver), "write_file waits for anna");
 }
@@ -265,7 +265,7 @@ fn whom_it_is_for_stands_in_the_row_and_on_the_card_and_is_found() {
     driver.press("j enter");
     let text = driver.text();
     assert!(
-        text.contains("ben (you), handed over by anna") && text.contains("it is her file"),
+        text.contains("ben (you), assigned by anna") && text.contains("it is her file"),
         "{text}"
     );
     driver.press("esc /");
