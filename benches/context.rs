@@ -12,7 +12,7 @@
 )] // a bench is a test, and uses a part of the tests' world
 
 mod harness;
-#[path = "../tests/it/store/world.rs"]
+#[path = "../tests/it/support/world.rs"]
 mod world;
 
 use leverframe::engine::context::build::{Material, MemoryContext, Target, build};

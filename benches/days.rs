@@ -15,15 +15,16 @@
 )] // a bench is a test, and uses a part of the tests' world
 
 mod harness;
-#[path = "../tests/it/store/world.rs"]
+#[path = "../tests/it/support/world.rs"]
 mod world;
 
 use std::time::{Duration, Instant};
 
 use leverframe::config::environment::Environment;
-use leverframe::config::layers::{Flags, load};
+use leverframe::config::inputs::Flags;
+use leverframe::config::layers::load;
 use leverframe::engine::core::{Engine, Parts};
-use leverframe::engine::recovery;
+use leverframe::engine::start;
 use leverframe::model::registry::Models;
 use leverframe::protocol::command::{Actor, BudgetRequest};
 use leverframe::protocol::hygiene::HygieneRun;
@@ -255,7 +256,7 @@ async fn days(from: i64, to: i64, turns: usize) -> bool {
     println!("{turns} turns a day");
     let world = World::new().await;
     let engine = engine(&world);
-    recovery::begin(&engine, &world.recovery).await.unwrap();
+    start::begin(&engine, &world.recovery).await.unwrap();
     let (mut sizes, mut first, mut before) = (Vec::new(), 0, Vec::new());
     for day in 1..=to {
         let began = Instant::now();

@@ -17,7 +17,7 @@
 #[path = "durability/bare.rs"]
 mod bare;
 mod harness;
-#[path = "../tests/it/store/world.rs"]
+#[path = "../tests/it/support/world.rs"]
 mod world;
 
 use std::sync::Arc;

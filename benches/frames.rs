@@ -14,14 +14,17 @@ mod fixture;
 mod harness;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use leverframe::console::access::{Access, Hosting};
+use leverframe::console::ids::HostId;
+use leverframe::console::message::DaemonMessage;
+use leverframe::console::time::{Millis, Now};
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::ids::{ApprovalId, SessionId};
 use leverframe::protocol::request::{Answer, GetTranscript, Query};
 use leverframe::protocol::session::{Session, TranscriptEntry};
 use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::tui::keymap::file::default_keymap;
-use leverframe::tui::message::{Message, Millis, Now};
-use leverframe::tui::options::{Access, Hosting};
+use leverframe::tui::message::Message;
 use leverframe::tui::state::app::{Screen, State};
 use leverframe::tui::state::session_view::{Anchor, SessionView};
 use leverframe::tui::state::update::update;
@@ -85,7 +88,7 @@ fn console((width, height): (u16, u16)) -> State {
         now(),
     );
     let _ = update(&mut state, Message::Resize(width, height), now());
-    let snapshot = Message::Snapshot(Box::new(large()));
+    let snapshot = Message::Daemon(HostId(0), DaemonMessage::Snapshot(Box::new(large())));
     let _ = update(&mut state, snapshot, now());
     state
 }
@@ -98,8 +101,8 @@ fn read_back(state: &mut State, count: u64) {
         ..pattern[usize::try_from(position).unwrap() % pattern.len()].clone()
     };
     state.screen = Screen::Session;
-    state.session = SessionView::open(fixture::session_id(1));
-    let mut query = state.session.refresh();
+    state.screens.session = SessionView::open(fixture::session_id(1));
+    let mut query = state.screens.session.refresh();
     while let Some(asked) = query {
         let Query::GetTranscript(GetTranscript { before, limit, .. }) = &asked else {
             break;
@@ -110,15 +113,15 @@ fn read_back(state: &mut State, count: u64) {
             items: items.collect(),
             next_cursor: None,
         });
-        let answered = Message::Answered {
+        let answered = DaemonMessage::Answered {
             query: Box::new(asked),
             result: Ok(Box::new(answer)),
         };
-        let _ = update(state, answered, now());
+        let _ = update(state, Message::Daemon(HostId(0), answered), now());
         // Read from here, as a reader does who has scrolled up.
-        let first = state.session.entries.keys().next().copied();
-        state.session.anchor = first.map(|position| Anchor { position, line: 0 });
-        query = state.session.older();
+        let first = state.screens.session.entries.keys().next().copied();
+        state.screens.session.anchor = first.map(|position| Anchor { position, line: 0 });
+        query = state.screens.session.older();
     }
 }
 

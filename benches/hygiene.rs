@@ -23,8 +23,8 @@ mod daemon;
 mod harness;
 // The paths in it count from a directory that is there.
 #[path = "harness"]
-mod store {
-    #[path = "../../tests/it/store/world.rs"]
+mod support {
+    #[path = "../../tests/it/support/world.rs"]
     pub mod world;
 }
 #[path = "../tests/it/hygiene/world.rs"]

@@ -16,7 +16,7 @@
 #[path = "harness/daemon.rs"]
 mod daemon;
 mod harness;
-#[path = "../tests/it/store/world.rs"]
+#[path = "../tests/it/support/world.rs"]
 mod world;
 
 use std::time::Duration;
@@ -26,7 +26,8 @@ use leverframe::protocol::memory::{MemoryFilter, MemoryPlace};
 use leverframe::protocol::words::{MemoryAuthor, MemoryKind};
 use leverframe::store::commands::add_memory::NewMemory;
 use leverframe::store::commands::import_memories::ImportMemories;
-use leverframe::store::queries::memories::{RecallLimits, RecallPlace};
+use leverframe::store::queries::memories::RecallLimits;
+use leverframe::store::queries::memory_rows::RecallPlace;
 
 use crate::daemon::{Daemon, load};
 use crate::world::{World, by};

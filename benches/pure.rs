@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, verdict};
+use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, verdict};
 use leverframe::model::exchange::Decode;
 use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
 use leverframe::protocol::ids::ApprovalId;
@@ -37,7 +37,7 @@ fn policy() {
         taint: Vec::new(),
     };
     let list = |prefix: &str| (0..20).map(|n| format!("{prefix}_{n}")).collect();
-    let circumstances = Circumstances {
+    let circumstances = PolicyInput {
         policy: Policy {
             version: 7,
             autonomy: Autonomy::SemiAuto,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use leverframe::clock::Timestamp;
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::words::CacheScope;
-use leverframe::store::response_cache::{Key, Look, NewEntry, Options, ResponseCache};
+use leverframe::store::response_cache::{CacheState, Key, NewEntry, Options, ResponseCache};
 
 /// Looks that are measured.
 const LOOKS: u64 = 5_000;
@@ -75,7 +75,7 @@ async fn looks(entries: u64) {
             let begun = Instant::now();
             let look = cache.look(key(wanted), asked(wanted), NOW).await;
             times.push(begun.elapsed());
-            assert_eq!(matches!(look, Look::Found(_)), what == "hit");
+            assert_eq!(matches!(look, CacheState::Found(_)), what == "hit");
         }
         times.sort_unstable();
         let at = |part: usize| times[times.len() * part / 100].as_secs_f64() * 1e6;

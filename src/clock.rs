@@ -4,6 +4,9 @@
 //! so a test can move time by hand and a clock jump can be simulated. Within a process the system clock never runs
 //! backwards: a wall clock that is set back must not give an approval more time than it was given.
 
+pub mod backoff;
+pub mod rate;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -17,11 +17,17 @@ macro_rules! crash_point {
     };
 }
 
-/// Whether the named rule of the protocol is switched off in this process.
+/// Whether the named rule of the protocol is switched off in this process; with `=>`, does something where it is.
 ///
-/// Always `false`, at compile time, without the feature `test-hooks`.
+/// Always `false`, and nothing at all, without the feature `test-hooks`.
 #[macro_export]
 macro_rules! mutant {
+    ($name:literal => $instead:expr) => {
+        #[cfg(feature = "test-hooks")]
+        if $crate::crash::switched_off($name) {
+            $instead;
+        }
+    };
     ($name:literal) => {{
         #[cfg(feature = "test-hooks")]
         let off = $crate::crash::switched_off($name);

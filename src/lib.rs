@@ -9,8 +9,10 @@
 //! | [`engine`] | sessions, turns, policy, approvals: the one gate everything goes through |
 //! | [`channels`] | bridges to chat platforms |
 //! | [`client`] | the two traits of the seam, and the remote client |
-//! | [`api`], [`tui`] | surfaces: HTTP and the console |
+//! | [`console`] | the console without a screen: what is known, the Queue, the arming rule |
+//! | [`api`], [`tui`] | surfaces: HTTP and the full-screen console |
 //! | [`runtime`], [`cli`] | putting it together; the command line |
+//! | `testing` | what tests plug into the real binary; in no build that is shipped |
 
 pub mod api;
 pub mod channels;
@@ -18,12 +20,15 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod config;
+pub mod console;
 pub mod crash;
 pub mod engine;
 pub mod model;
 pub mod protocol;
 pub mod runtime;
 pub mod store;
+#[cfg(feature = "test-hooks")]
+pub mod testing;
 pub mod text;
 pub mod tools;
 pub mod tui;

@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::duty::AssignRequest;

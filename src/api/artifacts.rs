@@ -9,7 +9,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{AnswerShape, Route, Success, get};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::GetArtifact;

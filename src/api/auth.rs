@@ -16,7 +16,6 @@ use axum::response::{IntoResponse, Response};
 use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
 use crate::api::peer::{Peer, may_connect, operator};
-use crate::api::router::Api;
 use crate::api::seats::Seat;
 use crate::api::token::TokenVerifier;
 use crate::client::remote::wire::SCOPES_HEADER;
@@ -147,13 +146,13 @@ impl Door {
 
 /// Admits a request or refuses it. Wraps every route, the unknown ones too.
 pub async fn admit(
-    State(api): State<Arc<Api>>,
+    State(door): State<Arc<Door>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let seat = request.extensions().get::<Seat>().cloned();
-    let mut response = match judge(&api, peer, &request) {
+    let mut response = match judge(&door, peer, &request) {
         Ok(caller) => {
             if let (Some(seat), Some(_)) = (&seat, &caller) {
                 seat.admit();
@@ -178,9 +177,9 @@ pub async fn admit(
     response
 }
 
-fn judge(api: &Api, peer: Peer, request: &Request) -> Result<Option<Caller>, Refusal> {
+fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, Refusal> {
     let headers = request.headers();
-    match &api.door {
+    match door {
         Door::Tcp { .. } => check_host(headers, request.uri())?,
         Door::Unix { .. } => {}
     }
@@ -197,10 +196,10 @@ fn judge(api: &Api, peer: Peer, request: &Request) -> Result<Option<Caller>, Ref
     }
     let shown = headers.contains_key(header::AUTHORIZATION);
     let public = PUBLIC_PATHS.contains(&request.uri().path());
-    if public && !shown && matches!(api.door, Door::Tcp { .. }) {
+    if public && !shown && matches!(door, Door::Tcp { .. }) {
         return Ok(None);
     }
-    api.door.authenticate(peer, headers).map(Some)
+    door.authenticate(peer, headers).map(Some)
 }
 
 fn forbidden(title: &str, detail: String, hint: &str) -> Refusal {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, ok};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::request::CreateBackup;
 

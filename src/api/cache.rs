@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged, CacheStats};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{

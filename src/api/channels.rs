@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody, parameter};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page, required};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
 use crate::protocol::policy::{PolicyPatch, WhatIf};

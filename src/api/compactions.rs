@@ -8,7 +8,7 @@ use axum::response::Response;
 use crate::api::error::{Refusal, json};
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::memory::{Compaction, Summary};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{CompactSession, GetSessionSummary, ListCompactions};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, shortened};
 use crate::api::route::{Field, Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::request::{
     CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,

@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, parameter};
 use crate::api::route::{Route, Shape, get, ok, optional};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::clock::Day;
 use crate::protocol::costs::Costs;
 use crate::protocol::request::GetCosts;

@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, parameter};
 use crate::api::route::{Route, Shape, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::clock::Timestamp;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::request::{GetDoctor, ListAudit, VerifyAudit};

@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, get, ok};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::duty::{Duty, OnCallRequest};
 use crate::protocol::request::{GetDuty, SetOnCall};
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, get, ok};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::command::Waiting;
 use crate::protocol::request::{EmergencyStop, ListUncertain, ReleaseEmergencyStop};
 use crate::protocol::snapshot::EngineStatus;

@@ -17,7 +17,7 @@ use crate::api::auth::Caller;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, parameter, shortened};
 use crate::api::route::{AnswerShape, Route, Shape, Success, get, optional};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::client::console_client::EventStream;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::SessionId;

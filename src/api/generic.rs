@@ -11,7 +11,7 @@ use axum::response::Response;
 use crate::api::error::{Refusal, json};
 use crate::api::request::{Call, KEY_LIMIT};
 use crate::api::route::{Method, Needs, Route, body, command, ok};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::client::remote::wire::Submission;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetDuty, Outcome, Query};

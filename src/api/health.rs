@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::api::auth::OPEN_PATH;
 use crate::api::error::{Refusal, json};
 use crate::api::route::{Needs, Route, get, ok};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::GetEngine;
 use crate::protocol::snapshot::EngineStatus;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, body, command, get, ok, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::request::{ListHooks, ResetHook, TryHook};
 use crate::protocol::words::HookPoint;

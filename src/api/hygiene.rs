@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::request::{
     GetHygiene, ListHygieneRuns, PreviewHygiene, RunHygiene, UndoHygiene,

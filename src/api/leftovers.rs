@@ -8,7 +8,7 @@ use crate::api::doctor;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::request::{DismissLeftovers, ListLeftovers};
 

@@ -15,7 +15,7 @@ use crate::api::route::{
     AnswerShape, Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional,
     page, required,
 };
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::client::memory_lines;
 use crate::clock::Timestamp;
 use crate::protocol::ids::MemoryId;

@@ -42,6 +42,7 @@ pub mod seats;
 pub mod serve;
 pub mod sessions;
 pub mod snapshot;
+pub mod state;
 pub mod summary;
 pub mod sweep;
 pub mod token;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, body, command, get, ok, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::models::{Discovery, ModelTest, ProviderModels};
 use crate::protocol::request::{DiscoverModels, ListModels, TestModel};
 

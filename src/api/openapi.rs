@@ -2,34 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use axum::http::StatusCode;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, ReplaceBoolSchemas, Transform as _};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::api::error;
 use crate::api::events::{EPHEMERAL, KINDS};
-use crate::api::route::{AnswerShape, Body, Needs, Presence, Route, Shape, Success, get, ok};
-use crate::api::{error, router};
+use crate::api::route::{AnswerShape, Body, Needs, Presence, Route, Shape, Success};
 use crate::client::remote::wire::PROTOCOL_HEADER;
 use crate::protocol::event::Event;
 use crate::protocol::schema::vocabulary;
-
-/// The routes of this module.
-pub fn routes() -> Vec<Route> {
-    vec![Route {
-        needs: Needs::Nothing,
-        ..get(
-            "/openapi.json",
-            "This document; needs no credential",
-            &[],
-            &[ok::<serde_json::Value>()],
-            |_api, _call| {
-                Box::pin(async { error::json(StatusCode::OK, &document(&router::table())) })
-            },
-        )
-    }]
-}
 
 /// Where the schemas of a document are.
 const SCHEMAS: &str = "/components/schemas";

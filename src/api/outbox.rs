@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::request::{ExplainCall, GetDelivery, ListDeliveries, ResolveDelivery};
 use crate::protocol::session::{OutboxItem, Why};

@@ -7,7 +7,7 @@ use axum::response::Response;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::Outcome;
 use crate::protocol::request::Request;

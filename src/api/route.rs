@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::error::Refusal;
 use crate::api::request::Call;
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::snapshot::Page;
 
 /// HTTP method of a route.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::RequestExt as _;
 use axum::Router;
@@ -11,55 +10,19 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
-use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
-use crate::api::auth::{self, Caller, Door};
+use crate::api::auth::{self, Caller};
 use crate::api::error::{Refusal, json};
 use crate::api::request::{Call, read_body, read_query};
-use crate::api::route::{Body, Needs, Route};
+use crate::api::route::{Body, Needs, Route, get, ok};
+use crate::api::state::Api;
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor, duty,
     emergency, events, generic, health, hooks, hygiene, leftovers, memory, models, openapi, outbox,
     pairings, routines, rules, sessions, snapshot, summary, sweep,
 };
-use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::Command;
-use crate::protocol::request::Outcome;
-use crate::protocol::request::{self, Answer, Query};
-
-/// What every handler works with.
-pub struct Api {
-    /// The engine.
-    pub client: Arc<dyn ConsoleClient>,
-    /// How callers are authenticated.
-    pub door: Door,
-    /// Silence after which a stream gets a comment.
-    pub ping: Duration,
-    /// Cancelled when the server stops; streams end then.
-    pub shutdown: CancellationToken,
-}
-
-impl Api {
-    /// Asks, and answers with the reply.
-    pub async fn answer<R>(&self, request: R) -> Result<Response, Refusal>
-    where
-        R: request::Request<Wire = Query, Answer = Answer, Reply: Serialize>,
-    {
-        json(StatusCode::OK, &self.client.call(request).await?)
-    }
-
-    /// Carries out a command of the caller, and answers with its reply.
-    pub async fn execute<R>(&self, call: &Call, command: R) -> Result<Response, Refusal>
-    where
-        R: request::Request<Wire = Command, Answer = Outcome, Reply: Serialize>,
-    {
-        let envelope = call.envelope(command)?;
-        json(StatusCode::OK, &self.client.execute(envelope).await?)
-    }
-}
 
 /// Every route.
 pub fn table() -> Vec<Route> {
@@ -76,7 +39,7 @@ pub fn table() -> Vec<Route> {
         generic::routes(),
         health::routes(),
         doctor::routes(),
-        openapi::routes(),
+        vec![description()],
         artifacts::routes(),
         sweep::routes(),
         summary::routes(),
@@ -94,6 +57,20 @@ pub fn table() -> Vec<Route> {
         leftovers::routes(),
     ]
     .concat()
+}
+
+/// The route that describes them all, itself included.
+fn description() -> Route {
+    Route {
+        needs: Needs::Nothing,
+        ..get(
+            "/openapi.json",
+            "This document; needs no credential",
+            &[],
+            &[ok::<serde_json::Value>()],
+            |_api, _call| Box::pin(async { json(StatusCode::OK, &openapi::document(&table())) }),
+        )
+    }
 }
 
 /// The router with everything around it. Needs connection info of type `Peer`.
@@ -122,7 +99,7 @@ pub fn build(api: Arc<Api>) -> Router {
     router
         .fallback(unknown_route)
         .method_not_allowed_fallback(unknown_method)
-        .layer(from_fn_with_state(api.clone(), auth::admit))
+        .layer(from_fn_with_state(api.door.clone(), auth::admit))
         .layer(from_fn(mark))
         .with_state(api)
 }

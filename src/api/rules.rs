@@ -11,7 +11,7 @@ use crate::api::route::{
     Body, Method, Route, Shape, body, body_with, command, get, ok, optional, page, required,
     success,
 };
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{

@@ -17,8 +17,9 @@ use crate::api::connection;
 use crate::api::events::PING;
 use crate::api::limiter::FailedLogins;
 use crate::api::listener::{TcpDoor, UnixDoor};
-use crate::api::router::{Api, build};
+use crate::api::router::build;
 use crate::api::seats::Seats;
+use crate::api::state::Api;
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
 
@@ -134,9 +135,9 @@ pub async fn serve_unix(
     let listener = bind_unix(path).await?;
     let api = Arc::new(Api {
         client,
-        door: Door::Unix {
+        door: Arc::new(Door::Unix {
             own_uid: rustix::process::getuid().as_raw(),
-        },
+        }),
         ping: timing.ping,
         shutdown: shutdown.clone(),
     });
@@ -170,10 +171,10 @@ pub async fn serve_tcp(
     let bound = listener.local_addr().map_err(system)?;
     let api = Arc::new(Api {
         client,
-        door: Door::Tcp {
+        door: Arc::new(Door::Tcp {
             verifier,
             failed: FailedLogins::default(),
-        },
+        }),
         ping: timing.ping,
         shutdown: shutdown.clone(),
     });

@@ -12,15 +12,16 @@ use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{
     Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional, page, success,
 };
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::api::wait;
 use crate::api::wait::Acceptance;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::TakeOverId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Ask, EndSession, GetSession, GetTranscript, GetTranscriptFrom, GiveBackSession, ListSessions,
-    ResumeSession, SendAsBot, SendMessage, StartSession, TakeOverSession, UpdateSession,
+    Ask, DismissRefusedCalls, EndSession, GetSession, GetTranscript, GetTranscriptFrom,
+    GiveBackSession, ListSessions, ResumeSession, SendAsBot, SendMessage, StartSession,
+    TakeOverSession, UpdateSession,
 };
 use crate::protocol::session::{Continuation, Session, TranscriptEntry};
 use crate::protocol::words::SessionState;
@@ -97,6 +98,14 @@ pub fn routes() -> Vec<Route> {
             body::<EmptyBody>(),
             &[ok::<Session>()],
             |api, call| Box::pin(resume(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/sessions/{id}/refused-calls/dismiss",
+            "Take the calls that were refused because too many waited off the Queue; they stay refused",
+            body::<EmptyBody>(),
+            &[ok::<Session>()],
+            |api, call| Box::pin(dismiss_refused_calls(api, call)),
         ),
         Route {
             query: WAIT.to_vec(),
@@ -291,6 +300,12 @@ async fn end(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         },
     )
     .await
+}
+
+async fn dismiss_refused_calls(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let EmptyBody {} = call.json()?;
+    let session_id = call.id()?;
+    api.execute(&call, DismissRefusedCalls { session_id }).await
 }
 
 async fn resume(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

@@ -8,7 +8,7 @@ use crate::api::doctor::time;
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Route, Shape, get, ok, optional};
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::request::GetShiftSummary;
 use crate::protocol::summary::ShiftSummary;
 

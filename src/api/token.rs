@@ -3,12 +3,11 @@
 //! Nothing here stores or logs a token's value. A plain hash is enough because the value is random, not a
 //! password: there is nothing to guess from.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::protocol::command::Actor;
+use crate::protocol::hex::hex;
 use crate::protocol::words::Scope;
 
 /// Every token starts with this, so that scanners for leaked secrets can find it.
@@ -30,13 +29,7 @@ pub struct NoRandomness(String);
 pub fn generate() -> Result<String, NoRandomness> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| NoRandomness(error.to_string()))?;
-    let mut token = String::with_capacity(PREFIX.len() + 64);
-    token.push_str(PREFIX);
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(token, "{byte:02x}");
-    }
-    Ok(token)
+    Ok(format!("{PREFIX}{}", hex(&bytes)))
 }
 
 /// What is kept of a token.

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
-use crate::api::router::Api;
+use crate::api::state::Api;
 use crate::protocol::command::Accepted;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::{ContinuationId, SessionId};

@@ -25,11 +25,7 @@ pub fn build(name: &str, settings: &ChannelSettings, clock: &Clock) -> Option<Bo
         | ChannelKind::Api
         | ChannelKind::Mcp
         | ChannelKind::Cli
-        | ChannelKind::Routine => None,
-        #[cfg(feature = "test-hooks")]
-        ChannelKind::Scripted if !settings.api_base.is_empty() => Some(Box::new(
-            crate::channels::testing::TestBridge::new(&settings.api_base, clock.clone()),
-        )),
-        ChannelKind::Scripted => None,
+        | ChannelKind::Routine
+        | ChannelKind::Scripted => None,
     }
 }

@@ -3,8 +3,5 @@
 pub mod build;
 pub mod channel;
 pub mod scripted;
-pub mod supervised_port;
 pub mod supervisor;
 pub mod telegram;
-#[cfg(feature = "test-hooks")]
-pub mod testing;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError};
-use crate::client::channel_port::ChannelPort;
+use crate::client::channel_port::{ChannelPort, Lease};
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::bridge::{Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, LengthUnit, SendIdempotency};
@@ -196,16 +196,17 @@ impl ScriptedBridge {
     }
 
     /// "Delivers" a part: there is no platform, so it always arrives.
-    async fn deliver(&self, port: &Arc<dyn ChannelPort>, part: Outbound) -> bool {
-        if let Err(problem) = port.begin_send(part.id).await {
+    async fn deliver(&self, port: &Arc<dyn ChannelPort>, mut lease: Box<dyn Lease>) -> bool {
+        if let Err(problem) = lease.begin().await {
             tracing::warn!(%problem, "a scripted send could not be begun");
             return false;
         }
         crate::crash_point!("send.started");
+        let part = lease.part();
         let reference = self.with(|progress| {
             progress.delivered += 1;
             progress.outbound_at = Some(self.clock.now());
-            let talk = talk_after(&part);
+            let talk = talk_after(part);
             if let Some(talk) = talk {
                 progress.talks.insert(part.conversation.clone(), talk);
             }
@@ -216,10 +217,7 @@ impl ScriptedBridge {
             OutboundBody::Markdown { .. } | OutboundBody::Card { .. } => vec![reference],
         };
         crate::crash_point!("send.effect_done");
-        if let Err(problem) = port
-            .end_send(part.id, SendOutcome::Sent { external_refs })
-            .await
-        {
+        if let Err(problem) = lease.finish(SendOutcome::Sent { external_refs }).await {
             tracing::warn!(%problem, "a scripted send could not be recorded");
             return false;
         }
@@ -230,7 +228,7 @@ impl ScriptedBridge {
 
     fn report(&self, port: &Arc<dyn ChannelPort>) {
         let (inbound, outbound) = self.with(|progress| (progress.inbound_at, progress.outbound_at));
-        port.report_health(
+        port.health().report(
             ChannelHealth {
                 state: ChannelState::Connected,
                 detail: None,
@@ -292,12 +290,12 @@ impl Bridge for ScriptedBridge {
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return Ok(()),
-                part = async {
+                lease = async {
                     tokio::time::sleep_until(send_at).await;
-                    port.next_outbox().await
-                } => match part {
-                    Ok(part) => {
-                        if !self.deliver(&port, part).await {
+                    port.next().await
+                } => match lease {
+                    Ok(lease) => {
+                        if !self.deliver(&port, lease).await {
                             send_at = Instant::now() + REST;
                         }
                     }

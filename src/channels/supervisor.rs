@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError};
-use crate::channels::supervised_port::SupervisedPort;
 use crate::client::channel_port::ChannelPort;
+use crate::clock::backoff::{doubled, jitter};
 use crate::protocol::bridge::Delivery;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::words::ChannelState;
@@ -48,22 +48,17 @@ impl Default for Backoff {
 
 impl Backoff {
     /// The wait before attempt `failures + 1`: the doubled base within floor and ceiling, spread over
-    /// its upper half by `noise`, and never less than the platform asked for.
-    pub fn delay(&self, failures: u32, noise: u32, asked: Option<Duration>) -> Duration {
-        let doubled = self
-            .floor
-            .saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX))
-            .min(self.ceiling);
-        let half = doubled / 2;
-        let spread = half.mul_f64(f64::from(noise) / f64::from(u32::MAX));
-        (half + spread)
+    /// its upper half by `jitter` (0..1), and never less than the platform asked for.
+    pub fn delay(&self, failures: u32, jitter: f64, asked: Option<Duration>) -> Duration {
+        let half = doubled(self.floor, failures.saturating_add(1), self.ceiling) / 2;
+        (half + half.mul_f64(jitter))
             .max(self.floor)
             .max(asked.unwrap_or_default())
     }
 }
 
 /// How one run of a bridge ended.
-enum Ended {
+enum RunEnd {
     Shutdown,
     Paused,
     Fatal {
@@ -101,7 +96,6 @@ pub async fn supervise(
     backoff: Backoff,
     shutdown: CancellationToken,
 ) {
-    let port = Arc::new(SupervisedPort::new(port));
     port.set_capabilities(bridge.capabilities());
     let mut failures = 0;
     let mut again = false;
@@ -110,7 +104,7 @@ pub async fn supervise(
     };
     loop {
         if paused {
-            port.announce(
+            port.health().announce(
                 ChannelState::Paused,
                 Some("paused by an operator; resume the channel to connect it".to_owned()),
             );
@@ -125,20 +119,20 @@ pub async fn supervise(
             continue;
         }
         if !again {
-            port.announce(ChannelState::Starting, None);
+            port.health().announce(ChannelState::Starting, None);
         }
-        port.begin_run(again);
+        port.health().begin_run(again);
         again = true;
         let began = Instant::now();
         let woken = match run_once(&bridge, &port, &backoff, &shutdown).await {
-            Ended::Shutdown => return,
-            Ended::Paused => {
+            RunEnd::Shutdown => return,
+            RunEnd::Paused => {
                 paused = true;
                 continue;
             }
-            Ended::Fatal { detail, fix } => {
+            RunEnd::Fatal { detail, fix } => {
                 tracing::error!(channel = port.channel(), %detail, %fix, "channel failed");
-                port.announce(
+                port.health().announce(
                     ChannelState::Failed,
                     Some(format!(
                         "{detail}: {fix}; then resume the channel (restart, if the configuration changed)"
@@ -148,14 +142,14 @@ pub async fn supervise(
                 failures = 0;
                 woken
             }
-            Ended::Transient { detail, asked } => {
-                if port.was_well() && began.elapsed() >= backoff.stable_after {
+            RunEnd::Transient { detail, asked } => {
+                if port.health().was_well() && began.elapsed() >= backoff.stable_after {
                     failures = 0;
                 }
-                let delay = backoff.delay(failures, noise(), asked);
+                let delay = backoff.delay(failures, jitter(), asked);
                 failures = failures.saturating_add(1);
                 tracing::warn!(channel = port.channel(), %detail, delay_ms = delay.as_millis() as u64, "channel disconnected");
-                port.announce(
+                port.health().announce(
                     ChannelState::Degraded,
                     Some(format!("{detail}; trying again in {}", seconds(delay))),
                 );
@@ -172,7 +166,7 @@ pub async fn supervise(
 
 /// Whether the account was paused before; none = shut down while asking.
 async fn paused_at_start(
-    port: &Arc<SupervisedPort>,
+    port: &Arc<dyn ChannelPort>,
     backoff: &Backoff,
     shutdown: &CancellationToken,
 ) -> Option<bool> {
@@ -186,11 +180,11 @@ async fn paused_at_start(
                 Err(problem) => problem,
             },
         };
-        port.announce(
+        port.health().announce(
             ChannelState::Degraded,
             Some(format!("the channel's state cannot be read: {problem}")),
         );
-        let delay = backoff.delay(failures, noise(), None);
+        let delay = backoff.delay(failures, jitter(), None);
         failures = failures.saturating_add(1);
         tokio::select! {
             biased;
@@ -202,7 +196,7 @@ async fn paused_at_start(
 
 /// Waits between runs. Without a limit only the operator or the shutdown ends it.
 async fn wait(
-    port: &Arc<SupervisedPort>,
+    port: &Arc<dyn ChannelPort>,
     shutdown: &CancellationToken,
     limit: Option<Duration>,
 ) -> Woken {
@@ -223,10 +217,10 @@ async fn wait(
 /// One run in a task of its own, so that a panic ends only that task.
 async fn run_once(
     bridge: &Arc<dyn Bridge>,
-    port: &Arc<SupervisedPort>,
+    port: &Arc<dyn ChannelPort>,
     backoff: &Backoff,
     shutdown: &CancellationToken,
-) -> Ended {
+) -> RunEnd {
     let stop = shutdown.child_token();
     let mut task = {
         let (bridge, port, stop) = (Arc::clone(bridge), Arc::clone(port), stop.clone());
@@ -237,7 +231,7 @@ async fn run_once(
     let _guard = AbortOnDrop(abort);
     let looking = {
         let (bridge, port) = (Arc::clone(bridge), Arc::clone(port));
-        tokio::spawn(async move { look_up(bridge.as_ref(), &port).await })
+        tokio::spawn(async move { look_up(bridge.as_ref(), port.as_ref()).await })
     };
     // Looks only read: they end with the run, whatever they are at.
     let _looking = AbortOnDrop(looking.abort_handle());
@@ -246,28 +240,28 @@ async fn run_once(
             biased;
             () = shutdown.cancelled() => {
                 finish(&mut task, backoff.stop_grace).await;
-                return Ended::Shutdown;
+                return RunEnd::Shutdown;
             }
             paused = port.pause_changed() => {
                 if paused {
                     stop.cancel();
                     finish(&mut task, backoff.stop_grace).await;
-                    return Ended::Paused;
+                    return RunEnd::Paused;
                 }
             }
             ended = &mut task => {
                 return match ended {
-                    Ok(Ok(())) => Ended::Transient {
+                    Ok(Ok(())) => RunEnd::Transient {
                         detail: "the bridge ended without a reason".to_owned(),
                         asked: None,
                     },
-                    Ok(Err(ChannelError::Fatal { detail, fix })) => Ended::Fatal { detail, fix },
-                    Ok(Err(ChannelError::Transient { detail, retry_after })) => Ended::Transient {
+                    Ok(Err(ChannelError::Fatal { detail, fix })) => RunEnd::Fatal { detail, fix },
+                    Ok(Err(ChannelError::Transient { detail, retry_after })) => RunEnd::Transient {
                         detail,
                         asked: retry_after,
                     },
                     // The payload of a panic is not shown: it could quote outside text or a secret.
-                    Err(_) => Ended::Transient {
+                    Err(_) => RunEnd::Transient {
                         detail: "the bridge stopped on a defect of ours (a panic; see the log)".to_owned(),
                         asked: None,
                     },
@@ -278,8 +272,8 @@ async fn run_once(
 }
 
 /// Once the bridge is connected, asks the platform about every send that nobody knows the end of; each once a run.
-async fn look_up(bridge: &dyn Bridge, port: &SupervisedPort) {
-    port.connected().await;
+async fn look_up(bridge: &dyn Bridge, port: &dyn ChannelPort) {
+    port.health().connected().await;
     let mut asked: HashMap<OutboxId, u32> = HashMap::new();
     loop {
         let part = match port.next_look_up(&asked).await {
@@ -318,11 +312,6 @@ impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-/// Randomness for jitter. Without an entropy source everybody waits the mean.
-fn noise() -> u32 {
-    getrandom::u32().unwrap_or(u32::MAX / 2)
 }
 
 fn seconds(delay: Duration) -> String {

@@ -2,7 +2,8 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
-use crate::protocol::approval::{Approval, Preview, UnknownOutcome, answer_in_words};
+use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
+use crate::protocol::decision::DecisionText;
 use crate::protocol::words::ApprovalState;
 use crate::text::untrusted::reveal;
 
@@ -132,7 +133,8 @@ fn show_unknown(
     }
     if approval.state == ApprovalState::Pending {
         for word in &approval.offered {
-            if let Some((label, meaning)) = answer_in_words(*word) {
+            if word.settles_unknown() {
+                let DecisionText { label, meaning, .. } = word.text();
                 let word = word.as_str().replace('_', "-");
                 terminal.line(&format!("answer    {word}: {label} — {meaning}"))?;
             }

@@ -11,7 +11,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::rules;
 use crate::cli::table::{self, Row};
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
@@ -187,14 +187,14 @@ pub async fn decide_found(
     let mut seen_ms = None;
     let mut confirm_code = order.confirm_code;
     let digest = match (order.digest, terminal.attended) {
-        (Some(digest), Attended::Person | Attended::Script) => digest,
-        (None, Attended::Script) => {
+        (Some(digest), Attendance::Person | Attendance::Script) => digest,
+        (None, Attendance::Script) => {
             return Err(Failure::Usage(format!(
                 "not a terminal: name what you looked at with --digest {}\n`leverframe approvals show {}` shows it",
                 "DIGEST", approval.id
             )));
         }
-        (None, Attended::Person) => {
+        (None, Attendance::Person) => {
             approval_card::show(terminal, &approval)?;
             if let Some(rule) = &rule {
                 let found = client

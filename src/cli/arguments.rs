@@ -347,6 +347,11 @@ pub enum SessionCommands {
         /// Id or unique prefix
         id: String,
     },
+    /// Take the calls of a session that were refused because too many waited off the Queue
+    DismissRefused {
+        /// Id or unique prefix
+        id: String,
+    },
     /// Hold the agent of a session's conversation, to write in its place
     TakeOver {
         /// Id or unique prefix
@@ -424,7 +429,7 @@ pub enum ApprovalCommands {
         extra: Option<f64>,
         /// What was looked at
         #[command(flatten)]
-        seen: Seen,
+        seen: DecisionTarget,
     },
     /// Take an approval back whose call has not started, with the rule or permission made with it
     Revoke {
@@ -432,7 +437,7 @@ pub enum ApprovalCommands {
         id: String,
         /// What was looked at
         #[command(flatten)]
-        seen: Seen,
+        seen: DecisionTarget,
     },
     /// Deny; the model reads the reason and goes on
     Deny {
@@ -446,7 +451,7 @@ pub enum ApprovalCommands {
         rule: RuleOfCard,
         /// What was looked at
         #[command(flatten)]
-        seen: Seen,
+        seen: DecisionTarget,
     },
     /// Let it wait for somebody in particular; decides nothing, and everybody who may still can
     Assign {
@@ -481,7 +486,7 @@ pub struct RuleOfCard {
 
 /// What a decision is about.
 #[derive(Debug, Args)]
-pub struct Seen {
+pub struct DecisionTarget {
     /// Digest of what was looked at; needed where nobody can be asked
     #[arg(long)]
     pub digest: Option<String>,
@@ -665,7 +670,7 @@ pub enum OutboxCommands {
         resolution: DeliveryResolution,
         /// What was looked at
         #[command(flatten)]
-        seen: Seen,
+        seen: DecisionTarget,
     },
 }
 

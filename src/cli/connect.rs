@@ -9,9 +9,9 @@ use futures_util::stream::FuturesUnordered;
 use crate::cli::exit::Failure;
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::{Address, Target};
+use crate::console::hosts::MOST;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::tui::event_loop::Attached;
-use crate::tui::state::hosts::MOST;
 
 /// The daemon that runs on a data directory, at the first socket named in `listen`, else at
 /// `leverframe.sock`.

@@ -10,7 +10,7 @@ use crate::protocol::request::{
     CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
     RetryContinuation,
 };
-use crate::protocol::session::{Continuation, Step, StepBody};
+use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
@@ -51,6 +51,14 @@ pub async fn list(
     table::page(terminal, format, &page)
 }
 
+/// The state, with the calls that nobody was asked about.
+fn state_text(turn: &Continuation) -> String {
+    match turn.refused_calls() {
+        0 => turn.state.to_string(),
+        refused => format!("{}, {}", turn.state, RefusedCalls::text(refused)),
+    }
+}
+
 impl Row for Continuation {
     const HEADS: &'static [&'static str] =
         &["ID", "CHANNEL", "STATE", "STEPS", "CHANGED", "REQUEST"];
@@ -60,7 +68,7 @@ impl Row for Continuation {
         vec![
             self.id.to_string(),
             cell(&self.channel),
-            self.state.to_string(),
+            state_text(self),
             self.steps.to_string(),
             self.updated_at.to_string(),
             crate::text::untrusted::limit_line(&self.request.text, 60),

@@ -9,7 +9,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::memory_arguments::HygieneArguments;
 use crate::cli::table::{self, Row};
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::request::{
@@ -44,7 +44,7 @@ pub async fn run(
     if let Some(text) = undo {
         let id = find::hygiene_run(client, &text).await?;
         let undo = submit(client, UndoHygiene { id });
-        let run = waited(client, terminal, Awaited::Undo, undo).await?;
+        let run = waited(client, terminal, RunPhase::Undo, undo).await?;
         return match format {
             Format::Json => terminal.json(&run),
             Format::Human => {
@@ -57,7 +57,7 @@ pub async fn run(
     }
     if run {
         let run = submit(client, RunHygiene { yes });
-        let run = waited(client, terminal, Awaited::Run, run).await?;
+        let run = waited(client, terminal, RunPhase::Run, run).await?;
         return match format {
             Format::Json => terminal.json(&run),
             Format::Human => {
@@ -68,7 +68,7 @@ pub async fn run(
     }
     if preview {
         let asked = async { Ok(client.call(PreviewHygiene {}).await?) };
-        let report = waited(client, terminal, Awaited::Answer, asked).await?;
+        let report = waited(client, terminal, RunPhase::Answer, asked).await?;
         return match format {
             Format::Json => terminal.json(&report),
             Format::Human => print_preview(terminal, &report),
@@ -91,7 +91,7 @@ pub async fn run(
 
 /// What a person waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Awaited {
+enum RunPhase {
     Answer,
     Run,
     Undo,
@@ -101,7 +101,7 @@ enum Awaited {
 async fn waited<T>(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
-    what: Awaited,
+    what: RunPhase,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let (mut work, began) = (pin!(work), Instant::now());
@@ -110,14 +110,14 @@ async fn waited<T>(
             done = &mut work => return done,
             () = tokio::time::sleep(TOLD_EVERY) => {}
         }
-        if terminal.attended != Attended::Person {
+        if terminal.attended != Attendance::Person {
             continue;
         }
         let seconds = began.elapsed().as_secs();
         let so_far = match what {
-            Awaited::Answer => "looking through everything that is remembered".to_owned(),
-            Awaited::Undo => "bringing memories back; it goes on if you leave".to_owned(),
-            Awaited::Run => match newest(client).await? {
+            RunPhase::Answer => "looking through everything that is remembered".to_owned(),
+            RunPhase::Undo => "bringing memories back; it goes on if you leave".to_owned(),
+            RunPhase::Run => match newest(client).await? {
                 Some(run) => format!(
                     "{} memories archived, {} removed so far; it goes on if you leave",
                     run.report.archived, run.report.removed

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::cli::arguments::InitArguments;
 use crate::cli::exit::Failure;
-use crate::cli::init_offer::{self, Picked};
-use crate::cli::terminal::{Attended, Terminal, cell};
+use crate::cli::init_offer::{self, Pick};
+use crate::cli::terminal::{Attendance, Terminal, cell};
 use crate::client::remote::target::host_and_port;
 use crate::config::environment::Environment;
 use crate::config::providers;
@@ -40,15 +40,15 @@ pub async fn run(
     let mut arguments = arguments.clone();
     let mut model = model.map(str::to_owned);
     let mut chosen = None;
-    if terminal.attended == Attended::Person && !arguments.yes {
+    if terminal.attended == Attendance::Person && !arguments.yes {
         let open = arguments.provider.is_none() && arguments.base_url.is_none() && model.is_none();
         let typed = if open {
             match init_offer::offer(terminal, environment).await? {
-                Picked::Model(found) => {
+                Pick::Model(found) => {
                     chosen = Some(found);
                     false
                 }
-                Picked::Typed => true,
+                Pick::Typed => true,
             }
         } else {
             true

@@ -20,7 +20,7 @@ const SUGGESTED: &[(&str, &str)] = &[
 ];
 
 /// What was picked.
-pub enum Picked {
+pub enum Pick {
     /// One of what was found, or the scripted model.
     Model(ModelChoice),
     /// Something that is to be typed.
@@ -42,7 +42,7 @@ const OPENROUTER_KEY: &str = "OPENROUTER_API_KEY";
 pub async fn offer(
     terminal: &mut Terminal<'_>,
     environment: &Environment,
-) -> Result<Picked, Failure> {
+) -> Result<Pick, Failure> {
     let mut offers: Vec<Offer> = providers::predeclared()
         .filter_map(|(provider, variables)| {
             let variable = variables
@@ -61,7 +61,7 @@ pub async fn offer(
     }
     if offers.is_empty() {
         terminal.note("No key in the environment, and no model server on this machine.")?;
-        return Ok(Picked::Typed);
+        return Ok(Pick::Typed);
     }
     terminal.note("What could answer:")?;
     for (number, offer) in offers.iter().enumerate() {
@@ -73,8 +73,8 @@ pub async fn offer(
     for _ in 0..3 {
         let answer = terminal.ask(question)?;
         match answer.as_str() {
-            "" => return Ok(Picked::Model(ModelChoice::Scripted)),
-            "other" => return Ok(Picked::Typed),
+            "" => return Ok(Pick::Model(ModelChoice::Scripted)),
+            "other" => return Ok(Pick::Typed),
             _ => {}
         }
         let number = answer.parse::<usize>().ok();
@@ -127,26 +127,26 @@ fn label(model: &FoundModel) -> String {
     text
 }
 
-fn take(terminal: &mut Terminal<'_>, offer: &Offer) -> Result<Picked, Failure> {
+fn take(terminal: &mut Terminal<'_>, offer: &Offer) -> Result<Pick, Failure> {
     match offer {
         Offer::Key { provider, variable } => {
             if !agreed(terminal, variable)? {
-                return Ok(Picked::Model(ModelChoice::Scripted));
+                return Ok(Pick::Model(ModelChoice::Scripted));
             }
             let suggested = SUGGESTED
                 .iter()
                 .find(|(of, _)| of == provider)
                 .map(|(_, model)| *model);
             let model = model_id(terminal, suggested)?;
-            Ok(Picked::Model(ModelChoice::Named {
+            Ok(Pick::Model(ModelChoice::Named {
                 model: format!("{provider}/{model}"),
             }))
         }
         Offer::OpenRouter => {
             if !agreed(terminal, OPENROUTER_KEY)? {
-                return Ok(Picked::Model(ModelChoice::Scripted));
+                return Ok(Pick::Model(ModelChoice::Scripted));
             }
-            Ok(Picked::Model(ModelChoice::Server {
+            Ok(Pick::Model(ModelChoice::Server {
                 provider: "openrouter".to_owned(),
                 model: model_id(terminal, None)?,
                 kind: "openai-chat",
@@ -183,7 +183,7 @@ fn model_id(terminal: &mut Terminal<'_>, suggested: Option<&str>) -> Result<Stri
     }
 }
 
-fn of_server(terminal: &mut Terminal<'_>, server: &FoundServer) -> Result<Picked, Failure> {
+fn of_server(terminal: &mut Terminal<'_>, server: &FoundServer) -> Result<Pick, Failure> {
     for (number, model) in server.models.iter().take(LISTED).enumerate() {
         terminal.note(&format!("  {}  {}", number + 1, label(model)))?;
     }
@@ -230,7 +230,7 @@ fn of_server(terminal: &mut Terminal<'_>, server: &FoundServer) -> Result<Picked
     } else {
         "openai-chat"
     };
-    Ok(Picked::Model(ModelChoice::Server {
+    Ok(Pick::Model(ModelChoice::Server {
         provider: server.name.clone(),
         model: id,
         kind,

@@ -1,7 +1,6 @@
 //! `leverframe memory …`: looking at what is remembered, changing and forgetting it, taking it out and in.
 
 use std::io::Read as _;
-use std::path::Path;
 
 use crate::cli::compaction;
 use crate::cli::exit::Failure;
@@ -9,7 +8,7 @@ use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
 use crate::cli::table::{self, Row};
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{memory_forget, memory_lines};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
@@ -427,22 +426,4 @@ fn stats(terminal: &mut Terminal<'_>, format: Format, stats: &MemoryStats) -> Re
         "embeddings {embeddings}; searches of the agent since the start {}",
         stats.recalls
     ))
-}
-
-/// Whether somebody is there to be asked.
-pub fn attended(terminal: &Terminal<'_>, format: Format) -> bool {
-    format == Format::Human && terminal.attended == Attended::Person
-}
-
-/// Standard input for `-`, else a file; at most one byte more than `most`.
-pub fn read(terminal: &mut Terminal<'_>, file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    if file == Path::new("-") {
-        terminal.input.take(most + 1).read_to_end(&mut bytes)?;
-        return Ok(bytes);
-    }
-    std::fs::File::open(file)
-        .and_then(|open| open.take(most + 1).read_to_end(&mut bytes))
-        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
-    Ok(bytes)
 }

@@ -2,8 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::memory::attended;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Format, Terminal, attended, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::memory::Forgotten;
 use crate::protocol::request::{ForgetPerson, PreviewForgetPerson};

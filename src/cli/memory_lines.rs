@@ -6,8 +6,7 @@ use std::path::Path;
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::memory::read;
-use crate::cli::terminal::{Format, Terminal, json_line};
+use crate::cli::terminal::{Format, Terminal, json_line, read};
 use crate::client::console_client::ConsoleClient;
 use crate::client::memory_lines;
 use crate::protocol::memory::MemoryFilter;

@@ -7,11 +7,11 @@ use crate::cli::connect;
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::table;
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
-use crate::config::layers::Flags;
+use crate::config::inputs::Flags;
 use crate::protocol::models::{
     CheckVerdict, Discovery, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
@@ -339,10 +339,10 @@ fn confirm(
         cell(&provider.address)
     );
     match terminal.attended {
-        Attended::Script => Err(Failure::Usage(format!(
+        Attendance::Script => Err(Failure::Usage(format!(
             "{what}: say so with --yes where nobody can be asked"
         ))),
-        Attended::Person => {
+        Attendance::Person => {
             let answer = terminal.ask(&format!("{what}. Go on? [y/N]"))?;
             if matches!(answer.as_str(), "y" | "Y" | "yes") {
                 Ok(())

@@ -15,8 +15,10 @@ use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::target::Target;
 use crate::clock::Clock;
 use crate::config::environment::Environment;
-use crate::config::layers::{self, Flags};
+use crate::config::inputs::Flags;
+use crate::config::layers;
 use crate::config::settings::{ConsoleSettings, Settings};
+use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
 use crate::runtime::logging::{self, Destination};
 use crate::runtime::signals::EndSignals;
@@ -26,7 +28,7 @@ use crate::runtime::{demo, detach, notify, watchdog};
 use crate::text::ascii;
 use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
-use crate::tui::options::{Access, ConsoleOptions, Editor, Hosting};
+use crate::tui::options::{ConsoleOptions, Editor};
 use crate::tui::theme::depth::ColorDepth;
 
 /// What a console may do.
@@ -58,7 +60,8 @@ struct Start {
 
 fn resolve(flags: &Flags) -> Result<Start, Failure> {
     let environment = Environment::capture();
-    arm_crash_point(&environment);
+    #[cfg(feature = "test-hooks")]
+    crate::testing::plug_in(&environment);
     let settings = layers::load(flags, &environment, start::tool_names())
         .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Start {
@@ -75,7 +78,8 @@ pub fn settings(flags: &Flags) -> Result<ConsoleSettings, Failure> {
 /// What a console starts from that shows an engine elsewhere.
 fn resolve_console(flags: &Flags) -> Result<(ConsoleSettings, Environment), Failure> {
     let environment = Environment::capture();
-    arm_crash_point(&environment);
+    #[cfg(feature = "test-hooks")]
+    crate::testing::plug_in(&environment);
     let settings = layers::load_console(flags, &environment)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok((settings, environment))
@@ -90,25 +94,6 @@ fn open_face(opening: Opening) -> Result<Face, Failure> {
     }
     Face::open(opening.plain, &environment)
 }
-
-/// Lets a test kill this process where it says.
-#[cfg(feature = "test-hooks")]
-pub fn arm_crash_point(environment: &Environment) {
-    if let Some(point) = environment.crash() {
-        crate::crash::arm(point);
-    }
-    if let Some(rule) = environment.mutant() {
-        crate::crash::switch_off(rule);
-    }
-    if let Some(file) = environment.clock_offset_file() {
-        crate::clock::jump::follow(file);
-    }
-    crate::config::testing::plug_in(environment);
-}
-
-/// Does nothing without the feature `test-hooks`.
-#[cfg(not(feature = "test-hooks"))]
-pub fn arm_crash_point(_environment: &Environment) {}
 
 /// The console with the engine inside, or attached when another process holds the data directory.
 pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::cli::approvals::{self, Order};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::table::{self, Row};
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::ids::OutboxId;
@@ -137,7 +137,7 @@ pub async fn resolve(
         approvals::decide_found(client, terminal, approval, order).await?;
     } else {
         // A failed one is certainly not there: nothing was shown that an answer could be bound to.
-        if terminal.attended == Attended::Person && format == Format::Human {
+        if terminal.attended == Attendance::Person && format == Format::Human {
             print(terminal, format, &item)?;
         }
         let command = ResolveDelivery {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::cli::emergency;
 use crate::cli::exit::Failure;
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::Timestamp;
 use crate::protocol::command::Waiting;
@@ -43,7 +43,7 @@ pub async fn run(
     }
     if needs_a_word {
         match (format, terminal.attended) {
-            (Format::Human, Attended::Person) => {
+            (Format::Human, Attendance::Person) => {
                 for conversation in unsaid {
                     let Some(waiting) = ask(terminal, &uncertain, conversation)? else {
                         return stays(terminal);
@@ -58,12 +58,12 @@ pub async fn run(
                 terminal.json(&uncertain)?;
                 return say_how(terminal);
             }
-            (Format::Human, Attended::Script) => return say_how(terminal),
+            (Format::Human, Attendance::Script) => return say_how(terminal),
         }
     }
     let sure = (uncertain.quarantine || uncertain.asks())
         && format == Format::Human
-        && terminal.attended == Attended::Person;
+        && terminal.attended == Attendance::Person;
     if sure {
         let question = if uncertain.quarantine {
             "Lift the quarantine: channels connect, what you let go on runs. Release? [y/N]"

@@ -7,14 +7,14 @@ use clap::Parser as _;
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ContinuationCommands, LeftoverCommands, OutboxCommands, Seen,
-    SessionCommands, Subcommands,
+    ApprovalCommands, Arguments, ContinuationCommands, DecisionTarget, LeftoverCommands,
+    OutboxCommands, SessionCommands, Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Opening, Rights};
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, duty, emergency, hooks, init, keys,
     leftovers, memory, models, outbox, release, resolve, routine, rules, sessions, summary, sweep,
@@ -23,7 +23,7 @@ use crate::cli::{
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
-use crate::config::layers::Flags;
+use crate::config::inputs::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::config::supervisor;
@@ -74,9 +74,9 @@ pub fn main() -> u8 {
         }
     };
     let attended = if io::stdin().is_terminal() && io::stdout().is_terminal() {
-        Attended::Person
+        Attendance::Person
     } else {
-        Attended::Script
+        Attendance::Script
     };
     let mut out = BufWriter::new(io::stdout());
     let mut err = io::stderr();
@@ -164,7 +164,8 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         }
         Some(Subcommands::Restore { file, force }) => {
             let environment = Environment::capture();
-            modes::arm_crash_point(&environment);
+            #[cfg(feature = "test-hooks")]
+            crate::testing::plug_in(&environment);
             let paths = located(&flags, &environment)?;
             backup::restore(terminal, format, &file, force, &paths).await
         }
@@ -264,6 +265,9 @@ pub async fn execute(
         Subcommands::Sessions(SessionCommands::Resume { id }) => {
             sessions::resume(client, terminal, format, &id).await
         }
+        Subcommands::Sessions(SessionCommands::DismissRefused { id }) => {
+            sessions::dismiss_refused(client, terminal, format, &id).await
+        }
         Subcommands::Sessions(SessionCommands::TakeOver { id, force }) => {
             take_over::take(client, terminal, format, &id, force).await
         }
@@ -354,7 +358,7 @@ async fn deliveries(
             resolution,
             seen,
         } => {
-            let Seen { digest, reason } = seen;
+            let DecisionTarget { digest, reason } = seen;
             outbox::resolve(client, terminal, format, &id, resolution, digest, reason).await
         }
     }

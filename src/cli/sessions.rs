@@ -13,7 +13,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
-use crate::protocol::request::{ListSessions, ResumeSession};
+use crate::protocol::request::{DismissRefusedCalls, ListSessions, ResumeSession};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::SessionState;
@@ -29,6 +29,19 @@ pub async fn resume(
     let resume = ResumeSession { session_id };
     let session = find::submit(client, resume).await?;
     take_over::print(terminal, format, &session, "resumed")
+}
+
+/// Takes the calls that were refused because too many waited off the Queue.
+pub async fn dismiss_refused(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let session_id = find::session(client, id).await?;
+    let dismiss = DismissRefusedCalls { session_id };
+    let session = find::submit(client, dismiss).await?;
+    take_over::print(terminal, format, &session, "dismissed its refused calls")
 }
 
 /// Lists sessions, newest change first.

@@ -1,6 +1,7 @@
 //! Where a command reads and writes. Nothing below `cli` prints in any other way.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read as _, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::text::untrusted::{escape_line, reveal_line};
 
 /// Whether a person sits at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attended {
+pub enum Attendance {
     /// Standard input and output are a terminal.
     Person,
     /// A script, a pipe, a file.
@@ -34,7 +35,7 @@ pub struct Terminal<'a> {
     /// Answers.
     pub input: &'a mut dyn BufRead,
     /// Who is there.
-    pub attended: Attended,
+    pub attended: Attendance,
 }
 
 impl Terminal<'_> {
@@ -78,4 +79,22 @@ pub fn json_line(value: &impl Serialize) -> Result<String, Failure> {
 /// Outside text for one cell of a table.
 pub fn cell(text: &str) -> String {
     reveal_line(text).into_owned()
+}
+
+/// Whether somebody is there to be asked.
+pub fn attended(terminal: &Terminal<'_>, format: Format) -> bool {
+    format == Format::Human && terminal.attended == Attendance::Person
+}
+
+/// Standard input for `-`, else a file; at most one byte more than `most`.
+pub fn read(terminal: &mut Terminal<'_>, file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        terminal.input.take(most + 1).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    std::fs::File::open(file)
+        .and_then(|open| open.take(most + 1).read_to_end(&mut bytes))
+        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+    Ok(bytes)
 }

@@ -1,17 +1,38 @@
 //! What channel bridges talk to, in process only.
 //!
 //! The order of calls is the promise: `ingest` returns after the message is durable, and only then may
-//! an adapter acknowledge it to the platform; `begin_send` returns after the intent is durable, and only
+//! an adapter acknowledge it to the platform; [`Lease::begin`] returns after the intent is durable, and only
 //! then may it send.
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 
-use crate::protocol::bridge::{AccountState, Delivery, Inbound, Ingested, Outbound, SendOutcome};
-use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
-use crate::protocol::ids::OutboxId;
+use crate::client::bridge_health::BridgeHealth;
+use crate::protocol::bridge::{
+    AccountState, Delivery, Inbound, Ingestion, Outbound, ProgressMessage, SendOutcome,
+    ShownProgress,
+};
+use crate::protocol::channel::ChannelCapabilities;
+use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::problem::Problem;
+
+/// One part that only its holder may send. Dropping it gives the part back:
+///
+/// - one that was not begun is handed out again at once;
+/// - one that was begun and not finished is settled as after a crash: it is sent again by itself where the platform
+///   keeps keys, else nobody knows whether it arrived, and the platform or a person is asked.
+#[async_trait]
+pub trait Lease: Send {
+    /// What is to be sent.
+    fn part(&self) -> &Outbound;
+
+    /// Records durably that the part is about to be handed to the platform. An error means: do not send.
+    async fn begin(&mut self) -> Result<(), Problem>;
+
+    /// Records how the send ended. After an error it may be called again.
+    async fn finish(&mut self, outcome: SendOutcome) -> Result<(), Problem>;
+}
 
 /// The engine as a bridge sees it. One port per configured channel.
 #[async_trait]
@@ -26,39 +47,43 @@ pub trait ChannelPort: Send + Sync {
     async fn account_state(&self) -> Result<AccountState, Problem>;
 
     /// Stores an inbound item (and the cursor) durably, then routes it.
-    async fn ingest(&self, inbound: Inbound) -> Result<Ingested, Problem>;
+    async fn ingest(&self, inbound: Inbound) -> Result<Ingestion, Problem>;
 
     /// Waits for the next part that may be sent now. Cancel-safe.
-    async fn next_outbox(&self) -> Result<Outbound, Problem>;
-
-    /// Records durably that the part is about to be handed to the platform. An error means: do not send.
-    async fn begin_send(&self, id: OutboxId) -> Result<(), Problem>;
-
-    /// Records how the send ended.
-    async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem>;
+    async fn next(&self) -> Result<Box<dyn Lease>, Problem>;
 
     /// Waits for a part whose send nobody knows the end of and that the platform can be asked about, beside those
     /// asked already: part and number of its last send. Cancel-safe. The supervisor asks, once the bridge is connected.
-    async fn next_look_up(&self, _asked: &HashMap<OutboxId, u32>) -> Result<Outbound, Problem> {
-        std::future::pending().await
-    }
+    async fn next_look_up(&self, asked: &HashMap<OutboxId, u32>) -> Result<Outbound, Problem>;
 
     /// Records what a look at the platform said about send number `attempt` of a part.
     async fn end_look_up(
         &self,
-        _id: OutboxId,
-        _attempt: u32,
-        _delivery: Delivery,
-    ) -> Result<(), Problem> {
-        Ok(())
-    }
+        id: OutboxId,
+        attempt: u32,
+        delivery: Delivery,
+    ) -> Result<(), Problem>;
 
-    /// Reports health after exchanges. `account` is the platform's name of the bot, once known.
-    fn report_health(&self, health: ChannelHealth, account: Option<String>);
+    /// Where the bridge reports how it is after exchanges, and the supervisor how it is between runs.
+    fn health(&self) -> &BridgeHealth;
 
     /// Resolves when a typing indicator should be shown in a conversation, with that conversation's key.
     /// Cancel-safe. Decorative: may be missed.
     async fn next_typing(&self) -> String;
+
+    /// Resolves when the progress message of a turn says something else, or is to go. Only the newest text of each is
+    /// given. Cancel-safe. Decorative: may be missed.
+    async fn next_progress(&self) -> ProgressMessage;
+
+    /// Records the platform's id of a turn's progress message, so that it can go after a crash; none = it went.
+    async fn record_progress(
+        &self,
+        id: ContinuationId,
+        message_ref: Option<String>,
+    ) -> Result<(), Problem>;
+
+    /// Progress messages that are recorded: an earlier process left them.
+    async fn shown_progress(&self) -> Result<Vec<ShownProgress>, Problem>;
 
     /// Resolves when an operator paused (`true`) or resumed (`false`) the channel. Cancel-safe.
     async fn pause_changed(&self) -> bool;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows the engine; the in-process implementations live in `runtime`.
 
+pub mod bridge_health;
 pub mod channel_port;
 pub mod console_client;
 pub mod export;

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::duty::{Assignment, OnCall};
+use crate::protocol::session::RefusedCalls;
 use crate::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryChannel, SummaryQuestion};
 use crate::text::untrusted::limit_line;
 
@@ -37,6 +38,17 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
         "nothing",
         summary.assignments.iter().map(assigned).collect(),
     );
+    if !summary.refused_calls.is_empty() {
+        let refused = summary.refused_calls.iter().map(|refused| {
+            format!(
+                "{}: {}, last {}",
+                refused.channel,
+                RefusedCalls::text(usize::try_from(refused.calls).unwrap_or(usize::MAX)),
+                refused.last_at
+            )
+        });
+        section("Too many approvals waited", "never", refused.collect());
+    }
     let held = summary.taken_over.iter().map(|hold| {
         let place = limit_line(&hold.conversation, 40);
         format!(

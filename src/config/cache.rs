@@ -1,7 +1,7 @@
 //! `[response_cache]` and its variables: whether answers are kept, for whom, how long and how many.
 
-use crate::config::error::{ConfigError, Fault, Place};
-use crate::config::layers::{Inputs, number};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
+use crate::config::inputs::{Inputs, number};
 use crate::config::settings::ResponseCacheSettings;
 use crate::protocol::words::CacheScope;
 
@@ -20,7 +20,7 @@ fn variable<T>(
         return Ok(None);
     };
     parse(value.trim()).map(Some).ok_or_else(|| {
-        let place = Place::Environment(name.to_owned());
+        let place = ConfigLocation::Environment(name.to_owned());
         let fault = Fault::new(place, format!("`{value}` cannot be used"));
         fault.expected(expected).into()
     })

@@ -6,15 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::config::cache;
-use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
-use crate::config::layers::{Inputs, limit, number};
+use crate::config::inputs::{Inputs, limit, number};
 use crate::config::paths;
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
-use crate::config::settings::{
-    ChannelSettings, LimitSettings, PersonSettings, ReplyStyle, Secret, SessionScope,
-};
+use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
+use crate::protocol::budget::Limit;
 use crate::protocol::words::{Autonomy, CacheScope, ChannelKind, Risk};
 
 /// The channels that are always there.
@@ -148,7 +147,7 @@ impl Variables {
         }
         let mut found = BTreeMap::new();
         for name in inputs.environment.starting_with(PREFIX) {
-            let fault = |problem| Fault::new(Place::Environment(name.to_owned()), problem);
+            let fault = |problem| Fault::new(ConfigLocation::Environment(name.to_owned()), problem);
             let Some(place) = known.get(name) else {
                 let fault = fault("is for no setting of any channel");
                 let fault = fault.nearest(name, known.keys().map(String::as_str));
@@ -231,6 +230,7 @@ impl Channel<'_> {
             reply_style: match table.reply_style {
                 Some(StyleWord::Final) => ReplyStyle::Final,
                 Some(StyleWord::Progress) | None => ReplyStyle::Progress,
+                Some(StyleWord::Streaming) => ReplyStyle::Streaming,
             },
             max_queue: number(
                 self.inputs,
@@ -247,14 +247,14 @@ impl Channel<'_> {
     }
 
     /// What the channel says of itself, else what holds for every channel.
-    fn budget(&self) -> Result<LimitSettings, ConfigError> {
+    fn budget(&self) -> Result<Limit, ConfigError> {
         let own = limit(
             self.inputs,
             &["channels", self.name, "budget"],
             self.table.budget,
         )?;
         let every = self.inputs.config().budgets.channel;
-        Ok(LimitSettings {
+        Ok(Limit {
             max_tokens: own.max_tokens.or(every.max_tokens),
             max_cost_usd: own.max_cost_usd.or(every.max_cost_usd),
         })
@@ -267,7 +267,7 @@ impl Channel<'_> {
         value.trim().parse().map_err(|_| {
             let words = Autonomy::ALL.iter().map(|word| word.as_str());
             let list = words.clone().collect::<Vec<_>>().join(", ");
-            let place = Place::Environment(name.to_owned());
+            let place = ConfigLocation::Environment(name.to_owned());
             let fault = Fault::new(place, format!("`{value}` is not known here"));
             let fault = fault.nearest(value.trim(), words);
             ConfigError::from(fault.expected(format!("one of {list}")))
@@ -279,7 +279,7 @@ impl Channel<'_> {
         if let Some((name, value)) = self.variable("_MAX_WAIT_SECONDS") {
             let seconds = value.trim().parse().ok().filter(|s| bounds.contains(s));
             return seconds.ok_or_else(|| {
-                let place = Place::Environment(name.to_owned());
+                let place = ConfigLocation::Environment(name.to_owned());
                 let fault = Fault::new(place, format!("`{value}` is not a number of seconds"));
                 fault.expected("a whole number from 1 to 86400").into()
             });
@@ -307,7 +307,7 @@ impl Channel<'_> {
             None => written.cloned().unwrap_or_default(),
         };
         let fault = |problem: String| match variable {
-            Some((name, _)) => Fault::new(Place::Environment(name.to_owned()), problem),
+            Some((name, _)) => Fault::new(ConfigLocation::Environment(name.to_owned()), problem),
             None => self.fault(field, problem),
         };
         let tools = self.inputs.tools;

@@ -11,8 +11,32 @@ pub struct Environment {
     variables: BTreeMap<String, OsString>,
     /// The home directory as the platform knows it, for when `HOME` is unset.
     home: Option<PathBuf>,
+    /// Where the platform keeps the files of this user.
+    directories: Option<Directories>,
     /// Whether somebody else has the secrets that are not set here.
     without_secrets: bool,
+}
+
+/// Where the platform keeps the files of a user. The files of a program lie in a directory of its name below.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directories {
+    /// Configuration: `$XDG_CONFIG_HOME` or `~/.config` on Linux.
+    pub config: PathBuf,
+    /// Data: `$XDG_DATA_HOME` or `~/.local/share` on Linux.
+    pub data: PathBuf,
+    /// Sockets: `$XDG_RUNTIME_DIR` on Linux; none where the platform has no such place.
+    pub runtime: Option<PathBuf>,
+}
+
+impl Directories {
+    fn of_platform() -> Option<Self> {
+        let base = directories::BaseDirs::new().filter(|base| base.home_dir().is_absolute())?;
+        Some(Self {
+            config: base.config_dir().to_owned(),
+            data: base.data_dir().to_owned(),
+            runtime: base.runtime_dir().map(ToOwned::to_owned),
+        })
+    }
 }
 
 impl std::fmt::Debug for Environment {
@@ -28,6 +52,7 @@ impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Environment {
         Self {
             variables: pairs.collect(),
             home: None,
+            directories: None,
             without_secrets: false,
         }
     }
@@ -40,6 +65,7 @@ impl Environment {
         Self {
             variables: pairs.collect(),
             home: std::env::home_dir(),
+            directories: Directories::of_platform(),
             without_secrets: false,
         }
     }
@@ -86,9 +112,17 @@ impl Environment {
         self.path("HOME").or_else(|| self.home.clone())
     }
 
-    /// An XDG base directory variable; relative paths are ignored, as the specification demands.
-    pub fn xdg(&self, name: &str) -> Option<PathBuf> {
-        self.path(name).filter(|path| path.is_absolute())
+    /// Where the platform keeps the files of this user; none when nobody knows a home directory.
+    pub fn directories(&self) -> Option<&Directories> {
+        self.directories.as_ref()
+    }
+
+    /// The same with these directories.
+    pub fn with_directories(self, directories: Directories) -> Self {
+        Self {
+            directories: Some(directories),
+            ..self
+        }
     }
 
     /// Login name.
@@ -134,17 +168,20 @@ impl Environment {
     }
 
     /// `LEVERFRAME_CRASH`: the crash point to arm, in builds that have them.
+    #[cfg(feature = "test-hooks")]
     pub fn crash(&self) -> Option<&str> {
         self.get("LEVERFRAME_CRASH")
     }
 
     /// `LEVERFRAME_MUTANT`: the rule of the protocol to switch off, in builds that can.
+    #[cfg(feature = "test-hooks")]
     pub fn mutant(&self) -> Option<&str> {
         self.get("LEVERFRAME_MUTANT")
     }
 
     /// `LEVERFRAME_CLOCK_OFFSET_FILE`: the file that says by how many seconds the wall clock is off, in builds that
     /// can be told so.
+    #[cfg(feature = "test-hooks")]
     pub fn clock_offset_file(&self) -> Option<PathBuf> {
         self.path("LEVERFRAME_CLOCK_OFFSET_FILE")
     }

@@ -8,7 +8,7 @@ use crate::text::untrusted::reveal_line;
 
 /// Where a setting came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ConfigLocation {
     /// The configuration file.
     File {
         /// Which.
@@ -28,10 +28,10 @@ pub enum Place {
     Default,
 }
 
-impl Place {
+impl ConfigLocation {
     /// A file or directory.
     pub fn path(path: &Path) -> Self {
-        Place::Path(path.to_owned())
+        ConfigLocation::Path(path.to_owned())
     }
 }
 
@@ -39,7 +39,7 @@ impl Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Where.
-    pub place: Place,
+    pub place: ConfigLocation,
     /// Dotted key, for example `channels.team.autonomy`.
     pub key: Option<String>,
     /// What is wrong, in a few words.
@@ -72,7 +72,7 @@ impl From<Fault> for ConfigError {
 
 impl Fault {
     /// A fault with nothing but a place and a problem.
-    pub fn new(place: Place, problem: impl Into<String>) -> Self {
+    pub fn new(place: ConfigLocation, problem: impl Into<String>) -> Self {
         Self {
             place,
             key: None,
@@ -111,17 +111,17 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File { path, line, column } => {
+            ConfigLocation::File { path, line, column } => {
                 write!(f, "{}", reveal_line(&path.to_string_lossy()))?;
                 if let (Some(line), Some(column)) = (line, column) {
                     write!(f, ":{line}:{column}")?;
                 }
                 f.write_str(": ")?;
             }
-            Place::Environment(name) => write!(f, "environment variable {name}: ")?,
-            Place::Flag(flag) => write!(f, "{flag}: ")?,
-            Place::Path(path) => write!(f, "{}: ", reveal_line(&path.to_string_lossy()))?,
-            Place::Default => {}
+            ConfigLocation::Environment(name) => write!(f, "environment variable {name}: ")?,
+            ConfigLocation::Flag(flag) => write!(f, "{flag}: ")?,
+            ConfigLocation::Path(path) => write!(f, "{}: ", reveal_line(&path.to_string_lossy()))?,
+            ConfigLocation::Default => {}
         }
         if let Some(key) = &self.key {
             write!(f, "{}: ", reveal_line(key))?;

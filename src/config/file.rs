@@ -12,6 +12,7 @@ use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::settings::Notify;
 use crate::config::toml_text::TomlText;
+use crate::protocol::budget::Limit;
 use crate::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
 /// The whole file.
@@ -187,6 +188,8 @@ pub enum StyleWord {
     Final,
     /// With a word about tools in use.
     Progress,
+    /// As it is being written.
+    Streaming,
 }
 
 /// `[channels.NAME]`.
@@ -246,7 +249,7 @@ pub struct ChannelTable {
     /// Whether the engine gives results of tools that only read again.
     pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
-    pub budget: LimitTable,
+    pub budget: Limit,
     /// Whether somebody new can ask to be let in.
     pub pairing: Option<bool>,
 }
@@ -306,21 +309,11 @@ pub struct BudgetsTable {
     /// US dollars of one turn; left out: no limit in money.
     pub max_cost_usd: Option<f64>,
     /// `[budgets.session]`.
-    pub session: LimitTable,
+    pub session: Limit,
     /// `[budgets.channel]`.
-    pub channel: LimitTable,
+    pub channel: Limit,
     /// `[budgets.day]`.
-    pub day: LimitTable,
-}
-
-/// Tokens and money of a session, a channel or a day.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitTable {
-    /// Tokens.
-    pub max_tokens: Option<u64>,
-    /// US dollars.
-    pub max_cost_usd: Option<f64>,
+    pub day: Limit,
 }
 
 /// `[engine]`.

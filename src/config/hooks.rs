@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::config::error::ConfigError;
 use crate::config::file::HookTable;
-use crate::config::layers::{Inputs, number};
+use crate::config::inputs::{Inputs, number};
 use crate::config::settings::{ChannelSettings, CommandHook, HookSettings, RateLimits, Secret};
 use crate::protocol::words::HookPoint;
 

@@ -1,7 +1,7 @@
 //! `[memory.hygiene]` and its variable: how long memories are kept, how many, and how long a run can be taken back.
 
-use crate::config::error::{ConfigError, Fault, Place};
-use crate::config::layers::{Inputs, number};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
+use crate::config::inputs::{Inputs, number};
 use crate::config::settings::HygieneSettings;
 
 const RETENTION_DAYS: &str = "LEVERFRAME_MEMORY_RETENTION_DAYS";
@@ -23,7 +23,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<HygieneSettings, ConfigError> {
             .ok()
             .filter(|days| *days <= LONGEST_DAYS)
             .ok_or_else(|| {
-                let place = Place::Environment(RETENTION_DAYS.to_owned());
+                let place = ConfigLocation::Environment(RETENTION_DAYS.to_owned());
                 let expected =
                     format!("a whole number of days from 0 (for ever) to {LONGEST_DAYS}");
                 Fault::new(place, format!("`{value}` cannot be used")).expected(expected)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::config::error::ConfigError;
-use crate::config::layers::Inputs;
+use crate::config::inputs::Inputs;
 use crate::config::paths;
 use crate::config::settings::{ChannelSettings, KeyFile};
 

@@ -4,86 +4,29 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 
 use crate::clock::Clock;
 use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
-use crate::config::error::{ConfigError, Fault, Place};
-use crate::config::file::{ConfigFile, LimitTable, LoadedFile, SelfApprovalWord};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
+use crate::config::file::{ConfigFile, LoadedFile, SelfApprovalWord};
+use crate::config::inputs::{COST, Flags, Inputs, given, limit, number};
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
-use crate::config::providers;
+use crate::config::providers::{self, SCRIPTED_MODEL};
 use crate::config::settings::{
-    ApprovalSettings, BudgetSettings, ConsoleSettings, EngineSettings, LimitSettings, Paths,
-    ProviderKind, ProviderSettings, RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, ConsoleSettings, EngineSettings, Paths, ProviderKind,
+    ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{hooks, hygiene, key_files, memory, ownership};
+use crate::protocol::budget::TurnLimits;
 use crate::protocol::words::Risk;
 
 /// Most faults of a configuration that are looked for.
 const MAX_FAULTS: usize = 40;
-
-/// What is used when nothing is configured.
-pub const SCRIPTED_MODEL: &str = "scripted/demo";
-
-/// The flags of the command line that change settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// `--config`.
-    pub config: Option<PathBuf>,
-    /// `--data-dir`.
-    pub data_dir: Option<PathBuf>,
-    /// `--listen`.
-    pub listen: Option<String>,
-    /// `--theme`.
-    pub theme: Option<String>,
-    /// `--keymap`.
-    pub keymap: Option<String>,
-    /// `--model`.
-    pub model: Option<String>,
-    /// `--demo`: no file, no keys, scripted channels. The caller sets `data_dir` to a temporary one.
-    pub demo: bool,
-}
-
-/// Everything that settings are made of.
-#[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
-    /// The command line.
-    pub flags: &'a Flags,
-    /// The environment.
-    pub environment: &'a Environment,
-    /// The file, when there is one.
-    pub file: Option<&'a LoadedFile>,
-    /// Where things are.
-    pub paths: &'a Paths,
-    /// Whether the file was named by somebody.
-    pub choice: FileChoice,
-    /// Names of the tools that exist.
-    pub tools: &'a [&'a str],
-}
-
-/// A place in the file and the fault at it; used by the modules that resolve one table each.
-impl<'a> Inputs<'a> {
-    /// A fault at a key of the file.
-    pub fn fault(&self, keys: &[&str], problem: impl Into<String>) -> Fault {
-        match self.file {
-            Some(file) => file.fault(keys, problem),
-            None => Fault::new(Place::Default, problem).key(keys.join(".")),
-        }
-    }
-
-    /// The file's content; empty when there is no file.
-    pub fn config(&self) -> std::borrow::Cow<'a, ConfigFile> {
-        match self.file {
-            Some(file) => std::borrow::Cow::Borrowed(&file.config),
-            None => std::borrow::Cow::Owned(ConfigFile::default()),
-        }
-    }
-}
 
 /// Finds and reads the file, and resolves everything. `tools` are the names of the tools that exist.
 pub fn load(
@@ -148,8 +91,11 @@ pub fn faults(flags: &Flags, environment: &Environment, tools: &[&str]) -> Vec<F
         text = Some(rest);
     }
     faults.sort_by_key(|fault| match fault.place {
-        Place::File { line, .. } => line,
-        Place::Environment(_) | Place::Flag(_) | Place::Path(_) | Place::Default => None,
+        ConfigLocation::File { line, .. } => line,
+        ConfigLocation::Environment(_)
+        | ConfigLocation::Flag(_)
+        | ConfigLocation::Path(_)
+        | ConfigLocation::Default => None,
     });
     faults
 }
@@ -196,7 +142,7 @@ fn find(
         LoadedFile::text(&paths.config_file)?
     };
     if file.is_none() && choice == FileChoice::Named && !flags.demo {
-        let fault = Fault::new(Place::path(&paths.config_file), "does not exist");
+        let fault = Fault::new(ConfigLocation::path(&paths.config_file), "does not exist");
         let step = "Write one with `leverframe init`, or leave --config and LEVERFRAME_CONFIG out";
         return Err(fault
             .expected("a configuration file")
@@ -332,10 +278,12 @@ enum Layer {
 
 fn place_of(inputs: &Inputs<'_>, layer: &Layer, problem: String) -> Fault {
     match layer {
-        Layer::Flag(flag) => Fault::new(Place::Flag(flag), problem),
-        Layer::Variable(name) => Fault::new(Place::Environment((*name).to_owned()), problem),
+        Layer::Flag(flag) => Fault::new(ConfigLocation::Flag(flag), problem),
+        Layer::Variable(name) => {
+            Fault::new(ConfigLocation::Environment((*name).to_owned()), problem)
+        }
         Layer::File(keys) => inputs.fault(keys, problem),
-        Layer::Default => Fault::new(Place::Default, problem),
+        Layer::Default => Fault::new(ConfigLocation::Default, problem),
     }
 }
 
@@ -417,25 +365,6 @@ fn listen(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<Option<SocketAddr>
     Ok(Some(address))
 }
 
-/// A number of the file, or its default, within bounds.
-pub fn number<T: PartialOrd + std::fmt::Display + Copy>(
-    inputs: &Inputs<'_>,
-    keys: &[&str],
-    given: Option<T>,
-    default: T,
-    bounds: std::ops::RangeInclusive<T>,
-) -> Result<T, ConfigError> {
-    let Some(value) = given else {
-        return Ok(default);
-    };
-    if bounds.contains(&value) {
-        return Ok(value);
-    }
-    let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
-    let fault = inputs.fault(keys, format!("{value} is out of range"));
-    Err(fault.expected(expected).into())
-}
-
 /// One week.
 const WEEK: u64 = 7 * 24 * 3600;
 
@@ -480,43 +409,17 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
     })
 }
 
-/// US dollars that can be configured as a limit.
-const COST: std::ops::RangeInclusive<f64> = 0.0..=1_000_000.0;
-
-/// A number of the file within bounds, where there is one.
-fn given<T: PartialOrd + std::fmt::Display + Copy>(
-    inputs: &Inputs<'_>,
-    keys: &[&str],
-    given: Option<T>,
-    bounds: std::ops::RangeInclusive<T>,
-) -> Result<Option<T>, ConfigError> {
-    given
-        .map(|value| number(inputs, keys, Some(value), value, bounds))
-        .transpose()
-}
-
-/// Tokens and money of the table at these keys.
-pub fn limit(
-    inputs: &Inputs<'_>,
-    keys: &[&str],
-    table: LimitTable,
-) -> Result<LimitSettings, ConfigError> {
-    let key = |name| [keys, &[name]].concat();
-    Ok(LimitSettings {
-        max_tokens: given(
-            inputs,
-            &key("max_tokens"),
-            table.max_tokens,
-            0..=1_000_000_000_000,
-        )?,
-        max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
-    })
-}
-
 fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, ConfigError> {
     let table = &config.budgets;
     let key = |name| ["budgets", name];
-    Ok(BudgetSettings {
+    let seconds = number(
+        inputs,
+        &key("max_duration_seconds"),
+        table.max_duration_seconds,
+        120,
+        1..=86_400,
+    )?;
+    let turn = TurnLimits {
         max_steps: number(inputs, &key("max_steps"), table.max_steps, 8, 1..=1000)?,
         max_tool_calls: number(
             inputs,
@@ -525,13 +428,7 @@ fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, C
             16,
             0..=10_000,
         )?,
-        max_duration_seconds: number(
-            inputs,
-            &key("max_duration_seconds"),
-            table.max_duration_seconds,
-            120,
-            1..=86_400,
-        )?,
+        max_active_ms: u64::from(seconds) * 1000,
         max_tokens: number(
             inputs,
             &key("max_tokens"),
@@ -540,6 +437,9 @@ fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, C
             1..=1_000_000_000,
         )?,
         max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
+    };
+    Ok(BudgetSettings {
+        turn,
         session: limit(inputs, &["budgets", "session"], table.session)?,
         channel: limit(inputs, &["budgets", "channel"], table.channel)?,
         day: limit(inputs, &["budgets", "day"], table.day)?,

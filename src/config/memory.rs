@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::ConfigError;
-use crate::config::layers::{Inputs, number};
+use crate::config::inputs::{Inputs, number};
 use crate::config::providers;
 use crate::config::settings::{EmbeddingSettings, MemorySettings, ProviderKind, ProviderSettings};
 

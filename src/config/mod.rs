@@ -8,6 +8,7 @@ pub mod error;
 pub mod file;
 pub mod hooks;
 pub mod hygiene;
+pub mod inputs;
 pub mod key_files;
 pub mod layers;
 pub mod memory;
@@ -20,6 +21,4 @@ pub mod secrets;
 pub mod settings;
 pub mod supervisor;
 pub mod template;
-#[cfg(feature = "test-hooks")]
-pub mod testing;
 pub mod toml_text;

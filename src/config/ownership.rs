@@ -4,14 +4,14 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
 
 /// `S_ISVTX`: in such a directory only owners move their own files.
 const STICKY: u32 = 0o1000;
 
 /// Refuses a configuration file that others may change or exchange. One that is not there is nobody's.
 pub fn check(file: &Path) -> Result<(), ConfigError> {
-    let fault = |problem: String| Fault::new(Place::path(file), problem);
+    let fault = |problem: String| Fault::new(ConfigLocation::path(file), problem);
     let about = match std::fs::metadata(file) {
         Ok(about) => about,
         // Who reads it says why it cannot be read.
@@ -41,7 +41,7 @@ pub fn check(file: &Path) -> Result<(), ConfigError> {
 
 /// Who may write a directory can put another file into the place of the one in it.
 fn directory(dir: &Path) -> Result<(), ConfigError> {
-    let fault = |problem: String| Fault::new(Place::path(dir), problem);
+    let fault = |problem: String| Fault::new(ConfigLocation::path(dir), problem);
     // `--config config.toml` has an empty parent.
     let looked_at = if dir.as_os_str().is_empty() {
         Path::new(".")

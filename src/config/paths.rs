@@ -4,8 +4,8 @@
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
-use crate::config::environment::Environment;
-use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::environment::{Directories, Environment};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::settings::Paths;
 use crate::protocol::backup::RESTORING;
 
@@ -30,7 +30,7 @@ pub fn locate(
 ) -> Result<(Paths, FileChoice), ConfigError> {
     let here = std::env::current_dir().map_err(|error| {
         let problem = format!("the working directory cannot be found: {error}");
-        Fault::new(Place::Default, problem).next_step("Change to a directory that exists")
+        Fault::new(ConfigLocation::Default, problem).next_step("Change to a directory that exists")
     })?;
     let absolute = |path: PathBuf| expand(&path.to_string_lossy(), environment, &here);
     let named = config
@@ -39,8 +39,9 @@ pub fn locate(
     let (config_file, choice) = match named {
         Some(path) => (absolute(path), FileChoice::Named),
         None => {
-            let dir = base_dir(environment, "XDG_CONFIG_HOME", ".config", "--config")?;
-            (dir.join(NAME).join("config.toml"), FileChoice::Platform)
+            let platform = directories(environment, "LEVERFRAME_CONFIG", "--config")?;
+            let file = platform.config.join(NAME).join("config.toml");
+            (file, FileChoice::Platform)
         }
     };
     let named = data_dir
@@ -48,40 +49,34 @@ pub fn locate(
         .or_else(|| environment.path("LEVERFRAME_DATA_DIR"));
     let data_dir = match named {
         Some(path) => absolute(path),
-        None => base_dir(environment, "XDG_DATA_HOME", ".local/share", "--data-dir")?.join(NAME),
+        None => directories(environment, "LEVERFRAME_DATA_DIR", "--data-dir")?
+            .data
+            .join(NAME),
     };
     let config_dir = config_file.parent().unwrap_or(&here).to_owned();
     let paths = Paths {
         config_file,
         config_dir,
         data_dir,
-        runtime_dir: environment.xdg("XDG_RUNTIME_DIR"),
+        runtime_dir: environment
+            .directories()
+            .and_then(|platform| platform.runtime.clone()),
     };
     Ok((paths, choice))
 }
 
-fn base_dir(
-    environment: &Environment,
+/// Where the platform keeps the files of this user; `variable` and `flag` are two ways around.
+fn directories<'a>(
+    environment: &'a Environment,
     variable: &str,
-    below_home: &str,
     flag: &'static str,
-) -> Result<PathBuf, ConfigError> {
-    if let Some(dir) = environment.xdg(variable) {
-        return Ok(dir);
-    }
-    let Some(home) = environment.home().filter(|home| home.is_absolute()) else {
-        let fault = Fault::new(
-            Place::Environment("HOME".to_owned()),
-            "is not an absolute path",
-        );
-        return Err(fault
-            .next_step(format!("Set HOME or {variable}, or use {flag}"))
-            .into());
-    };
-    if cfg!(target_os = "macos") {
-        return Ok(home.join("Library/Application Support"));
-    }
-    Ok(home.join(below_home))
+) -> Result<&'a Directories, ConfigError> {
+    environment.directories().ok_or_else(|| {
+        let home = ConfigLocation::Environment("HOME".to_owned());
+        let step = format!("Set HOME, or {variable}, or use {flag}");
+        let fault = Fault::new(home, "is not an absolute path");
+        fault.next_step(step).into()
+    })
 }
 
 /// An absolute path: `~/` is the home directory, relative paths start at `base`; `.` and `..` are resolved
@@ -190,7 +185,9 @@ fn after_a_whole_restore(dir: &Path) -> Result<(), ConfigError> {
         dir.display(),
         dir.display()
     );
-    Err(Fault::new(Place::path(dir), problem).next_step(step).into())
+    Err(Fault::new(ConfigLocation::path(dir), problem)
+        .next_step(step)
+        .into())
 }
 
 /// Where the workspaces of channels are that name none: beside the data directory.
@@ -224,7 +221,7 @@ pub fn prepare_workspace(workspace: &Path, data_dir: &Path) -> std::io::Result<(
 /// Makes the data directory (mode 0700), or checks the one that is there: a directory, no symbolic link,
 /// ours, closed to others. An empty one with wider permissions is closed.
 pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {
-    let fault = |problem: String| Fault::new(Place::path(dir), problem);
+    let fault = |problem: String| Fault::new(ConfigLocation::path(dir), problem);
     let about = match std::fs::symlink_metadata(dir) {
         Ok(about) => about,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

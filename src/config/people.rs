@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::ConfigError;
-use crate::config::layers::Inputs;
+use crate::config::inputs::Inputs;
 use crate::config::settings::PersonSettings;
 
 /// Everybody.

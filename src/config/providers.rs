@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::{ProviderTable, ProviderWord};
-use crate::config::layers::{Inputs, SCRIPTED_MODEL, number};
+use crate::config::inputs::{Inputs, number};
 use crate::config::model_tables::{EFFORT_EXPECTED, OUTPUT, PRICE_EXPECTED, WINDOW, is_effort};
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
+
+/// What is used when nothing is configured.
+pub const SCRIPTED_MODEL: &str = "scripted/demo";
 
 /// Name of the provider that is always there.
 pub const SCRIPTED: &str = "scripted";
@@ -16,7 +19,7 @@ pub const SCRIPTED: &str = "scripted";
 const OLLAMA: &str = "ollama";
 
 /// A provider that needs no table in the file.
-struct Known {
+struct BuiltinProvider {
     name: &'static str,
     kind: ProviderKind,
     base_url: &'static str,
@@ -25,29 +28,29 @@ struct Known {
     key_variables: &'static [&'static str],
 }
 
-const KNOWN: &[Known] = &[
-    Known {
+const KNOWN: &[BuiltinProvider] = &[
+    BuiltinProvider {
         name: "openai",
         kind: ProviderKind::OpenAiChat,
         base_url: "https://api.openai.com/v1",
         base_url_variable: "OPENAI_BASE_URL",
         key_variables: &["OPENAI_API_KEY"],
     },
-    Known {
+    BuiltinProvider {
         name: "anthropic",
         kind: ProviderKind::Anthropic,
         base_url: "https://api.anthropic.com",
         base_url_variable: "ANTHROPIC_BASE_URL",
         key_variables: &["ANTHROPIC_API_KEY"],
     },
-    Known {
+    BuiltinProvider {
         name: "gemini",
         kind: ProviderKind::Gemini,
         base_url: "https://generativelanguage.googleapis.com",
         base_url_variable: "GOOGLE_GEMINI_BASE_URL",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     },
-    Known {
+    BuiltinProvider {
         name: OLLAMA,
         kind: ProviderKind::Ollama,
         base_url: "http://127.0.0.1:11434",
@@ -214,7 +217,9 @@ fn resolve_one(
     let base_url = web_address(base_url).map_err(|problem| {
         match (from_environment, known) {
             (Some(_), Some(known)) => Fault::new(
-                crate::config::error::Place::Environment(known.base_url_variable.to_owned()),
+                crate::config::error::ConfigLocation::Environment(
+                    known.base_url_variable.to_owned(),
+                ),
                 problem,
             ),
             (_, _) => inputs.fault(&["providers", name, "base_url"], problem),
@@ -231,7 +236,7 @@ fn resolve_one(
 }
 
 /// Where a key that was found comes from, for people.
-fn key_from(table: &ProviderTable, known: Option<&Known>) -> String {
+fn key_from(table: &ProviderTable, known: Option<&BuiltinProvider>) -> String {
     match (
         &table.api_key_env,
         &table.api_key_file,
@@ -250,7 +255,7 @@ fn api_key(
     inputs: &Inputs<'_>,
     name: &str,
     table: &ProviderTable,
-    known: Option<&Known>,
+    known: Option<&BuiltinProvider>,
 ) -> Result<Option<Secret>, ConfigError> {
     let source = SecretSource {
         env: table.api_key_env.as_deref(),

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::config::environment::Environment;
-use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::paths;
 use crate::config::settings::Secret;
 use crate::config::supervisor::{self, Supervisor};
@@ -83,7 +83,7 @@ pub fn read(
 
 /// Reads a secret from a file that belongs to us and that nobody else can open.
 pub fn read_private_file(path: &Path) -> Result<Secret, ConfigError> {
-    let fault = |problem: String| Fault::new(Place::path(path), problem);
+    let fault = |problem: String| Fault::new(ConfigLocation::path(path), problem);
     // Not blocking: a pipe nobody writes to must not hang the start.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let file = std::fs::OpenOptions::new()

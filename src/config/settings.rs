@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
+use crate::protocol::budget::{Limit, TurnLimits};
 use crate::protocol::words::{
     Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
 };
@@ -190,6 +191,8 @@ pub enum ReplyStyle {
     Final,
     /// A word about tools in use, then the final answer.
     Progress,
+    /// The answer as it is being written, then the final answer.
+    Streaming,
 }
 
 /// What a conversation's session is shared by.
@@ -253,7 +256,7 @@ pub struct ChannelSettings {
     /// Whether results of tools that only read may be given again for some seconds.
     pub tool_cache: bool,
     /// What it may use on one local day.
-    pub budget: LimitSettings,
+    pub budget: Limit,
     /// Whether somebody new who writes a direct message is told a code, and an operator asked to let them in.
     pub pairing: bool,
 }
@@ -310,34 +313,17 @@ pub struct ApprovalSettings {
     pub max_pending_per_channel: u32,
 }
 
-/// Tokens and money that may be used; none = no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct LimitSettings {
-    /// Input plus output tokens.
-    pub max_tokens: Option<u64>,
-    /// US dollars.
-    pub max_cost_usd: Option<f64>,
-}
-
 /// Limits of one continuation, of a session and of a day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetSettings {
-    /// Model calls.
-    pub max_steps: u32,
-    /// Tool calls.
-    pub max_tool_calls: u32,
-    /// Seconds of model and engine time.
-    pub max_duration_seconds: u32,
-    /// Input plus output tokens.
-    pub max_tokens: u64,
-    /// US dollars; none = no limit in money.
-    pub max_cost_usd: Option<f64>,
+    /// Of one continuation.
+    pub turn: TurnLimits,
     /// Of a session for as long as it lives.
-    pub session: LimitSettings,
+    pub session: Limit,
     /// Of a channel on one local day, where the channel has none of its own.
-    pub channel: LimitSettings,
+    pub channel: Limit,
     /// Of all channels on one local day.
-    pub day: LimitSettings,
+    pub day: Limit,
 }
 
 /// Engine limits.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
 
 /// Larger files are refused: nobody writes them.
 const MAX_BYTES: u64 = 1 << 20;
@@ -23,7 +23,7 @@ pub struct TomlText {
 impl TomlText {
     /// Reads a file; none when there is none. `step` is what to do when it cannot be read.
     pub fn read(path: &Path, step: &str) -> Result<Option<Self>, ConfigError> {
-        let place = || Place::File {
+        let place = || ConfigLocation::File {
             path: path.to_owned(),
             line: None,
             column: None,
@@ -58,7 +58,7 @@ impl TomlText {
             let good = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(error.as_bytes().get(..good).unwrap_or_default());
             let (line, column) = position(&text, good);
-            let place = Place::File {
+            let place = ConfigLocation::File {
                 path: path.to_owned(),
                 line: Some(line),
                 column: Some(column),
@@ -149,9 +149,9 @@ impl TomlText {
         line + header.len() + body
     }
 
-    fn place(&self, start: Option<usize>) -> Place {
+    fn place(&self, start: Option<usize>) -> ConfigLocation {
         let (line, column) = start.map(|start| position(&self.text, start)).unzip();
-        Place::File {
+        ConfigLocation::File {
             path: self.path.clone(),
             line,
             column,
@@ -176,7 +176,7 @@ impl TomlText {
 
 /// Turns a message of the parser into ours. The parser's quotes of values are left out: a value may be a
 /// secret in the wrong place.
-fn explain(place: Place, message: &str) -> Fault {
+fn explain(place: ConfigLocation, message: &str) -> Fault {
     let words = quoted(message);
     let (first, others) = words.split_first().unwrap_or((&"", &[]));
     let list = |words: &[&str]| match words {

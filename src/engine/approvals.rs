@@ -7,6 +7,7 @@ use crate::config::settings::Settings;
 use crate::engine::core::Engine;
 use crate::engine::people;
 use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::decision::capitalised;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalKind, DecisionWord, Risk, Role};
 use crate::store::input::{NewApproval, NewCard};
@@ -150,32 +151,27 @@ pub fn cards_for(
 }
 
 fn buttons(kind: ApprovalKind) -> Vec<(DecisionWord, String, String)> {
-    let words: &[(DecisionWord, &str)] = match kind {
+    let words: &[DecisionWord] = match kind {
         ApprovalKind::Execute
         | ApprovalKind::Budget
         | ApprovalKind::Pairing
         | ApprovalKind::Memory
         | ApprovalKind::ServerPin
-        | ApprovalKind::PolicyRaise => &[
-            (DecisionWord::Approve, "Approve once"),
-            (DecisionWord::Deny, "Deny"),
-        ],
+        | ApprovalKind::PolicyRaise => &[DecisionWord::Approve, DecisionWord::Deny],
         ApprovalKind::ResolveUnknown => &[
-            (DecisionWord::Happened, "It happened"),
-            (DecisionWord::RunAgain, "Run again"),
-            (DecisionWord::GiveUp, "Give up"),
+            DecisionWord::Happened,
+            DecisionWord::RunAgain,
+            DecisionWord::GiveUp,
         ],
         ApprovalKind::Resend => &[
-            (DecisionWord::Sent, "It arrived"),
-            (DecisionWord::SendAgain, "Send again"),
-            (DecisionWord::Drop, "Drop"),
+            DecisionWord::Sent,
+            DecisionWord::SendAgain,
+            DecisionWord::Drop,
         ],
-        ApprovalKind::Question => &[(DecisionWord::Deny, "Decline")],
+        ApprovalKind::Question => &[DecisionWord::Deny],
     };
-    words
-        .iter()
-        .map(|(word, label)| (*word, (*label).to_owned(), button_token()))
-        .collect()
+    let button = |word: &DecisionWord| (*word, capitalised(word.text().label), button_token());
+    words.iter().map(button).collect()
 }
 
 /// What a new approval says beside its call.

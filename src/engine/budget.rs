@@ -1,29 +1,23 @@
 //! What a call may cost before it is made, which limits hold for it, and what people are asked where one is used up.
-//! Pure; the store judges in the transaction that reserves.
+//! Pure; the store evaluates in the transaction that reserves.
 
-use crate::config::settings::{LimitSettings, Settings};
+use crate::config::settings::Settings;
 use crate::protocol::session::Usage;
 use crate::store::commands::reserve_model::BudgetStop;
-use crate::store::input::{BudgetKind, Limit, SharedLimits};
+use crate::store::input::{BudgetKind, SharedLimits};
 use crate::store::queries::turn::TurnRows;
 
 /// The limits that hold for a call on this channel and day, beside those of its turn.
 pub fn shared_limits(settings: &Settings, channel: &str, day: i64) -> SharedLimits {
-    let limit = |limit: LimitSettings| Limit {
-        max_tokens: limit.max_tokens,
-        max_cost_usd: limit.max_cost_usd,
-    };
     let budgets = &settings.budgets;
     SharedLimits {
         day,
-        session: limit(budgets.session),
-        channel: limit(
-            settings
-                .channels
-                .get(channel)
-                .map_or(budgets.channel, |channel| channel.budget),
-        ),
-        all: limit(budgets.day),
+        session: budgets.session,
+        channel: settings
+            .channels
+            .get(channel)
+            .map_or(budgets.channel, |channel| channel.budget),
+        all: budgets.day,
     }
 }
 

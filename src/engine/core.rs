@@ -1,65 +1,39 @@
-//! The engine's shared state, and who is running what.
-//!
-//! There is no task per session at rest: a session gets one when something is pending, and the task ends when
-//! nothing is. Single flight per session is the map below plus the store's own check.
+//! The engine's parts, and the few things that all of them share.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Timestamp};
+use crate::config::paths::hidden_from_tools;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
-use crate::engine::embeddings::Embeddings;
+use crate::engine::delivery::Delivery;
+use crate::engine::embeddings::state::Embeddings;
+use crate::engine::emergency::{ActiveStop, Emergency};
 use crate::engine::hooks::Hooks;
-use crate::engine::hygiene::Hygiene;
-use crate::engine::response_cache::Caching;
-use crate::engine::tool_cache::ToolCache;
-use crate::engine::turn::driver;
+use crate::engine::hygiene::state::Hygiene;
+use crate::engine::maintenance::Maintenance;
+use crate::engine::open_calls::OpenCalls;
+use crate::engine::response_cache::state::Caching;
+use crate::engine::scheduler::Scheduler;
+use crate::engine::sessions::Sessions;
+use crate::engine::tool_cache::state::ToolCache;
 use crate::engine::turn::input::Halt;
-use crate::engine::turn::open_call::OpenCall;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
-use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
-use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Draining, OpenStream};
 use crate::protocol::words::ChannelKind;
 use crate::store::Store;
-use crate::store::commands::claim::Claim;
-use crate::store::commands::set_held::SetHeld;
-use crate::store::error::StoreError;
 use crate::text::redact::Redactor;
 use crate::tools::registry::Registry;
 use crate::tools::sandbox::Sandbox;
-
-/// An emergency stop in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// Since when.
-    pub since: Timestamp,
-    /// Who and why.
-    pub reason: String,
-}
-
-/// What a bridge told us about itself.
-#[derive(Debug, Clone)]
-pub struct BridgeState {
-    /// What the platform can do.
-    pub capabilities: ChannelCapabilities,
-    /// Last reported health.
-    pub health: Option<ChannelHealth>,
-    /// The exchange that consoles were last told of.
-    pub told_exchange_at: Option<Timestamp>,
-    /// Account name on the platform.
-    pub account: Option<String>,
-}
 
 /// What the engine is made of.
 pub struct Parts {
@@ -79,34 +53,13 @@ pub struct Parts {
     pub redactor: Redactor,
 }
 
-struct RunningSession {
-    /// Something became pending while this session's task was about to end.
-    again: bool,
-    /// A claim is under way: it may end in a continuation being driven.
-    claiming: bool,
-    /// The continuation being driven, and how to make it let go.
-    current: Option<(ContinuationId, watch::Sender<Option<Halt>>)>,
-}
-
-impl RunningSession {
-    /// Whether a turn is being taken up or driven.
-    fn is_busy(&self) -> bool {
-        self.claiming || self.current.is_some()
-    }
-}
-
-/// How many turns are being taken up or driven.
-fn busy(running: &HashMap<SessionId, RunningSession>) -> usize {
-    running.values().filter(|entry| entry.is_busy()).count()
-}
-
 /// The engine. Cheap to clone; all clones are one engine.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// State behind every clone.
+/// What every clone shares: plain dependencies, and owners of the state that changes. An owner lets nobody at its locks.
 pub struct Shared {
     /// The database.
     pub store: Store,
@@ -126,69 +79,32 @@ pub struct Shared {
     pub redactor: Redactor,
     /// When this process started.
     pub started_at: Timestamp,
-    /// Emergency stop; checked before every model call, tool start and send.
-    pub held: watch::Sender<Option<Held>>,
-    /// Whether the database is a restored copy that waits for release: no bridge connects until it is false.
-    pub quarantine: watch::Sender<bool>,
-    /// Held while a backup is written.
-    pub backing_up: tokio::sync::Mutex<()>,
-    /// Running work ends, nothing begins.
-    pub draining: watch::Sender<Option<Draining>>,
-    /// An emergency stop in force that could not be stored yet.
-    pub unrecorded_stop: Mutex<Option<SetHeld>>,
-    /// The problems that consoles were last told of.
-    pub told_problems: Mutex<Vec<String>>,
-    /// Open model streams.
-    pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
-    /// Model calls under way.
-    pub open_calls: Mutex<HashMap<ContinuationId, OpenCall>>,
-    /// How long turns waited for a place among a provider's calls, until their drivers take it off their time.
-    pub waits: Mutex<HashMap<ContinuationId, Duration>>,
-    /// Bridges by channel.
-    pub bridges: Mutex<HashMap<String, BridgeState>>,
-    /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
-    /// Rings when one is given back.
-    pub handed_out: watch::Sender<HashMap<OutboxId, String>>,
-    /// Conversations where a typing indicator is due: (channel, conversation).
-    pub typing: broadcast::Sender<(String, String)>,
-    /// (channel, paused) whenever an operator pauses or resumes one.
-    pub pauses: broadcast::Sender<(String, bool)>,
-    /// Runs of calls (with the number of the start) that were looked up since this process started.
-    pub probed: Mutex<HashSet<(ToolCallId, u32)>>,
-    /// Approvals or deadlines changed: the deadline task looks again.
-    pub deadlines: Notify,
     /// Fires when the process stops.
     pub shutdown: CancellationToken,
     /// Everything that must end before the store closes.
     pub tasks: TaskTracker,
-    /// Held by the one sweep under way.
-    pub sweeping: tokio::sync::Mutex<()>,
-    /// Cached responses.
-    pub response_cache: Caching,
     /// What is called around turns.
     pub hooks: Hooks,
-    /// Searches of the agent in memory since this process started.
-    pub recalls: AtomicU64,
-    /// Routines changed: the scheduler looks again.
-    pub routines: Notify,
-    /// The routine that begins next, and when.
-    pub next_routine: Mutex<Option<(String, Timestamp)>>,
+    /// Who runs.
+    pub sessions: Sessions,
+    /// Model calls under way.
+    pub open_calls: OpenCalls,
+    /// Bridges.
+    pub delivery: Delivery,
+    /// Emergency stop; asked before every model call, tool start and send.
+    pub emergency: Emergency,
+    /// What is due.
+    pub scheduler: Scheduler,
+    /// Work that only one may do.
+    pub maintenance: Maintenance,
+    /// Cached responses.
+    pub response_cache: Caching,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
     pub hygiene: Hygiene,
-    /// Conversations that were taken over since this process started: (channel, conversation).
-    pub taken_over: Mutex<HashSet<(String, String)>>,
     /// Searches by meaning.
     pub embeddings: Embeddings,
-    /// Sessions with a task. Rings whenever one begins or ends to be driven.
-    running: watch::Sender<HashMap<SessionId, RunningSession>>,
-    permits: Arc<Semaphore>,
-}
-
-/// Locks a mutex; a poisoned one is used as it is, because no code panics while it holds these.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::ops::Deref for Engine {
@@ -200,9 +116,8 @@ impl std::ops::Deref for Engine {
 }
 
 impl Engine {
-    /// An engine that does nothing yet; `recovery::begin` starts what is pending.
-    pub fn new(parts: Parts, held: Option<Held>) -> Self {
-        let permits = Arc::new(Semaphore::new(parts.settings.engine.max_running.max(1)));
+    /// An engine that does nothing yet; `start::begin` starts what is pending.
+    pub fn new(parts: Parts, held: Option<ActiveStop>) -> Self {
         let started_at = parts.clock.now();
         let tool_definitions: Vec<ToolDefinition> = parts
             .tools
@@ -231,9 +146,17 @@ impl Engine {
         );
         Self {
             shared: Arc::new(Shared {
+                sessions: Sessions::new(parts.settings.engine.max_running),
+                open_calls: OpenCalls::default(),
+                delivery: Delivery::default(),
+                emergency: Emergency::new(held),
+                scheduler: Scheduler::default(),
+                maintenance: Maintenance::default(),
                 response_cache: Caching::new(&parts.settings),
-                hooks,
                 tool_cache: ToolCache::new(&parts.settings),
+                hygiene: Hygiene::default(),
+                embeddings: Embeddings::default(),
+                hooks,
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
@@ -243,39 +166,15 @@ impl Engine {
                 clock: parts.clock,
                 redactor: parts.redactor,
                 started_at,
-                held: watch::Sender::new(held),
-                quarantine: watch::Sender::new(false),
-                backing_up: tokio::sync::Mutex::default(),
-                draining: watch::Sender::new(None),
-                unrecorded_stop: Mutex::default(),
-                told_problems: Mutex::default(),
-                streams: Mutex::default(),
-                open_calls: Mutex::default(),
-                waits: Mutex::default(),
-                bridges: Mutex::default(),
-                handed_out: watch::Sender::new(HashMap::new()),
-                typing: broadcast::Sender::new(64),
-                pauses: broadcast::Sender::new(16),
-                probed: Mutex::default(),
-                deadlines: Notify::new(),
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
-                sweeping: tokio::sync::Mutex::default(),
-                recalls: AtomicU64::new(0),
-                routines: Notify::new(),
-                next_routine: Mutex::default(),
-                hygiene: Hygiene::default(),
-                taken_over: Mutex::default(),
-                embeddings: Embeddings::default(),
-                running: watch::Sender::new(HashMap::new()),
-                permits,
             }),
         }
     }
 
     /// Whether an emergency stop is in force.
     pub fn is_held(&self) -> bool {
-        self.held.borrow().is_some()
+        self.emergency.is_held()
     }
 
     /// The settings of a channel.
@@ -314,174 +213,54 @@ impl Engine {
             })
     }
 
+    /// Whether turns may be taken up.
+    pub fn may_begin(&self) -> bool {
+        !self.is_held() && !self.shutdown.is_cancelled() && self.sessions.draining().is_none()
+    }
+
     /// Makes sure that what is pending in a session gets run. Returns at once.
     pub fn wake(&self, session: SessionId) {
-        if !self.may_begin() {
-            return;
+        if self.may_begin() {
+            self.sessions.wake(session);
+            self.scheduler.turn_came();
         }
-        let is_new = self.running.send_if_modified(|running| {
-            if let Some(entry) = running.get_mut(&session) {
-                entry.again = true;
-                return false;
-            }
-            let entry = RunningSession {
-                again: false,
-                claiming: false,
-                current: None,
-            };
-            running.insert(session, entry);
-            true
-        });
-        if !is_new {
-            return;
-        }
-        let engine = self.clone();
-        self.beside(async move { engine.run_session(session).await });
     }
 
     /// Runs a task beside everything else; a stop waits for its end. All of them are of one type, because each further
     /// one takes a few kilobytes of the binary.
-    pub fn beside(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
         self.tasks.spawn(task);
     }
 
-    /// Runs a session's pending continuations one after the other, then ends.
-    async fn run_session(&self, session: SessionId) {
-        loop {
-            if !self.writable().await {
-                self.running.send_modify(|running| {
-                    running.remove(&session);
-                });
-                break;
-            }
-            let Ok(permit) = self.permits.clone().acquire_owned().await else {
-                break;
-            };
-            self.set_claiming(session, true);
-            let claimed = if self.may_begin() {
-                let claim = Claim {
-                    session_id: session,
-                    epoch: self.store.epoch(),
-                };
-                match self.store.write(claim).await {
-                    Ok(claimed) => claimed,
-                    Err(StoreError::Full(_)) => {
-                        drop(permit);
-                        self.set_claiming(session, false);
-                        self.writable_again().await;
-                        continue;
-                    }
-                    Err(error) => {
-                        tracing::error!(%session, %error, "cannot claim");
-                        None
-                    }
-                }
-            } else {
-                None
-            };
-            let Some(continuation) = claimed else {
-                drop(permit);
-                let mut again = false;
-                self.running
-                    .send_modify(|running| match running.get_mut(&session) {
-                        Some(entry) if entry.again && self.may_begin() => {
-                            entry.again = false;
-                            entry.claiming = false;
-                            again = true;
-                        }
-                        Some(_) | None => {
-                            running.remove(&session);
-                        }
-                    });
-                if again {
-                    continue;
-                }
-                break;
-            };
-            let (halt, halted) = watch::channel(None);
-            self.change_entry(session, |entry| {
-                entry.claiming = false;
-                entry.current = Some((continuation, halt.clone()));
-            });
-            // Whatever halted everybody before the line above has not told this turn.
-            if self.shutdown.is_cancelled() {
-                halt.send_replace(Some(Halt::ShuttingDown));
-            } else if self.is_held() {
-                halt.send_replace(Some(Halt::Held));
-            }
-            drop(halt);
-            driver::drive(self, session, continuation, halted).await;
-            lock(&self.streams).remove(&continuation);
-            lock(&self.open_calls).remove(&continuation);
-            lock(&self.waits).remove(&continuation);
-            self.change_entry(session, |entry| entry.current = None);
-            drop(permit);
-        }
-    }
-
-    fn set_claiming(&self, session: SessionId, claiming: bool) {
-        self.change_entry(session, |entry| entry.claiming = claiming);
-    }
-
-    fn change_entry(&self, session: SessionId, change: impl FnOnce(&mut RunningSession)) {
-        self.running.send_modify(|running| {
-            if let Some(entry) = running.get_mut(&session) {
-                change(entry);
-            }
+    /// Tells whoever listens; may be lost.
+    pub fn publish(
+        &self,
+        session_id: Option<SessionId>,
+        continuation_id: Option<ContinuationId>,
+        body: EventBody,
+    ) {
+        self.store.publish(Event {
+            seq: None,
+            at: self.clock.now(),
+            session_id,
+            continuation_id,
+            body,
         });
     }
 
-    /// Waits until no turn is driven or being taken up here, `limit` at most. With a session: no turn of that session.
-    pub async fn wait_for_turns(&self, only: Option<SessionId>, limit: Duration) {
-        let mut running = self.running.subscribe();
-        let ended = running.wait_for(|running| {
-            running
-                .iter()
-                .filter(|(session, _)| only.is_none_or(|only| only == **session))
-                .all(|(_, entry)| !entry.is_busy())
-        });
-        // Whoever waits goes on when the time is over, too.
-        let _ = tokio::time::timeout(limit, ended).await;
-    }
-
-    /// Waits until [`Engine::running_count`] is another than this.
-    pub async fn running_count_changes(&self, from: usize) {
-        let mut running = self.running.subscribe();
-        // An error means that there is no engine any more.
-        let _ = running.wait_for(|running| busy(running) != from).await;
-    }
-
-    /// Makes the driver of a continuation let go, if it runs here.
-    pub fn halt(&self, continuation: ContinuationId, halt: Halt) {
-        for entry in self.running.borrow().values() {
-            if let Some((current, sender)) = &entry.current
-                && *current == continuation
-            {
-                sender.send_replace(Some(halt));
-            }
-        }
-    }
-
-    /// Makes every driver let go.
-    pub fn halt_all(&self, halt: Halt) {
-        for entry in self.running.borrow().values() {
-            if let Some((_, sender)) = &entry.current {
-                sender.send_replace(Some(halt));
-            }
-        }
-    }
-
-    /// Number of continuations being driven, or just being taken up.
-    pub fn running_count(&self) -> usize {
-        busy(&self.running.borrow())
+    /// What a tool must never see: our data, configuration and sockets, as far as they are not its workspace.
+    pub fn hidden_directories(&self, workspace: &Path) -> Vec<PathBuf> {
+        hidden_from_tools(&self.settings.paths, workspace)
+            .into_iter()
+            .map(|path| path.canonicalize().unwrap_or(path))
+            .collect()
     }
 
     /// Tells everything that runs to let go.
     pub fn let_go(&self) {
         self.shutdown.cancel();
-        self.halt_all(Halt::ShuttingDown);
-        self.deadlines.notify_waiters();
+        self.sessions.halt_all(Halt::ShuttingDown);
     }
 
     /// Stops everything that runs and waits until it has let go.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Day;
-use crate::config::settings::LimitSettings;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::model::prices;
+use crate::protocol::budget::Limit;
 use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
 use crate::protocol::words::CostsBy;
-use crate::store::input::{BudgetKind, Limit};
+use crate::store::input::BudgetKind;
 use crate::store::queries::costs::SpendRow;
 use crate::store::queries::usage::{OpenCall, SessionUse};
 
@@ -36,7 +36,7 @@ pub async fn costs(
         )));
     }
     let limits = limits(engine);
-    let of_session = limit(engine.settings.budgets.session);
+    let of_session = engine.settings.budgets.session;
     let (rows, used, open, added, (sessions, all_sessions)) = engine
         .store
         .read(move |reader| {
@@ -110,24 +110,17 @@ pub async fn costs(
 /// A limit of a day, with its kinds in tokens and money; of a channel, or of all.
 type DayLimit = (Option<String>, [BudgetKind; 2], Limit);
 
-fn limit(limit: LimitSettings) -> Limit {
-    Limit {
-        max_tokens: limit.max_tokens,
-        max_cost_usd: limit.max_cost_usd,
-    }
-}
-
 fn limits(engine: &Engine) -> Vec<DayLimit> {
     let all = (
         None,
         [BudgetKind::DayTokens, BudgetKind::DayCost],
-        limit(engine.settings.budgets.day),
+        engine.settings.budgets.day,
     );
     let channels = engine.settings.channels.iter().map(|(name, channel)| {
         (
             Some(name.clone()),
             [BudgetKind::ChannelTokens, BudgetKind::ChannelCost],
-            limit(channel.budget),
+            channel.budget,
         )
     });
     std::iter::once(all).chain(channels).collect()

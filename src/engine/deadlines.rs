@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::engine::core::Engine;
-use crate::engine::handle::channels;
-use crate::engine::storage::announce_if_changed;
+use crate::engine::views;
+use crate::engine::views::announce_if_changed;
 use crate::store::commands::expire_due::ExpireDue;
 
 /// Longest sleep: the wall clock may jump, and deadlines are wall-clock times.
@@ -32,7 +32,7 @@ pub async fn run(engine: Engine) {
                         tracing::info!(approval = %expired.approval_id, "expired");
                         match expired.session_id {
                             Some(session) => engine.wake(session),
-                            None => channels::announce_all(&engine).await,
+                            None => views::announce_bridged(&engine).await,
                         }
                     }
                 }
@@ -47,7 +47,7 @@ pub async fn run(engine: Engine) {
         };
         tokio::select! {
             () = tokio::time::sleep(sleep) => {}
-            () = engine.deadlines.notified() => {}
+            () = engine.scheduler.until_deadlines_change() => {}
             () = engine.shutdown.cancelled() => return,
         }
     }

@@ -13,7 +13,7 @@ use crate::engine::core::Engine;
 use crate::engine::hooks::trust;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
-use crate::engine::query;
+use crate::engine::views;
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{
     AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Standing,
@@ -559,7 +559,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
             sandbox: (sandbox.clone(), !sandbox.starts_with("none")),
             channels: Some(
                 rows.into_iter()
-                    .map(|row| query::channel(engine, row))
+                    .map(|row| views::channel(engine, row))
                     .collect(),
             ),
             problems: engine.store.problem().into_iter().collect(),

@@ -7,10 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock::Timestamp;
-use crate::engine::core::{Engine, lock};
-use crate::engine::storage::announce;
+use crate::engine::core::Engine;
+use crate::engine::views::announce_engine;
 use crate::protocol::snapshot::Draining;
-use crate::protocol::words::ChannelState;
 
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +39,6 @@ impl std::fmt::Display for Progress {
 }
 
 impl Engine {
-    /// Whether turns may be taken up.
-    pub fn may_begin(&self) -> bool {
-        !self.is_held() && !self.shutdown.is_cancelled() && self.draining.borrow().is_none()
-    }
-
     /// Begins nothing more and waits until nothing runs and every reply that can go out is out, `grace` at most.
     /// `report` hears of every change and every second. With nothing to wait for it returns at once.
     pub async fn drain(&self, grace: Duration, mut report: impl FnMut(Progress)) {
@@ -56,16 +50,16 @@ impl Engine {
         loop {
             outbox.mark_unchanged();
             // Before the first look, so that nothing begins behind it.
-            let begun = self.draining.borrow().is_some();
+            let begun = self.sessions.draining().is_some();
             if !begun {
-                self.draining.send_replace(Some(Draining {
+                self.sessions.drain(Draining {
                     since,
                     deadline,
                     turns: 0,
                     deliveries: 0,
-                }));
+                });
             }
-            let running = self.running_count();
+            let running = self.sessions.running_count();
             let left = Draining {
                 since,
                 deadline,
@@ -78,8 +72,8 @@ impl Engine {
                 (turns, deliveries) != (left.turns, left.deliveries)
             });
             if changed {
-                self.draining.send_replace(Some(left));
-                announce(self).await;
+                self.sessions.drain(left);
+                announce_engine(self).await;
             }
             if (left.turns == 0 && left.deliveries == 0) || remaining.is_zero() {
                 return;
@@ -95,7 +89,7 @@ impl Engine {
             // A bridge that connects or is lost rings no bell: it is seen with the next second that is told.
             let second = remaining.saturating_sub(Duration::from_secs(seconds.saturating_sub(1)));
             tokio::select! {
-                () = self.running_count_changes(running) => {}
+                () = self.sessions.running_count_changes(running) => {}
                 _ = outbox.changed() => {}
                 () = tokio::time::sleep(second) => {}
             }
@@ -116,17 +110,8 @@ impl Engine {
             }
         };
         let sends = !self.is_held() && self.store.problem().is_none();
-        let bridges = lock(&self.bridges);
         open.into_iter()
-            .filter(|(channel, _)| {
-                sends
-                    && bridges.get(channel).is_some_and(|bridge| {
-                        bridge
-                            .health
-                            .as_ref()
-                            .is_some_and(|health| health.state == ChannelState::Connected)
-                    })
-            })
+            .filter(|(channel, _)| sends && self.delivery.link(channel).is_connected())
             .map(|(_, count)| count)
             .sum()
     }

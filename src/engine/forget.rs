@@ -8,14 +8,14 @@ use std::time::Duration;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
+use crate::protocol::hex::hex;
 use crate::protocol::memory::Forgotten;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::command::WriteCommand;
-use crate::store::commands::ensure_channel::hex;
 use crate::store::commands::forget_person::{
     BeginForget, EndForget, ForgetLoose, ForgetSessions, ForgetTurns, Loose, Rename,
 };
@@ -159,7 +159,7 @@ async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotte
         )
         .hint("look at what is uncertain, then `leverframe release`"));
     }
-    let Ok(_only) = engine.sweeping.try_lock() else {
+    let Some(_only) = engine.maintenance.try_sweep() else {
         return Err(Problem::new(
             ProblemKind::Conflict,
             "the database is being swept",

@@ -8,13 +8,13 @@ use async_trait::async_trait;
 
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
-use crate::engine::turn::judge::hidden_directories;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::problem::Problem;
 use crate::store::commands::watch_run::{BeginRun, EndRun};
-use crate::tools::executable_places::{ExecutablePlaces, PlacesBefore};
+use crate::tools::executable_places::ExecutablePlaces;
 use crate::tools::guard::Guard;
+use crate::tools::place::PlacesBefore;
 use crate::tools::tool::RunJournal;
 
 /// Writes runs of tools into the database.
@@ -87,7 +87,7 @@ pub async fn look_again(engine: &Engine, is_copy: bool) -> Result<(), Problem> {
         .map_err(from_store)?;
     for run in open {
         let workspace = PathBuf::from(&run.workspace);
-        let guard = Guard::of(workspace.clone(), hidden_directories(engine, &workspace));
+        let guard = Guard::of(workspace.clone(), engine.hidden_directories(&workspace));
         let tag = run.call_id.to_string();
         let found = if is_copy {
             Err("the database was restored from a copy".to_owned())

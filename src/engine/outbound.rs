@@ -4,109 +4,46 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Ask, Origin};
-use crate::engine::core::{BridgeState, Engine, lock};
-use crate::engine::probe;
+use crate::engine::core::Engine;
+use crate::engine::delivery::{HeldPart, Link, platform_conversation};
 use crate::engine::problem::from_store;
-use crate::engine::query::channel_view;
+use crate::engine::reconcile;
+use crate::engine::views::announce_channel;
 use crate::protocol::approval::{Preview, Requester};
 use crate::protocol::bridge::{CardButton, Delivery, Outbound, OutboundBody, SendOutcome};
-use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, SendIdempotency};
-use crate::protocol::event::{Event, EventBody};
+use crate::protocol::channel::{ChannelHealth, SendIdempotency};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{ApprovalKind, OutboxClass, Risk};
 use crate::store::commands::begin_send::{BeginSend, BeginSendOutcome};
-use crate::store::commands::drop_stale::DropStale;
-use crate::store::commands::end_look_up::{EndLookUp, Found};
+use crate::store::commands::drop_expired_notice::DropExpiredNotice;
+use crate::store::commands::end_look_up::{EndLookUp, LookUpResult};
 use crate::store::commands::end_send::{EndSend, SendOutcome as StoredOutcome};
 use crate::store::error::StoreError;
+use crate::store::input::NewApproval;
 use crate::store::queries::outbox::{NextOutbox, OutboxRow};
 
-/// The part of a conversation key that the platform knows; what follows `#` tells senders apart.
-pub fn platform_conversation(conversation: &str) -> &str {
-    conversation
-        .split_once('#')
-        .map_or(conversation, |(platform, _)| platform)
-}
-
 impl Engine {
-    /// What a bridge can do; before anything else. A bridge that starts anew holds nothing.
-    pub fn set_capabilities(&self, channel: &str, capabilities: ChannelCapabilities) {
-        self.handed_out
-            .send_modify(|held| held.retain(|_, holder| holder != channel));
-        let mut bridges = lock(&self.bridges);
-        match bridges.get_mut(channel) {
-            Some(bridge) => bridge.capabilities = capabilities,
-            None => {
-                bridges.insert(
-                    channel.to_owned(),
-                    BridgeState {
-                        capabilities,
-                        health: None,
-                        told_exchange_at: None,
-                        account: None,
-                    },
-                );
-            }
-        }
-    }
-
-    /// What a bridge says about itself. Consoles are told at once of states and messages; of exchanges that brought
-    /// nothing (an empty poll) once a minute, the grain in which they show ages.
+    /// What a bridge says about itself; consoles are told where it is news.
     pub fn report_health(&self, channel: &str, health: ChannelHealth, account: Option<String>) {
-        let changed = {
-            let mut bridges = lock(&self.bridges);
-            let Some(bridge) = bridges.get_mut(channel) else {
-                return;
-            };
-            let changed = bridge.health.as_ref().is_none_or(|old| {
-                old.state != health.state
-                    || old.detail != health.detail
-                    || old.rate_limited_until != health.rate_limited_until
-                    || old.last_inbound_at != health.last_inbound_at
-                    || old.last_outbound_at != health.last_outbound_at
-                    || exchange_is_news(bridge.told_exchange_at, health.last_exchange_at)
-            }) || (account.is_some() && bridge.account != account);
-            if changed {
-                bridge.told_exchange_at = health.last_exchange_at;
-            }
-            bridge.health = Some(health);
-            if account.is_some() {
-                bridge.account = account;
-            }
-            changed
-        };
-        if changed {
-            let engine = self.clone();
-            let channel = channel.to_owned();
-            self.beside(async move {
-                if let Ok(view) = channel_view(&engine, &channel).await {
-                    engine.store.publish(Event {
-                        seq: None,
-                        at: engine.clock.now(),
-                        session_id: None,
-                        continuation_id: None,
-                        body: EventBody::ChannelState {
-                            channel: Box::new(view),
-                        },
-                    });
-                }
-            });
+        if self.delivery.link(channel).report(health, account) {
+            let (engine, channel) = (self.clone(), channel.to_owned());
+            self.spawn(async move { announce_channel(&engine, &channel).await });
         }
     }
 
-    /// Waits for the next part of a channel that may be sent. Each is handed out once, until its send has
-    /// begun or it was given back. Cancel-safe.
-    pub async fn next_outbox(&self, channel: &str) -> Result<Outbound, Problem> {
-        let mut held = self.held.subscribe();
+    /// Waits for the next part of a channel that may be sent. Nobody else gets it while the second of the answer
+    /// lives. Cancel-safe.
+    pub async fn next_outbox(&self, channel: &str) -> Result<(Outbound, HeldPart), Problem> {
+        let mut held = self.emergency.changes();
         let mut changes = self.store.outbox_changes();
         let mut problem = self.store.problem_changes();
-        let mut given_back = self.handed_out.subscribe();
+        let link = self.delivery.link(channel);
+        let mut given_back = link.leased();
         loop {
             let is_held = held.borrow_and_update().is_some();
-            if is_held && *self.quarantine.borrow() {
+            if is_held && self.emergency.is_quarantined() {
                 tokio::select! {
                     changed = held.changed() => if changed.is_err() { return Err(stopping()) },
                     () = self.shutdown.cancelled() => return Err(stopping()),
@@ -120,8 +57,7 @@ impl Engine {
             problem.mark_unchanged();
             changes.mark_unchanged();
             let (name, now) = (channel.to_owned(), self.clock.now());
-            let handed_out: HashSet<OutboxId> =
-                given_back.borrow_and_update().keys().copied().collect();
+            let handed_out: HashSet<OutboxId> = given_back.borrow_and_update().clone();
             let next = match self
                 .store
                 .read(move |reader| {
@@ -145,8 +81,8 @@ impl Engine {
                 NextOutbox::Row(row) if self.is_stale(&row).await? => continue,
                 NextOutbox::Row(row) => match outbound(*row) {
                     Some(outbound) => {
-                        self.hand_out(outbound.id, channel);
-                        return Ok(outbound);
+                        let held = link.hand_out(outbound.id);
+                        return Ok((outbound, held));
                     }
                     None => Some(Duration::from_secs(1)),
                 },
@@ -177,12 +113,12 @@ impl Engine {
         if row.class != OutboxClass::Progress {
             return Ok(false);
         }
-        let stale = DropStale { outbox_id: row.id };
+        let stale = DropExpiredNotice { outbox_id: row.id };
         self.store.write(stale).await.map_err(from_store)
     }
 
     /// Records that a part is about to leave. An error means: do not send.
-    pub async fn begin_send(&self, channel: &str, id: OutboxId) -> Result<(), Problem> {
+    pub async fn begin_send(&self, link: &Link, id: OutboxId) -> Result<(), Problem> {
         let is_own = async || {
             let own = self.store.read_here(move |reader| reader.is_own_word(id));
             own.await.map_err(from_store)
@@ -194,15 +130,18 @@ impl Engine {
                 "an emergency stop holds all sends",
             ));
         }
-        // Off: nothing on disk says that a send is under way until it is over.
-        if crate::mutant!("sending_before_io") {
-            return Ok(());
-        }
-        let idempotency = lock(&self.bridges)
-            .get(channel)
-            .map_or(SendIdempotency::None, |bridge| {
-                bridge.capabilities.idempotency
-            });
+        crate::mutant!("sending_before_io" => return Ok(()));
+        let idempotency = link
+            .capabilities()
+            .map_or(SendIdempotency::None, |known| known.idempotency);
+        self.mark_sending(id, idempotency).await
+    }
+
+    async fn mark_sending(
+        &self,
+        id: OutboxId,
+        idempotency: SendIdempotency,
+    ) -> Result<(), Problem> {
         let begun = self
             .store
             .write(BeginSend {
@@ -212,8 +151,6 @@ impl Engine {
             })
             .await
             .map_err(from_store)?;
-        // From here on the database says that it is being sent, or that nobody knows.
-        self.take_back(id);
         match begun {
             BeginSendOutcome::Begun => Ok(()),
             BeginSendOutcome::KeyRanOut => Err(Problem::new(
@@ -231,7 +168,7 @@ impl Engine {
         channel: &str,
         asked: &HashMap<OutboxId, u32>,
     ) -> Result<Outbound, Problem> {
-        let mut held = self.held.subscribe();
+        let mut held = self.emergency.changes();
         let mut changes = self.store.outbox_changes();
         loop {
             held.wait_for(Option::is_none)
@@ -266,12 +203,12 @@ impl Engine {
             return Err(stopping());
         }
         let found = match delivery {
-            Delivery::Sent { external_refs } => Found::Sent {
+            Delivery::Sent { external_refs } => LookUpResult::Sent {
                 refs: external_refs,
             },
-            Delivery::NotSent => Found::NotSent,
-            Delivery::Unclear { detail } => Found::Unclear {
-                why: probe::said(self, &detail),
+            Delivery::NotSent => LookUpResult::NotSent,
+            Delivery::Unclear { detail } => LookUpResult::Unclear {
+                why: reconcile::said(self, &detail),
             },
         };
         self.store
@@ -284,28 +221,9 @@ impl Engine {
             .map_err(from_store)
     }
 
-    fn hand_out(&self, id: OutboxId, channel: &str) {
-        self.handed_out.send_if_modified(|held| {
-            held.insert(id, channel.to_owned());
-            // Nobody waits for less to be available.
-            false
-        });
-    }
-
-    fn take_back(&self, id: OutboxId) {
-        self.handed_out
-            .send_if_modified(|held| held.remove(&id).is_some());
-    }
-
     /// Records how a send ended; an unknown one becomes a question.
     pub async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
-        let recorded = self.record_end(id, outcome).await;
-        // After the record, so that a part that was given back is not handed out before its time.
-        self.take_back(id);
-        recorded
-    }
-
-    async fn record_end(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
+        crate::mutant!("sending_before_io" => self.mark_sending(id, SendIdempotency::None).await?);
         let redact = |text: String| self.redactor.redact(&text).into_owned();
         let (outcome, unknown) = match outcome {
             SendOutcome::Sent { external_refs } => (
@@ -387,6 +305,17 @@ impl Engine {
                 Some(approval)
             }
         };
+        self.record_end(id, outcome, resend)
+            .await
+            .map_err(from_store)
+    }
+
+    async fn record_end(
+        &self,
+        id: OutboxId,
+        outcome: StoredOutcome,
+        resend: Option<NewApproval>,
+    ) -> Result<(), StoreError> {
         self.persist(EndSend {
             outbox_id: id,
             epoch: self.store.epoch(),
@@ -394,17 +323,32 @@ impl Engine {
             resend,
         })
         .await
-        .map_err(from_store)?;
-        Ok(())
+    }
+
+    /// Settles a part whose bridge went away while it was being sent, as recovery does after a crash.
+    pub async fn lose_send(&self, id: OutboxId) {
+        let detail = "its channel stopped while it was being sent".to_owned();
+        let lost = self.record_end(id, StoredOutcome::Lost { detail }, None);
+        note_unrecorded(id, lost.await);
+    }
+
+    /// Settles a part whose bridge went away before it was sent, where its intent was recorded.
+    pub async fn take_back_send(&self, id: OutboxId) {
+        let not_sent = StoredOutcome::Retry {
+            not_before: self.clock.now(),
+            error: "its channel stopped before it was sent".to_owned(),
+        };
+        note_unrecorded(id, self.record_end(id, not_sent, None).await);
     }
 }
 
-/// Whether consoles should hear of an exchange that changed nothing else.
-fn exchange_is_news(told: Option<Timestamp>, now: Option<Timestamp>) -> bool {
-    match (told, now) {
-        (_, None) => false,
-        (None, Some(_)) => true,
-        (Some(told), Some(now)) => now.millis_since(told) >= 60_000,
+/// A part whose record is missing stays as it is until the next start settles it.
+fn note_unrecorded(id: OutboxId, recorded: Result<(), StoreError>) {
+    match recorded {
+        Ok(()) => {}
+        // Its end was recorded after all, or it was never begun.
+        Err(StoreError::Conflict { .. }) => {}
+        Err(error) => tracing::warn!(%id, %error, "the end of a send could not be recorded"),
     }
 }
 

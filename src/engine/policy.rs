@@ -4,11 +4,12 @@
 //! text of the rule that gave it. Schema and path guards come before this module is asked.
 
 use crate::config::settings::SEMI_AUTO_RUNS;
+use crate::protocol::approval::only_once;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Policy, Verdict};
 use crate::protocol::rule::Rule;
 use crate::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
-use crate::store::input::LeansOn;
+use crate::store::input::Basis;
 
 /// What the policy looks at in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub struct SessionGrant {
 
 /// Everything beside the call itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Circumstances {
+pub struct PolicyInput {
     /// The channel's policy as it is in force now.
     pub policy: Policy,
     /// A second policy that also applies (a platform session driven over HTTP): the stricter verdict wins.
@@ -100,24 +101,19 @@ fn taint_matters(access: Access) -> bool {
     }
 }
 
-/// Whether a session grant may ever be given for (or used by) a call like this.
-pub fn grantable(facts: &CallFacts) -> bool {
-    facts.risk < Risk::High && facts.taint.is_empty() && facts.always_asks.is_none()
-}
-
 /// Why a permission of this shape for the session would never be used under these circumstances; none = it would.
-pub fn once_only(facts: &CallFacts, circumstances: &Circumstances) -> Option<String> {
-    let granted = Circumstances {
-        // A stop ends; what it holds back is judged again then.
+pub fn once_only(facts: &CallFacts, policy_input: &PolicyInput) -> Option<String> {
+    let granted = PolicyInput {
+        // A stop ends; what it holds back is evaluated again then.
         held: false,
         grants: vec![SessionGrant {
             tool: facts.tool.clone(),
             args_digest: facts.args_digest.clone(),
-            requester_id: circumstances.requester_id.clone(),
+            requester_id: policy_input.requester_id.clone(),
             by: String::new(),
             approval_id: ApprovalId::from_bytes([0; 16]),
         }],
-        ..circumstances.clone()
+        ..policy_input.clone()
     };
     let verdict = verdict(facts, &granted);
     (verdict.decision != VerdictWord::Allow).then(|| {
@@ -129,26 +125,26 @@ pub fn once_only(facts: &CallFacts, circumstances: &Circumstances) -> Option<Str
 }
 
 /// The verdict on a call: the stricter one where two policies apply.
-pub fn verdict(facts: &CallFacts, circumstances: &Circumstances) -> Verdict {
-    judged(facts, circumstances).0
+pub fn verdict(facts: &CallFacts, policy_input: &PolicyInput) -> Verdict {
+    evaluate(facts, policy_input).0
 }
 
-/// The same, with the rule or grant that it leans on.
-pub fn judged(facts: &CallFacts, circumstances: &Circumstances) -> (Verdict, Option<LeansOn>) {
-    let first = verdict_under(facts, circumstances, &circumstances.policy);
-    match &circumstances.also {
+/// The same, with the rule or grant that it is based on.
+pub fn evaluate(facts: &CallFacts, policy_input: &PolicyInput) -> (Verdict, Option<Basis>) {
+    let first = verdict_under(facts, policy_input, &policy_input.policy);
+    match &policy_input.also {
         None => first,
         Some(also) => {
-            let second = verdict_under(facts, circumstances, also);
+            let second = verdict_under(facts, policy_input, also);
             // What both policies need is needed, whichever of them is told.
-            let leans_on = first.1.or(second.1);
+            let basis = first.1.or(second.1);
             let strict = stricter(first.0.clone(), second.0.clone());
-            let leans_on = match strict.decision {
-                VerdictWord::Allow => leans_on,
+            let basis = match strict.decision {
+                VerdictWord::Allow => basis,
                 VerdictWord::Ask | VerdictWord::Deny if strict == first.0 => first.1,
                 VerdictWord::Ask | VerdictWord::Deny => second.1,
             };
-            (strict, leans_on)
+            (strict, basis)
         }
     }
 }
@@ -169,27 +165,27 @@ pub fn stricter(first: Verdict, second: Verdict) -> Verdict {
 
 fn verdict_under(
     facts: &CallFacts,
-    circumstances: &Circumstances,
+    policy_input: &PolicyInput,
     policy: &Policy,
-) -> (Verdict, Option<LeansOn>) {
-    let lean = |decision, rule: String, leans_on| {
+) -> (Verdict, Option<Basis>) {
+    let lean = |decision, rule: String, basis| {
         let verdict = Verdict {
             decision,
             rule,
             policy_version: policy.version,
         };
-        (verdict, leans_on)
+        (verdict, basis)
     };
     let say = |decision, rule: String| lean(decision, rule, None);
     let ruled = |word: VerdictWord| {
-        let rule = circumstances
+        let rule = policy_input
             .rules
             .iter()
             .find(|rule| rule.verdict == word)?;
         let text = format!("rule {} of {}: {}", rule.id, rule.by, rule.in_words());
-        Some(lean(word, text, Some(LeansOn::Rule(rule.id))))
+        Some(lean(word, text, Some(Basis::Rule(rule.id))))
     };
-    if circumstances.held {
+    if policy_input.held {
         return say(
             VerdictWord::Ask,
             "emergency stop: nothing starts until it is released".to_owned(),
@@ -219,18 +215,18 @@ fn verdict_under(
             ),
         );
     }
-    let grant = circumstances.grants.iter().find(|grant| {
+    let grant = policy_input.grants.iter().find(|grant| {
         grant.tool == facts.tool
             && grant.args_digest == facts.args_digest
-            && grant.requester_id == circumstances.requester_id
+            && grant.requester_id == policy_input.requester_id
     });
     if let Some(grant) = grant
-        && grantable(facts)
+        && only_once(facts.risk, &facts.taint, facts.always_asks.as_deref()).is_none()
     {
         return lean(
             VerdictWord::Allow,
             format!("this shape was allowed for the session by {}", grant.by),
-            Some(LeansOn::Grant(grant.approval_id)),
+            Some(Basis::Grant(grant.approval_id)),
         );
     }
     if facts.risk < Risk::Critical
@@ -241,7 +237,7 @@ fn verdict_under(
     if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
         return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));
     }
-    let ceiling = circumstances.ceiling.unwrap_or(Autonomy::Full);
+    let ceiling = policy_input.ceiling.unwrap_or(Autonomy::Full);
     let autonomy = policy.autonomy.min(ceiling);
     let whose = if autonomy < policy.autonomy {
         format!(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::engine::rules::{ARGV, CallShape, words, words_match};
+use crate::engine::call_shape::{ARGV, CallShape, words, words_match};
 use crate::protocol::rule::Rule;
 use crate::protocol::words::RuleMatcher;
 use crate::tools::execute_command::system_program;

@@ -4,25 +4,23 @@ use std::future::ready;
 
 use futures_util::{FutureExt as _, TryFutureExt as _};
 
-use crate::clock::{Day, Timestamp};
-use crate::engine::core::{Engine, lock};
+use crate::clock::Timestamp;
+use crate::engine::core::Engine;
 use crate::engine::handle::{duty, emergency, hygiene, memory, routines, rules};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
+use crate::engine::views::{channel, channel_view, engine_status, status};
 use crate::engine::{costs, doctor, forget, what_if, why};
 use crate::model::catalogue;
-use crate::protocol::channel::{Channel, ChannelHealth};
+use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Query, dispatch};
-use crate::protocol::session::{Session, Usage};
-use crate::protocol::snapshot::{EngineStatus, Page, Snapshot};
+use crate::protocol::session::Session;
+use crate::protocol::snapshot::{Page, Snapshot};
 use crate::protocol::summary::ShiftSummary;
-use crate::protocol::words::{ChannelKind, ChannelState};
 use crate::store::error::StoreError;
-use crate::store::input::BudgetKind;
 use crate::store::queries::approvals::ApprovalFilter;
-use crate::store::queries::channels::ChannelRow;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::outbox::OutboxFilter;
 use crate::store::queries::sessions::SessionFilter;
@@ -148,7 +146,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         .await
         .map_err(from_store)?;
     let remembered = memory::stats(engine).await?;
-    let streams = lock(&engine.streams).values().cloned().collect();
+    let streams = engine.open_calls.streams();
     let status = status(engine, rows.usage_today).await?;
     Ok(Snapshot {
         seq: rows.seq,
@@ -168,129 +166,5 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         duty: duty::duty(engine, None).await?,
         leftovers: rows.leftovers,
         engine: status,
-    })
-}
-
-/// A channel by name.
-pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Problem> {
-    engine.channel(name)?;
-    let wanted = name.to_owned();
-    let row = engine
-        .store
-        .read_here(move |reader| reader.channel_row(&wanted))
-        .await
-        .map_err(from_store)?;
-    Ok(channel(engine, row))
-}
-
-/// A stored channel with what its bridge reported.
-pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
-    let bridges = lock(&engine.bridges);
-    let bridge = bridges.get(&row.name);
-    let local = ChannelHealth {
-        state: ChannelState::Local,
-        detail: None,
-        last_exchange_at: None,
-        last_inbound_at: None,
-        last_outbound_at: None,
-        reconnects: 0,
-        rate_limited_until: None,
-    };
-    let bridged = match row.kind {
-        ChannelKind::Telegram | ChannelKind::Scripted => true,
-        ChannelKind::Desk
-        | ChannelKind::Api
-        | ChannelKind::Mcp
-        | ChannelKind::Cli
-        | ChannelKind::Routine => false,
-    };
-    let mut health = match bridge.and_then(|bridge| bridge.health.clone()) {
-        Some(health) => health,
-        None if bridged => ChannelHealth {
-            state: ChannelState::Starting,
-            ..local
-        },
-        None => local,
-    };
-    if row.kind == ChannelKind::Routine {
-        let next = lock(&engine.next_routine).clone();
-        health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
-    }
-    if row.paused {
-        health.state = ChannelState::Paused;
-    } else if health.state == ChannelState::Paused {
-        // Resumed a moment ago: the bridge connects, and has not said so yet.
-        health.state = ChannelState::Starting;
-        health.detail = None;
-    }
-    if bridged && !engine.settings.channels.contains_key(&row.name) {
-        health.state = ChannelState::Failed;
-        health.detail = Some("not in the configuration any more".to_owned());
-    }
-    Channel {
-        account: bridge.and_then(|bridge| bridge.account.clone()),
-        name: row.name,
-        kind: row.kind,
-        policy: row.policy,
-        health,
-        paused: row.paused,
-        held: bridged && engine.is_held(),
-        backlog: row.backlog,
-        pending_approvals: row.pending_approvals,
-        active_sessions: row.active_sessions,
-        draining: row.draining,
-        taken_over: row.taken_over,
-        asking: row.pairings.0,
-        paired: row.pairings.1,
-    }
-}
-
-/// The engine as a whole.
-pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
-    let today = Day::local(engine.clock.now());
-    let usage = engine
-        .store
-        .read(move |reader| reader.usage_on(today.0))
-        .await
-        .map_err(from_store)?;
-    status(engine, usage).await
-}
-
-async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
-    let today = Day::local(engine.clock.now());
-    let limit = engine.settings.budgets.day.max_cost_usd;
-    let (flags, budget_today_usd) = engine
-        .store
-        .read_here(move |reader| {
-            let budget = limit
-                .map(|limit| {
-                    let added = reader.added_on(today.0, BudgetKind::DayCost, None)?;
-                    Ok::<_, StoreError>(limit + added)
-                })
-                .transpose()?;
-            Ok((reader.flags()?, budget))
-        })
-        .await
-        .map_err(from_store)?;
-    let held = engine.held.borrow().clone();
-    let settings = &engine.settings;
-    Ok(EngineStatus {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        instance: settings.instance.clone(),
-        epoch: engine.store.epoch(),
-        held_since: held.as_ref().map(|held| held.since),
-        held_reason: held.map(|held| held.reason),
-        quarantine: flags.quarantine,
-        model: settings.model.clone(),
-        scripted: settings.model.starts_with("scripted/"),
-        demo: settings.demo,
-        sandbox: engine.sandbox.level_word_so_far(),
-        usage_today,
-        budget_today_usd,
-        undo_seconds: engine.settings.approvals.undo_seconds,
-        problems: engine.problems(),
-        writable: engine.store.problem().is_none(),
-        draining: *engine.draining.borrow(),
-        started_at: engine.started_at,
     })
 }

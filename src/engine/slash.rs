@@ -1,14 +1,14 @@
 //! Slash commands. They touch only their own conversation; an unknown one gets the help text.
 
+use crate::engine::arrival::{Arrival, ingested, reply};
 use crate::engine::core::Engine;
 use crate::engine::handle::continuations;
-use crate::engine::inbound::{Arrival, ingested};
 use crate::engine::problem::from_store;
 use crate::engine::slash_decide;
 use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
-use crate::protocol::bridge::Ingested;
+use crate::protocol::bridge::Ingestion;
 use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
@@ -19,8 +19,7 @@ use crate::protocol::words::{
     ApprovalState, ContinuationState, DecisionWord, Disposition, SessionState,
 };
 use crate::store::commands::end_session::EndSession;
-use crate::store::commands::once::Once;
-use crate::store::commands::queue_notice::QueueNotice;
+use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::resume::Resume;
 use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::update_session::UpdateSession;
@@ -45,7 +44,7 @@ pub async fn carry_out(
     engine: &Engine,
     arrival: &Arrival<'_>,
     text: &str,
-) -> Result<Ingested, Problem> {
+) -> Result<Ingestion, Problem> {
     let (word, rest) = text[1..]
         .split_once(char::is_whitespace)
         .unwrap_or((&text[1..], ""));
@@ -75,23 +74,6 @@ pub async fn carry_out(
         SlashCommand::Help => help(),
     };
     reply(engine, arrival, command.as_str(), said).await
-}
-
-/// Stores a command with its answer.
-pub async fn reply(
-    engine: &Engine,
-    arrival: &Arrival<'_>,
-    what: &str,
-    text: String,
-) -> Result<Ingested, Problem> {
-    engine
-        .record(
-            arrival,
-            Disposition::Command,
-            format!("/{what}"),
-            Some(text),
-        )
-        .await
 }
 
 async fn active(engine: &Engine, arrival: &Arrival<'_>) -> Result<Option<SessionId>, Problem> {
@@ -149,24 +131,12 @@ async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>
         .map_err(from_store)
 }
 
-/// A reply after the fact; losing it loses only a courtesy.
-pub async fn tell(engine: &Engine, arrival: &Arrival<'_>, text: String) {
-    let mut notices = engine
-        .record_row(arrival, Disposition::Command, String::new(), Some(text))
-        .notices;
-    if let Some(notice) = notices.pop()
-        && let Err(error) = engine.store.write(QueueNotice { notice }).await
-    {
-        tracing::warn!(%error, "cannot queue a reply");
-    }
-}
-
-async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
     let text = "A new session begins with your next message.".to_owned();
     let Some(session_id) = active(engine, arrival).await? else {
         return reply(engine, arrival, "new", text).await;
     };
-    let once = Once {
+    let once = IdempotentIngest {
         record: engine.record_row(arrival, Disposition::Command, "/new".to_owned(), Some(text)),
         then: EndSession {
             session_id,
@@ -176,12 +146,16 @@ async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem
     };
     let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
     for continuation in cancelled.into_iter().flatten() {
-        engine.halt(continuation, Halt::Cancelled);
+        engine.sessions.halt(continuation, Halt::Cancelled);
     }
     Ok(ingested(&outcome, None))
 }
 
-async fn cancel(engine: &Engine, arrival: &Arrival<'_>, reason: &str) -> Result<Ingested, Problem> {
+async fn cancel(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    reason: &str,
+) -> Result<Ingestion, Problem> {
     let open = recent(engine, arrival)
         .await?
         .into_iter()
@@ -197,7 +171,7 @@ async fn cancel(engine: &Engine, arrival: &Arrival<'_>, reason: &str) -> Result<
         .await;
     };
     let reason = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
-    let once = Once {
+    let once = IdempotentIngest {
         record: engine.record_row(
             arrival,
             Disposition::Command,
@@ -207,13 +181,13 @@ async fn cancel(engine: &Engine, arrival: &Arrival<'_>, reason: &str) -> Result<
         then: continuations::cancellation(engine, &arrival.caller, open.id, reason, false).await?,
     };
     let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
-    engine.halt(open.id, Halt::Cancelled);
+    engine.sessions.halt(open.id, Halt::Cancelled);
     engine.wake(open.session_id);
     Ok(ingested(&outcome, None))
 }
 
 /// Goes back to a session of the sender in this conversation.
-async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<Ingested, Problem> {
+async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<Ingestion, Problem> {
     let named: Vec<Session> = own_sessions(engine, arrival)
         .await?
         .into_iter()
@@ -238,7 +212,7 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<In
         title if title.is_empty() => "Back in that session.".to_owned(),
         title => format!("Back in the session: {title}"),
     };
-    let once = Once {
+    let once = IdempotentIngest {
         record: engine.record_row(
             arrival,
             Disposition::Command,
@@ -252,13 +226,13 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<In
     };
     let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
     for continuation in cancelled.into_iter().flatten() {
-        engine.halt(continuation, Halt::Cancelled);
+        engine.sessions.halt(continuation, Halt::Cancelled);
     }
     Ok(ingested(&outcome, None))
 }
 
 /// Goes on with the newest interrupted request.
-async fn go_on(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+async fn go_on(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
     let interrupted = recent(engine, arrival)
         .await?
         .into_iter()
@@ -272,7 +246,7 @@ async fn go_on(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
         )
         .await;
     };
-    let once = Once {
+    let once = IdempotentIngest {
         record: engine.record_row(
             arrival,
             Disposition::Command,
@@ -289,7 +263,7 @@ async fn go_on(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
     Ok(ingested(&outcome, None))
 }
 
-async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
     let ended = recent(engine, arrival)
         .await?
         .into_iter()
@@ -316,7 +290,7 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
     Ok(ingested(&outcome, None))
 }
 
-async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ingested, Problem> {
+async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ingestion, Problem> {
     if text.is_empty() || text.len() > MAX_TEXT_BYTES {
         return reply(
             engine,
@@ -340,7 +314,7 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
     Ok(ingested(&outcome, None))
 }
 
-async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<Ingested, Problem> {
+async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<Ingestion, Problem> {
     let Some(session_id) = active(engine, arrival).await?.filter(|_| !title.is_empty()) else {
         return reply(
             engine,
@@ -350,7 +324,7 @@ async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<I
         )
         .await;
     };
-    let once = Once {
+    let once = IdempotentIngest {
         record: engine.record_row(
             arrival,
             Disposition::Command,

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use crate::engine::approvals::{self, Origin};
+use crate::engine::arrival::{Arrival, ingested};
+use crate::engine::arrival::{reply, tell};
 use crate::engine::core::Engine;
-use crate::engine::handle::decide;
-use crate::engine::inbound::{Arrival, ingested};
+use crate::engine::handle::{decide, decision};
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::engine::slash::{reply, tell};
 use crate::protocol::approval::Approval;
-use crate::protocol::bridge::Ingested;
+use crate::protocol::bridge::Ingestion;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{ApprovalState, DecisionWord, Disposition};
-use crate::store::commands::once::Once;
+use crate::store::commands::decide::DecideReport;
+use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::queue_cards::QueueCards;
 use crate::store::error::StoreError;
 use crate::store::queries::approvals::CardDelivery;
@@ -29,7 +30,7 @@ pub async fn carry_out(
     arrival: &Arrival<'_>,
     decision: DecisionWord,
     rest: &str,
-) -> Result<Ingested, Problem> {
+) -> Result<Ingestion, Problem> {
     let say = async |text: String| reply(engine, arrival, decision.as_str(), text).await;
     let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if code.is_empty() {
@@ -143,7 +144,7 @@ async fn changed(
     approval: &Approval,
     shown: CardDelivery,
     decision: DecisionWord,
-) -> Result<Ingested, Problem> {
+) -> Result<Ingestion, Problem> {
     let origin = Origin {
         channel: approval.channel.clone(),
         conversation: approval.conversation.clone(),
@@ -174,8 +175,52 @@ async fn changed(
     };
     let (outcome, _) = engine
         .store
-        .write(Once { record, then })
+        .write(IdempotentIngest { record, then })
         .await
         .map_err(from_store)?;
     Ok(ingested(&outcome, None))
+}
+
+impl Engine {
+    /// Checks and carries out a decision from chat, in one transaction with the item that brought it.
+    pub async fn decide_from_chat(
+        &self,
+        arrival: &Arrival<'_>,
+        id: ApprovalId,
+        request: DecisionRequest,
+    ) -> Result<Ingestion, Problem> {
+        let approval = self
+            .store
+            .read_here(move |reader| reader.approval(id))
+            .await
+            .map_err(from_store)?;
+        let word = request.decision;
+        let detail = format!("{word} {id}");
+        if let Err(problem) = decide::check(self, &arrival.caller, &approval, &request) {
+            let mut ingested = self
+                .record(arrival, Disposition::Command, detail, None)
+                .await?;
+            ingested.feedback = Some(format!("Not decided: {}.", problem.detail));
+            return Ok(ingested);
+        }
+        let once = IdempotentIngest {
+            record: self.record_row(arrival, Disposition::Command, detail, None),
+            then: decide::command(self, &arrival.caller, &approval, request),
+        };
+        let (outcome, report) = self.store.write(once).await.map_err(from_store)?;
+        let feedback = match report {
+            None => "Already carried out.".to_owned(),
+            Some(report) => self.feedback(id, word, report),
+        };
+        decision::announce(self, &approval).await;
+        Ok(ingested(&outcome, Some(feedback)))
+    }
+
+    fn feedback(&self, id: ApprovalId, word: DecisionWord, report: DecideReport) -> String {
+        decision::settle(self, &report);
+        match decision::outcome(id, report) {
+            Ok(_) => format!("Recorded: {word}."),
+            Err(problem) => format!("{}: {}.", problem.title, problem.detail),
+        }
+    }
 }

@@ -1,18 +1,18 @@
 //! `/routines` in a chat: owners see, run, enable and disable routines there. Making and changing them needs a
 //! command line or the API, where what is written is seen whole.
 
+use crate::engine::arrival::{Arrival, ingested};
+use crate::engine::arrival::{reply, tell};
 use crate::engine::core::Engine;
 use crate::engine::handle::routines;
-use crate::engine::inbound::{Arrival, ingested};
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::engine::slash::{reply, tell};
-use crate::protocol::bridge::Ingested;
+use crate::protocol::bridge::Ingestion;
 use crate::protocol::problem::Problem;
 use crate::protocol::routine::{Routine, RoutinePatch};
 use crate::protocol::words::{Disposition, Scope};
 use crate::store::command::WriteCommand;
-use crate::store::commands::once::Once;
+use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::text::untrusted::limit_line;
 
 const USAGE: &str =
@@ -25,7 +25,7 @@ pub async fn carry_out(
     engine: &Engine,
     arrival: &Arrival<'_>,
     rest: &str,
-) -> Result<Ingested, Problem> {
+) -> Result<Ingestion, Problem> {
     if !people::has_scope(&arrival.caller.actor, Scope::Admin) {
         let text = "Only owners (role = \"owner\" under [people]) see and run routines.".to_owned();
         return reply(engine, arrival, "routines", text).await;
@@ -75,7 +75,7 @@ async fn act(
     arrival: &Arrival<'_>,
     verb: &str,
     name: &str,
-) -> Result<Ingested, Problem> {
+) -> Result<Ingestion, Problem> {
     let routine = routines::find(engine, name).await?;
     let by = arrival.caller.reference();
     if verb == "run" {
@@ -99,7 +99,7 @@ async fn act(
     let change = routines::changed(engine, by, &routine, patch)?;
     let (ingested, changed) = once(engine, arrival, verb, change).await?;
     if let Some(changed) = changed {
-        engine.routines.notify_one();
+        engine.scheduler.routines_changed();
         let text = match changed.due_at {
             Some(due) => format!("Routine {} is due next at {due}.", changed.name),
             None => format!("Routine {} does not run by itself.", changed.name),
@@ -114,12 +114,12 @@ async fn once<C: WriteCommand>(
     arrival: &Arrival<'_>,
     verb: &str,
     then: C,
-) -> Result<(Ingested, Option<C::Output>), Problem> {
+) -> Result<(Ingestion, Option<C::Output>), Problem> {
     let detail = format!("/routines {verb}");
     let record = engine.record_row(arrival, Disposition::Command, detail, None);
     let (outcome, done) = engine
         .store
-        .write(Once { record, then })
+        .write(IdempotentIngest { record, then })
         .await
         .map_err(from_store)?;
     Ok((ingested(&outcome, None), done))

@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use crate::engine::core::{Engine, lock};
-use crate::engine::query::engine_status;
-use crate::protocol::event::{Event, EventBody};
+use crate::engine::core::Engine;
+use crate::engine::views::announce_if_changed;
 use crate::store::command::WriteCommand;
 use crate::store::commands::probe::Probe;
 use crate::store::error::StoreError;
@@ -102,13 +101,13 @@ pub async fn watch(engine: Engine) {
 
 /// Everything that gave up while nothing could be written is begun again.
 async fn go_on(engine: &Engine) {
-    let unrecorded = lock(&engine.unrecorded_stop).take();
+    let unrecorded = engine.emergency.take_unrecorded();
     if let Some(stop) = unrecorded
         && let Err(error) = engine.persist(stop).await
     {
         tracing::error!(%error, "the emergency stop is in force but not recorded");
     }
-    engine.deadlines.notify_one();
+    engine.scheduler.deadlines_changed();
     match engine
         .store
         .read(|reader| reader.sessions_with_pending())
@@ -120,30 +119,5 @@ async fn go_on(engine: &Engine) {
             }
         }
         Err(error) => tracing::error!(%error, "cannot read what is pending"),
-    }
-}
-
-/// Tells consoles when the list of problems is another one than they were told.
-pub async fn announce_if_changed(engine: &Engine) {
-    let problems = engine.problems();
-    if *lock(&engine.told_problems) != problems {
-        announce(engine).await;
-        *lock(&engine.told_problems) = problems;
-    }
-}
-
-/// Tells consoles how the engine stands.
-pub async fn announce(engine: &Engine) {
-    match engine_status(engine).await {
-        Ok(status) => engine.store.publish(Event {
-            seq: None,
-            at: engine.clock.now(),
-            session_id: None,
-            continuation_id: None,
-            body: EventBody::EngineState {
-                engine: Box::new(status),
-            },
-        }),
-        Err(problem) => tracing::warn!(%problem, "consoles cannot be told how the engine stands"),
     }
 }

@@ -5,8 +5,9 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use crate::clock::backoff::own_share;
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::pieces::{piece, reclaim};
 use crate::engine::problem::from_store;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -16,7 +17,7 @@ use crate::store::commands::reclaim_space::NoteSweep;
 use crate::store::commands::sweep_artifacts::SweepArtifacts;
 use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
 use crate::store::commands::sweep_events::SweepEvents;
-use crate::store::commands::sweep_history::{CHUNK, SweepHistory, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount, SweepHistory};
 use crate::store::commands::sweep_loose::{
     SweepCompactions, SweepGrants, SweepKeys, SweepMessages, SweepQuestions,
 };
@@ -28,7 +29,7 @@ use crate::store::queries::sweep::{RawId, SweepRules};
 /// Milliseconds between two sweeps.
 const EVERY_MS: u64 = 6 * 3600 * 1000;
 /// And up to this many more, so that daemons that were started together do not sweep together.
-const JITTER_MS: u64 = 15 * 60 * 1000;
+const JITTER_MS: u32 = 15 * 60 * 1000;
 /// Longest sleep: the wall clock may jump.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 /// Turns looked for at once.
@@ -38,7 +39,7 @@ const HAND: usize = CHUNK as usize;
 
 /// Runs until the engine stops: at once when the last sweep was long ago, then every six hours.
 pub async fn run(engine: Engine) {
-    let jitter = u64::from(std::process::id()).wrapping_mul(7919) % JITTER_MS;
+    let jitter = u64::from(own_share(JITTER_MS));
     loop {
         let now = engine.clock.now();
         let last = engine.store.read_here(|reader| reader.last_sweep()).await;
@@ -114,7 +115,7 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
         )
         .hint("look at what is uncertain, then `leverframe release`"));
     }
-    let Ok(_only) = engine.sweeping.try_lock() else {
+    let Some(_only) = engine.maintenance.try_sweep() else {
         return Err(Problem::new(
             ProblemKind::Conflict,
             "a sweep is under way",
@@ -178,7 +179,7 @@ impl Sweep<'_> {
     }
 
     /// Pieces of the same kind until one removes nothing.
-    async fn repeat<C: WriteCommand<Output = Swept> + Clone>(
+    async fn repeat<C: WriteCommand<Output = SweepCount> + Clone>(
         &self,
         command: C,
     ) -> Result<u64, StoreError> {
@@ -193,7 +194,7 @@ impl Sweep<'_> {
     }
 
     /// Hands keys to commands, each of which takes as many as fit.
-    async fn hand<K: Clone, C: WriteCommand<Output = Swept>>(
+    async fn hand<K: Clone, C: WriteCommand<Output = SweepCount>>(
         &self,
         keys: &[K],
         command: impl Fn(Vec<K>) -> C,

@@ -1,14 +1,15 @@
-//! "Of the last N calls on this channel, M would have run without you": real history, judged again.
+//! "Of the last N calls on this channel, M would have run without you": real history, evaluated again.
 
+use crate::engine::call_shape::CallShape;
 use crate::engine::core::Engine;
-use crate::engine::policy::{self, CallFacts, Circumstances};
+use crate::engine::policy::{self, CallFacts, PolicyInput};
 use crate::engine::problem::from_store;
-use crate::engine::rules::{self, CallShape};
+use crate::engine::rules;
 use crate::protocol::policy::{WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
 
-/// Judges the last calls of a channel as if it had another level.
+/// Evaluates the last calls of a channel as if it had another level.
 pub async fn what_if(
     engine: &Engine,
     channel: String,
@@ -32,7 +33,7 @@ pub async fn what_if(
         .await
         .map_err(from_store)?;
     policy.autonomy = autonomy;
-    let mut circumstances = Circumstances {
+    let mut policy_input = PolicyInput {
         policy,
         also: None,
         held: false,
@@ -67,7 +68,7 @@ pub async fn what_if(
                 workspace: &workspace,
                 plan: &call.plan,
             };
-            circumstances.rules = rules::asked(&rules, &shape);
+            policy_input.rules = rules::asked(&rules, &shape);
             facts.always_asks = rules::doubt(&rules, &shape).or(facts.always_asks);
             WhatIfCall {
                 tool: call.tool,
@@ -75,7 +76,7 @@ pub async fn what_if(
                 access: call.access,
                 risk: call.risk,
                 was: call.verdict.decision,
-                would_be: policy::verdict(&facts, &circumstances),
+                would_be: policy::verdict(&facts, &policy_input),
                 at: call.at,
             }
         })

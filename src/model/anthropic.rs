@@ -12,7 +12,8 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
-use crate::model::http::{Endpoint, EndpointProblem, host_of, plain_header, secret_header};
+use crate::model::http::address::EndpointProblem;
+use crate::model::http::{Endpoint, host_of, plain_header, secret_header};
 use crate::model::learnt::{Learnt, Lesson};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::config::settings::{ProviderKind, ProviderSettings};
-use crate::model::discovery::servers::{self, Told};
+use crate::model::discovery::servers::{self, ServerModel};
 use crate::model::profiles::{Profile, PromptCache};
 use crate::model::registry::{ModelLookupError, Models};
 use crate::model::request::{
@@ -43,15 +43,15 @@ const CONTEXT: &str = "context size";
 #[async_trait]
 pub trait Account: Sync {
     /// Reserves a call; the problem says which budget forbids it.
-    async fn reserve(&self, request: &ModelRequest) -> Result<Reserved, Problem>;
+    async fn reserve(&self, request: &ModelRequest) -> Result<ReservedCall, Problem>;
 
     /// Replaces a reservation by what the call used, as far as that is known; priced.
-    async fn settle(&self, reserved: Reserved, asked: &Asked) -> Result<Usage, Problem>;
+    async fn settle(&self, reserved: ReservedCall, asked: &CallReport) -> Result<Usage, Problem>;
 }
 
 /// A call that may be made.
 #[derive(Debug, Clone, Copy)]
-pub struct Reserved {
+pub struct ReservedCall {
     /// Its row.
     pub attempt_id: ModelAttemptId,
     /// Its input tokens, as estimated.
@@ -70,7 +70,7 @@ pub enum TestError {
 }
 
 /// One call and what came of it.
-pub struct Asked {
+pub struct CallReport {
     /// Its text, as far as it came.
     pub text: String,
     /// Signs of life that brought no text.
@@ -83,7 +83,7 @@ pub struct Asked {
     first: Option<Duration>,
 }
 
-impl Asked {
+impl CallReport {
     /// Pieces that the server sent. The end of an answer may be held back until it is known to be no secret: then it
     /// comes by itself, as the last word.
     fn sent_pieces(&self) -> u32 {
@@ -173,11 +173,11 @@ impl Run<'_> {
         }
     }
 
-    async fn ask(&mut self, request: ModelRequest) -> Result<Asked, Problem> {
+    async fn ask(&mut self, request: ModelRequest) -> Result<CallReport, Problem> {
         let reserved = self.account.reserve(&request).await?;
         self.calls += 1;
         let began = Instant::now();
-        let mut asked = Asked {
+        let mut asked = CallReport {
             text: String::new(),
             signs: 0,
             pieces: 0,
@@ -291,7 +291,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    async fn tools(&mut self, told: Option<&Told>) -> Result<(), Problem> {
+    async fn tools(&mut self, told: Option<&ServerModel>) -> Result<(), Problem> {
         let both = |run: &mut Self, verdict, detail: &str| {
             run.say(TOOLS, verdict, detail);
             run.say(
@@ -418,7 +418,7 @@ impl Run<'_> {
         Ok(Ok(calls))
     }
 
-    fn context(&mut self, told: Option<&Told>, provider: Option<&ProviderSettings>) {
+    fn context(&mut self, told: Option<&ServerModel>, provider: Option<&ProviderSettings>) {
         let assumed = self.profile.context_window;
         let Some((told, window)) = told.and_then(|told| Some((told, told.context_window?))) else {
             let detail = match provider.map(|provider| provider.kind) {

@@ -3,95 +3,24 @@
 //! Only loopback addresses are asked, only when somebody wants to know, each for at most [`LIMIT`]. A server counts only
 //! when it answers in its own shape: other programs listen on the same ports.
 
+pub mod candidate;
 pub mod servers;
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use futures_util::future::join_all;
-use reqwest::{Client, Url};
-use serde_json::Value;
+use reqwest::Url;
 
 use crate::clock::Timestamp;
 use crate::config::environment::Environment;
-use crate::config::settings::{Secret, Settings};
+use crate::config::settings::Settings;
 use crate::config::template::{self, ToldChoice};
-use crate::model::http::{client_for, is_loopback_address};
+use crate::model::discovery::candidate::{Candidate, LIMIT, ServerKind, Verdict};
+use crate::model::http::is_loopback_address;
 use crate::protocol::models::{Discovery, FoundServer, OfferedServer};
 
-/// Longest time for one server, from connecting to the last byte.
-pub const LIMIT: Duration = Duration::from_millis(300);
 /// Models of a server that its lines for the configuration name.
 const NAMED: usize = 5;
-/// Most bytes of an answer that are read.
-const MOST_BYTES: usize = 4 << 20;
-
-/// The servers that are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerKind {
-    /// Ollama.
-    Ollama,
-    /// LM Studio.
-    LmStudio,
-    /// llama.cpp's `llama-server`.
-    LlamaCpp,
-    /// vLLM.
-    Vllm,
-}
-
-impl ServerKind {
-    /// A name for its provider.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ollama => "ollama",
-            Self::LmStudio => "lm-studio",
-            Self::LlamaCpp => "llama-cpp",
-            Self::Vllm => "vllm",
-        }
-    }
-
-    /// For people.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Ollama => "Ollama",
-            Self::LmStudio => "LM Studio",
-            Self::LlamaCpp => "llama.cpp",
-            Self::Vllm => "vLLM",
-        }
-    }
-
-    #[cfg(feature = "test-hooks")]
-    fn from_name(name: &str) -> Option<Self> {
-        [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-}
-
-/// Where a server may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Which.
-    pub kind: ServerKind,
-    /// `http://127.0.0.1:11434`, without a slash at its end.
-    pub root: String,
-}
-
-/// What was there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// The server, with what it offers.
-    Found(FoundServer),
-    /// Nobody listens.
-    Closed,
-    /// Somebody answers, but not as this server does.
-    Other,
-    /// No answer in time.
-    Slow,
-    /// The address is not on this machine: not asked.
-    Elsewhere,
-}
-
 /// The usual places, and what `OLLAMA_HOST` says of one.
 pub fn usual(environment: &Environment) -> Vec<Candidate> {
     if let Some(given) = in_place_of_usual(environment) {
@@ -263,49 +192,4 @@ async fn probe_one(candidate: &Candidate) -> Verdict {
         Ok(verdict) => verdict,
         Err(_) => Verdict::Slow,
     }
-}
-
-/// Why there is no JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoJson {
-    /// Nobody could be connected to.
-    Closed,
-    /// Somebody answered something else.
-    Other,
-}
-
-/// The JSON under an address; `body` is posted when there is one. Only a status of success counts.
-pub async fn json_at(
-    address: &str,
-    body: Option<&Value>,
-    key: Option<&Secret>,
-) -> Result<Value, NoJson> {
-    let url = Url::parse(address).map_err(|_| NoJson::Other)?;
-    let client: Client = client_for(&url, LIMIT * 10).map_err(|_| NoJson::Other)?;
-    let request = match body {
-        Some(body) => client.post(url).json(body),
-        None => client.get(url),
-    };
-    let request = match key {
-        Some(key) => request.bearer_auth(key.expose()),
-        None => request,
-    };
-    let mut response = request.send().await.map_err(|error| {
-        if error.is_connect() {
-            NoJson::Closed
-        } else {
-            NoJson::Other
-        }
-    })?;
-    if !response.status().is_success() {
-        return Err(NoJson::Other);
-    }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|_| NoJson::Other)? {
-        if bytes.len() + chunk.len() > MOST_BYTES {
-            return Err(NoJson::Other);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    serde_json::from_slice(&bytes).map_err(|_| NoJson::Other)
 }

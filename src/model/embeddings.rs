@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::config::settings::{EmbeddingSettings, ProviderKind, ProviderSettings};
 use crate::model::failure::Failure;
-use crate::model::http::{Answer, Endpoint, EndpointProblem, has_no_path, secret_header};
+use crate::model::http::address::EndpointProblem;
+use crate::model::http::{Answer, Endpoint, has_no_path, secret_header};
 use crate::model::limits::Limiter;
 use crate::model::request::{ModelError, ModelErrorKind};
 
@@ -29,7 +30,7 @@ pub struct Embedder {
 
 /// What a call gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
+pub struct EmbeddingBatch {
     /// One for each text, as the server made them.
     pub vectors: Vec<Vec<f32>>,
     /// Tokens of the texts, where the server counts them.
@@ -87,7 +88,7 @@ impl Embedder {
     }
 
     /// Asks for the vectors of at most [`MOST_TEXTS`] texts. Does not wait for a place and does not try again.
-    pub async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+    pub async fn embed(&self, texts: &[String]) -> Result<EmbeddingBatch, ModelError> {
         let mut body = json!({ "model": self.settings.model, "input": texts });
         if let Some(dimensions) = self.settings.dimensions {
             body["dimensions"] = Value::from(dimensions);
@@ -122,7 +123,7 @@ impl Embedder {
 }
 
 /// The vectors of an answer, in the order of the texts; what is wrong with it, where it cannot be used.
-fn read(answer: &Value, texts: usize, dimensions: Option<u32>) -> Result<Embedded, String> {
+fn read(answer: &Value, texts: usize, dimensions: Option<u32>) -> Result<EmbeddingBatch, String> {
     let (list, input_tokens) = match (answer.get("data"), answer.get("embeddings")) {
         (Some(data), _) => (data, answer.pointer("/usage/prompt_tokens")),
         (None, Some(embeddings)) => (embeddings, answer.get("prompt_eval_count")),
@@ -170,7 +171,7 @@ fn read(answer: &Value, texts: usize, dimensions: Option<u32>) -> Result<Embedde
         }
         *slot = Some(vector);
     }
-    Ok(Embedded {
+    Ok(EmbeddingBatch {
         vectors: vectors.into_iter().flatten().collect(),
         input_tokens: input_tokens.and_then(Value::as_u64),
     })

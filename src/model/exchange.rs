@@ -13,9 +13,10 @@ use tokio::time::Instant;
 use crate::model::failure::Failure;
 use crate::model::http::{Answer, Endpoint, with_causes};
 use crate::model::ndjson;
+use crate::model::pieces::StreamError;
 use crate::model::producer::EventSink;
 use crate::model::request::{ModelAnswer, ModelError, ModelErrorKind, ModelEvent};
-use crate::model::sse::{self, SseError};
+use crate::model::sse;
 use crate::model::surrogates::{self, Joiner};
 use crate::protocol::session::Usage;
 
@@ -143,7 +144,7 @@ pub async fn receive_within(
                 .bytes_stream()
                 .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
             let idle = endpoint.idle_timeout();
-            let mut data: Pin<Box<dyn Stream<Item = Result<String, SseError>> + Send>> =
+            let mut data: Pin<Box<dyn Stream<Item = Result<String, StreamError>> + Send>> =
                 if endpoint.answers_in_lines() {
                     Box::pin(ndjson::lines_within(bytes, idle, limit))
                 } else {
@@ -171,7 +172,7 @@ pub async fn receive_within(
 }
 
 async fn read(
-    mut data: Pin<&mut (dyn Stream<Item = Result<String, SseError>> + Send)>,
+    mut data: Pin<&mut (dyn Stream<Item = Result<String, StreamError>> + Send)>,
     decoder: &mut dyn Decode,
     sink: &EventSink,
     joiner: &mut Joiner,

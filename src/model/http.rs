@@ -20,30 +20,19 @@ use serde_json::Value;
 use crate::config::providers;
 use crate::config::settings::{ProviderSettings, Secret};
 use crate::model::failure::{self, Failure, ProviderError, excerpt, page_excerpt};
-use crate::model::http::address::join;
+use crate::model::http::address::{EndpointProblem, join};
 pub use crate::model::http::address::{has_no_path, host_of, is_loopback_address};
 use crate::model::http::connect::obstacle;
 pub use crate::model::http::connect::{client_for, with_causes};
 use crate::model::http::wait::retry_after;
+use crate::model::pieces::StreamError;
 use crate::model::request::{ModelError, ModelErrorKind};
-use crate::model::sse::SseError;
 use crate::model::surrogates;
 
 /// Most bytes read of the body of a failed request.
 const MAX_ERROR_BODY: usize = 16 * 1024;
 /// Most bytes read of an answer that came whole although a stream was asked for.
 const MAX_WHOLE_BODY: usize = 8 * 1024 * 1024;
-
-/// Why a provider's settings cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EndpointProblem {
-    /// The base URL is not one.
-    #[error("base_url is not an http or https URL with a host: {0}")]
-    BaseUrl(String),
-    /// A header value would not be legal.
-    #[error("{0} holds characters that cannot stand in an HTTP header (a line break?)")]
-    Header(&'static str),
-}
 
 /// Where a provider is and how to talk to it.
 #[derive(Debug)]
@@ -73,7 +62,7 @@ pub enum Answer {
 
 /// A request that was not answered with success.
 #[derive(Debug)]
-pub struct Refused {
+pub struct HttpRefusal {
     /// HTTP status, when there was an answer.
     pub status: Option<u16>,
     /// The provider's words, lower case.
@@ -205,17 +194,17 @@ impl Endpoint {
     }
 
     /// The failure that `error` of the event reader is.
-    pub fn stream_failure(error: SseError) -> Failure {
+    pub fn stream_failure(error: StreamError) -> Failure {
         let kind = match &error {
-            SseError::Transport(_) => ModelErrorKind::Disconnected,
-            SseError::Idle(_) => ModelErrorKind::Timeout,
-            SseError::Malformed(_) => ModelErrorKind::Protocol,
+            StreamError::Transport(_) => ModelErrorKind::Disconnected,
+            StreamError::Idle(_) => ModelErrorKind::Timeout,
+            StreamError::Malformed(_) => ModelErrorKind::Protocol,
         };
         Failure::new(kind, format!("the answer broke off: {error}"))
     }
 
     /// Posts `body` to [`Endpoint::url`] or an address from [`Endpoint::below`]; checks status and content type.
-    pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, Refused> {
+    pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, HttpRefusal> {
         let client = self
             .client
             .get_or_init(|| client_for(&self.url, self.connect_timeout))
@@ -295,15 +284,15 @@ impl Endpoint {
         }
     }
 
-    fn unanswered(&self, kind: ModelErrorKind, what: String) -> Refused {
-        Refused {
+    fn unanswered(&self, kind: ModelErrorKind, what: String) -> HttpRefusal {
+        HttpRefusal {
             status: None,
             words: String::new(),
             error: self.error(Failure::new(kind, what)),
         }
     }
 
-    fn not_sent(&self, error: reqwest::Error) -> Refused {
+    fn not_sent(&self, error: reqwest::Error) -> HttpRefusal {
         let error = error.without_url();
         let kind = if error.is_connect() {
             ModelErrorKind::Unreachable
@@ -329,7 +318,7 @@ impl Endpoint {
         self.unanswered(kind, what)
     }
 
-    async fn refused(&self, response: Response) -> Refused {
+    async fn refused(&self, response: Response) -> HttpRefusal {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         if response.status().is_redirection() {
@@ -339,7 +328,7 @@ impl Endpoint {
                 .and_then(|text| self.url.join(text).ok())
                 .and_then(|url| url.host_str().map(str::to_owned))
                 .unwrap_or_else(|| "an unnamed place".to_owned());
-            return Refused {
+            return HttpRefusal {
                 status: Some(status),
                 ..self.unanswered(
                     ModelErrorKind::NotFound,
@@ -365,7 +354,7 @@ impl Endpoint {
         };
         let mut error = self.error(Failure::new(kind, format!("it answered {status}{told}")));
         error.retry_after = retry_after(&headers).or(described.retry_after);
-        Refused {
+        HttpRefusal {
             status: Some(status),
             words: format!("{} {}", described.code, described.message).to_lowercase(),
             error,
@@ -380,12 +369,12 @@ impl Endpoint {
         loop {
             match tokio::time::timeout(self.idle_timeout, stream.next()).await {
                 Err(_) => {
-                    end = Err(Self::stream_failure(SseError::Idle(self.idle_timeout)));
+                    end = Err(Self::stream_failure(StreamError::Idle(self.idle_timeout)));
                     break;
                 }
                 Ok(None) => break,
                 Ok(Some(Err(error))) => {
-                    end = Err(Self::stream_failure(SseError::Transport(with_causes(
+                    end = Err(Self::stream_failure(StreamError::Transport(with_causes(
                         &error.without_url(),
                     ))));
                     break;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use reqwest::Url;
 use serde_json::Value;
 
-use crate::model::http::{Answer, Endpoint, Refused};
+use crate::model::http::{Answer, Endpoint, HttpRefusal};
 
 /// The parameters of each model from which something was learnt.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl<P: Copy> Lesson<P> {
 }
 
 /// A request that was answered.
-pub struct Asked<P> {
+pub struct AnsweredRequest<P> {
     /// The answer.
     pub answer: Answer,
     /// What it was asked with in the end.
@@ -86,14 +86,14 @@ impl<P: Copy> Learnt<P> {
         url: Url,
         (model, first): (&str, P),
         body: impl Fn(P) -> Value,
-        learn: impl Fn(P, &Value, &Refused) -> Option<Lesson<P>>,
-    ) -> Result<Asked<P>, Refused> {
+        learn: impl Fn(P, &Value, &HttpRefusal) -> Option<Lesson<P>>,
+    ) -> Result<AnsweredRequest<P>, HttpRefusal> {
         let mut parameters = self.of(model, first);
         let mut sent = body(parameters);
         loop {
             let refused = match endpoint.post_to(url.clone(), &sent).await {
                 Ok(answer) => {
-                    return Ok(Asked {
+                    return Ok(AnsweredRequest {
                         answer,
                         parameters,
                         sent_bytes: sent.to_string().len(),

@@ -219,19 +219,19 @@ impl Limiter {
     }
 
     /// A place at once, where one is free.
-    pub fn try_enter(&self, lane: &Lane) -> Option<Place> {
-        self.lock().shares.take(lane).then(|| Place {
+    pub fn try_enter(&self, lane: &Lane) -> Option<CallPermit> {
+        self.lock().shares.take(lane).then(|| CallPermit {
             limiter: self.clone(),
             lane: lane.clone(),
         })
     }
 
     /// A place, as soon as it is this lane's turn. Dropping the future leaves the queue.
-    pub async fn enter(&self, lane: Lane) -> Place {
+    pub async fn enter(&self, lane: Lane) -> CallPermit {
         let (mut waits, rung) = {
             let mut state = self.lock();
             if state.shares.take(&lane) {
-                return Place {
+                return CallPermit {
                     limiter: self.clone(),
                     lane,
                 };
@@ -248,7 +248,7 @@ impl Limiter {
         };
         // The bell hangs in our own state until it rings: it cannot be gone.
         let _ = rung.await;
-        Place {
+        CallPermit {
             limiter: self.clone(),
             lane: waits.lane.take().unwrap_or_default(),
         }
@@ -278,12 +278,12 @@ impl Drop for Waits {
 
 /// A place among the calls of a provider; given back when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct CallPermit {
     limiter: Limiter,
     lane: Lane,
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         self.limiter.lock().release(&self.lane);
     }
@@ -292,13 +292,13 @@ impl Drop for Place {
 /// A provider whose calls are bounded. Tool names reach it in the alphabet that every provider takes, and come back as
 /// they were. What it sends comes back without secrets.
 #[derive(Clone)]
-pub struct Limited {
+pub struct LimitedProvider {
     inner: Arc<dyn Model>,
     limiter: Limiter,
     redactor: Redactor,
 }
 
-impl Limited {
+impl LimitedProvider {
     /// At most so many calls of `inner` at once.
     pub fn new(inner: Arc<dyn Model>, places: usize) -> Self {
         Self {
@@ -320,11 +320,11 @@ impl Limited {
     }
 
     /// Starts a call in a place that was entered before; the place is held until the stream is dropped.
-    pub fn stream_in(&self, place: Place, mut request: ModelRequest) -> ModelStream {
+    pub fn stream_in(&self, place: CallPermit, mut request: ModelRequest) -> ModelStream {
         let names = ToolNames::of(&request);
         names.send(&mut request);
         let first_id = request.earlier_calls();
-        let held = Held {
+        let held = PermittedStream {
             events: self.inner.stream(request),
             names,
             _place: place,
@@ -333,7 +333,7 @@ impl Limited {
     }
 }
 
-impl Model for Limited {
+impl Model for LimitedProvider {
     fn provider(&self) -> &str {
         self.inner.provider()
     }
@@ -358,13 +358,13 @@ impl Model for Limited {
 }
 
 /// A stream with its place.
-struct Held {
+struct PermittedStream {
     events: ModelStream,
     names: ToolNames,
-    _place: Place,
+    _place: CallPermit,
 }
 
-impl Stream for Held {
+impl Stream for PermittedStream {
     type Item = Result<ModelEvent, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures_util::Stream;
 
-use crate::model::pieces::{Cut, pieces};
-use crate::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, SseError};
+use crate::model::pieces::{Cut, StreamError, pieces};
+use crate::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES};
 
 /// A UTF-8 byte order mark.
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
@@ -43,7 +43,7 @@ impl Guard {
     }
 
     /// Takes the next bytes and appends complete lines to `out`.
-    pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<String>) -> Result<(), SseError> {
+    pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<String>) -> Result<(), StreamError> {
         // What fits is delivered, however the bytes were cut.
         let fits = bytes.len().min(self.room);
         self.room -= fits;
@@ -52,7 +52,7 @@ impl Guard {
             let end = rest.iter().position(|byte| *byte == b'\n');
             let taken = end.unwrap_or(rest.len());
             if self.line.len() + taken > MAX_EVENT_BYTES {
-                return Err(SseError::Malformed(format!(
+                return Err(StreamError::Malformed(format!(
                     "one line is larger than {} KiB",
                     MAX_EVENT_BYTES / 1024
                 )));
@@ -67,7 +67,7 @@ impl Guard {
             }
         }
         if fits < bytes.len() {
-            return Err(SseError::Malformed(format!(
+            return Err(StreamError::Malformed(format!(
                 "the answer is larger than {} KiB, which is more than was asked for",
                 self.limit / 1024
             )));
@@ -76,7 +76,7 @@ impl Guard {
     }
 
     /// The end of the stream.
-    pub fn finish(&mut self, out: &mut VecDeque<String>) -> Result<(), SseError> {
+    pub fn finish(&mut self, out: &mut VecDeque<String>) -> Result<(), StreamError> {
         let line = without_marks(&self.line);
         if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() {
             return self.end_line(out);
@@ -84,7 +84,7 @@ impl Guard {
         Ok(())
     }
 
-    fn end_line(&mut self, out: &mut VecDeque<String>) -> Result<(), SseError> {
+    fn end_line(&mut self, out: &mut VecDeque<String>) -> Result<(), StreamError> {
         let line: &[u8] = if self.started {
             &self.line
         } else {
@@ -94,7 +94,7 @@ impl Guard {
         // By line: a line end is never part of a character, so chunking cannot change the result. Nothing is replaced:
         // arguments with a character that the model did not write would be shown for approval.
         let text = std::str::from_utf8(line.trim_ascii())
-            .map_err(|_| SseError::Malformed("expected UTF-8, got other bytes".to_owned()))?;
+            .map_err(|_| StreamError::Malformed("expected UTF-8, got other bytes".to_owned()))?;
         if !text.is_empty() {
             out.push_back(text.to_owned());
         }
@@ -113,11 +113,11 @@ fn without_marks(mut line: &[u8]) -> &[u8] {
 impl Cut for Guard {
     type Piece = String;
 
-    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<String>) -> Result<(), SseError> {
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<String>) -> Result<(), StreamError> {
         self.push(bytes, out)
     }
 
-    fn finish(&mut self, out: &mut VecDeque<String>) -> Result<(), SseError> {
+    fn finish(&mut self, out: &mut VecDeque<String>) -> Result<(), StreamError> {
         self.finish(out)
     }
 }
@@ -129,7 +129,7 @@ impl Cut for Guard {
 pub fn lines<S, B, E>(
     bytes: S,
     idle: Duration,
-) -> impl Stream<Item = Result<String, SseError>> + Send
+) -> impl Stream<Item = Result<String, StreamError>> + Send
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,
@@ -143,7 +143,7 @@ pub fn lines_within<S, B, E>(
     bytes: S,
     idle: Duration,
     limit: usize,
-) -> impl Stream<Item = Result<String, SseError>> + Send
+) -> impl Stream<Item = Result<String, StreamError>> + Send
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,

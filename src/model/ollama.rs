@@ -12,7 +12,8 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::exchange;
-use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
+use crate::model::http::address::EndpointProblem;
+use crate::model::http::{Endpoint, HttpRefusal, secret_header};
 use crate::model::learnt::{Learnt, Lesson};
 use crate::model::ollama::decoder::{Decoder, FAMILY};
 use crate::model::ollama::wire::Parameters;
@@ -103,7 +104,7 @@ async fn call(
 }
 
 /// A model that was never fetched is the usual reason for a 404, and one command helps.
-fn with_pull_hint(refused: Refused, model: &str) -> ModelError {
+fn with_pull_hint(refused: HttpRefusal, model: &str) -> ModelError {
     let mut error = refused.error;
     if error.kind == ModelErrorKind::NotFound && refused.words.contains("model") {
         error

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::http::{Endpoint, EndpointProblem, has_no_path, host_of, secret_header};
+use crate::model::http::address::EndpointProblem;
+use crate::model::http::{Endpoint, has_no_path, host_of, secret_header};
 use crate::model::learnt::{Learnt, Lesson};
 use crate::model::openai_chat::decoder::{Decoder, FAMILY};
 use crate::model::producer::{EventSink, produce};

@@ -14,7 +14,8 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
+use crate::model::http::address::EndpointProblem;
+use crate::model::http::{Endpoint, HttpRefusal, secret_header};
 use crate::model::learnt::{Learnt, Lesson};
 use crate::model::openai_responses::decoder::{Decoder, FAMILY};
 use crate::model::openai_responses::wire::{Parameters, Replay};
@@ -27,7 +28,7 @@ use crate::model::{exchange, sse};
 pub struct OpenAiResponses {
     provider: String,
     endpoint: Arc<Endpoint>,
-    learnt: Arc<Learnt<Sent>>,
+    learnt: Arc<Learnt<RequestForm>>,
 }
 
 impl OpenAiResponses {
@@ -78,7 +79,7 @@ impl Model for OpenAiResponses {
 
 /// How a request is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sent {
+struct RequestForm {
     parameters: Parameters,
     /// Never learnt of a model: it is about one history.
     replay: Replay,
@@ -89,11 +90,11 @@ const FIRST: Replay = Replay::Native;
 async fn call(
     provider: &str,
     endpoint: &Endpoint,
-    learnt: &Learnt<Sent>,
+    learnt: &Learnt<RequestForm>,
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let first = Sent {
+    let first = RequestForm {
         parameters: Parameters::default(),
         replay: FIRST,
     };
@@ -120,16 +121,16 @@ async fn call(
 /// What follows from a refusal, and in words.
 fn after(
     request: &ModelRequest,
-    sent: Sent,
-    refused: &Refused,
-) -> Option<(Lesson<Sent>, &'static str)> {
+    sent: RequestForm,
+    refused: &HttpRefusal,
+) -> Option<(Lesson<RequestForm>, &'static str)> {
     let (status, words) = (refused.status?, refused.words.as_str());
     if matches!(status, 400 | 404 | 422)
         && sent.replay == FIRST
         && replays(request)
         && misses_reasoning(words)
     {
-        let flat = Sent {
+        let flat = RequestForm {
             replay: Replay::Flat,
             ..sent
         };
@@ -140,11 +141,11 @@ fn after(
     if !matches!(status, 400 | 422) {
         return None;
     }
-    let next = Sent {
+    let next = RequestForm {
         parameters: sent.parameters.without_refused(words)?,
         ..sent
     };
-    let kept = Sent {
+    let kept = RequestForm {
         replay: FIRST,
         ..next
     };

@@ -8,7 +8,19 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 
-use crate::model::sse::SseError;
+/// Why reading stopped before the end of the stream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StreamError {
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Transport(String),
+    /// No byte came for this long.
+    #[error("no byte came for {} s", .0.as_secs_f64())]
+    Idle(Duration),
+    /// A limit was passed, or it cannot be parsed.
+    #[error("{0}")]
+    Malformed(String),
+}
 
 /// The pure part of a reader: bytes in, complete pieces out. It bounds what it keeps.
 pub trait Cut {
@@ -16,10 +28,10 @@ pub trait Cut {
     type Piece;
 
     /// Takes the next bytes and appends complete pieces to `out`; an error ends the stream.
-    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Self::Piece>) -> Result<(), SseError>;
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Self::Piece>) -> Result<(), StreamError>;
 
     /// The end of the bytes.
-    fn finish(&mut self, out: &mut VecDeque<Self::Piece>) -> Result<(), SseError>;
+    fn finish(&mut self, out: &mut VecDeque<Self::Piece>) -> Result<(), StreamError>;
 }
 
 struct Source<S, C: Cut> {
@@ -27,7 +39,7 @@ struct Source<S, C: Cut> {
     cut: C,
     pieces: VecDeque<C::Piece>,
     idle: Duration,
-    failure: Option<SseError>,
+    failure: Option<StreamError>,
     ended: bool,
 }
 
@@ -36,7 +48,7 @@ pub fn pieces<S, B, E, C>(
     bytes: S,
     idle: Duration,
     cut: C,
-) -> impl Stream<Item = Result<C::Piece, SseError>> + Send
+) -> impl Stream<Item = Result<C::Piece, StreamError>> + Send
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,
@@ -57,7 +69,7 @@ where
 
 async fn next<S, B, E, C>(
     mut source: Source<S, C>,
-) -> Option<(Result<C::Piece, SseError>, Source<S, C>)>
+) -> Option<(Result<C::Piece, StreamError>, Source<S, C>)>
 where
     S: Stream<Item = Result<B, E>>,
     B: AsRef<[u8]>,
@@ -75,8 +87,8 @@ where
             return None;
         }
         let failure = match tokio::time::timeout(source.idle, source.bytes.next()).await {
-            Err(_) => Some(SseError::Idle(source.idle)),
-            Ok(Some(Err(error))) => Some(SseError::Transport(error.to_string())),
+            Err(_) => Some(StreamError::Idle(source.idle)),
+            Ok(Some(Err(error))) => Some(StreamError::Transport(error.to_string())),
             Ok(Some(Ok(bytes))) => source.cut.push(bytes.as_ref(), &mut source.pieces).err(),
             Ok(None) => {
                 source.ended = true;

@@ -10,8 +10,8 @@ use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
 use crate::model::embeddings::Embedder;
 use crate::model::gemini::Gemini;
-use crate::model::http::EndpointProblem;
-use crate::model::limits::Limited;
+use crate::model::http::address::EndpointProblem;
+use crate::model::limits::LimitedProvider;
 use crate::model::ollama::Ollama;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::openai_responses::OpenAiResponses;
@@ -69,7 +69,7 @@ pub struct Models {
 }
 
 struct Entry {
-    model: Limited,
+    model: LimitedProvider,
     settings: ProviderSettings,
 }
 
@@ -99,7 +99,7 @@ impl Models {
             providers.insert(
                 name.clone(),
                 Entry {
-                    model: Limited::new(model, provider.max_concurrent),
+                    model: LimitedProvider::new(model, provider.max_concurrent),
                     settings: provider.clone(),
                 },
             );
@@ -141,7 +141,7 @@ impl Models {
 
     /// The provider and the model id, with the provider's bound on calls at once, for callers that wait for their
     /// place before they commit to the call. What [`Models::get`] gives waits inside its stream.
-    pub fn limited(&self, name: &str) -> Result<(Limited, String), ModelLookupError> {
+    pub fn limited(&self, name: &str) -> Result<(LimitedProvider, String), ModelLookupError> {
         let (entry, model) = self.find(name)?;
         let limited = entry.model.clone().redacting(&self.redactor);
         Ok((limited, model.to_owned()))

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use crate::clock::backoff::doubled;
 use crate::model::request::{ModelError, ModelErrorKind};
 
 /// The longest wait a provider may ask for; a longer one is the operator's to judge.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_mins(2);
 /// Wait before the first repetition, before jitter.
-const FIRST_WAIT_MILLIS: u64 = 500;
+const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Longest wait of our own.
-const LONGEST_OWN_WAIT_MILLIS: u64 = 8_000;
+const LONGEST_OWN_WAIT: Duration = Duration::from_secs(8);
 
 /// What the provider asks to wait, where that is longer than anybody should sit through.
 pub fn asks_too_long(error: &ModelError) -> Option<Duration> {
@@ -53,14 +54,11 @@ pub fn retry_delay(
     if let Some(asked) = error.retry_after {
         return (asked <= LONGEST_ASKED_WAIT).then_some(asked);
     }
-    let doublings = attempt.saturating_sub(1).min(10);
-    let base = (FIRST_WAIT_MILLIS << doublings).min(LONGEST_OWN_WAIT_MILLIS);
     let jitter = if jitter.is_finite() {
         jitter.clamp(0.0, 1.0)
     } else {
         0.0
     };
-    Some(Duration::from_secs_f64(
-        base as f64 / 1_000.0 * (1.0 - 0.25 * jitter),
-    ))
+    let wait = doubled(FIRST_WAIT, attempt, LONGEST_OWN_WAIT);
+    Some(wait.mul_f64(1.0 - 0.25 * jitter))
 }

@@ -12,6 +12,7 @@ pub mod directive;
 pub mod phrases;
 pub mod prefix;
 pub mod scenario;
+pub mod script;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +28,7 @@ use crate::model::request::{
     ModelRequest, ModelStream, ModelToolCall, StopReason, ToolResultMessage,
 };
 use crate::model::scripted::prefix::Prefixes;
+use crate::model::scripted::script::{FailureWord, Script, ScriptedArgs, ScriptedFailure};
 use crate::protocol::session::Usage;
 
 /// Characters of one streamed piece.
@@ -35,98 +37,12 @@ const DELTA_CHARS: usize = 12;
 const DEMO_PACE: Duration = Duration::from_millis(15);
 /// Time between the extra pieces of `SLOW:n`.
 const SLOW_PACE: Duration = Duration::from_millis(25);
-/// How long the refusal of `FAIL:rate_limit` asks to wait, in milliseconds.
-pub const RATE_LIMIT_WAIT_MS: u64 = 100;
 /// Texts whose failed tries are counted at a time.
 const REMEMBERED_TEXTS: usize = 1024;
 /// Lines of a tool result that a final answer quotes.
 const QUOTED_LINES: usize = 6;
 /// Longest quoted line, in characters.
 const QUOTED_CHARS: usize = 160;
-
-/// What a message makes the model do.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Script {
-    /// One answer with calls each, in order.
-    pub steps: Vec<Step>,
-    /// The final text; none = made from the tool results, or an echo where there are none.
-    pub ending: Option<String>,
-    /// Whether the ending says that a change was made, which is said only when it was.
-    pub claims_success: bool,
-    /// Extra paced pieces before the end of each answer.
-    pub slow: u32,
-    /// How it fails, instead of answering.
-    pub failure: Option<ScriptedFailure>,
-    /// Why the last answer ends; none = naturally.
-    pub stop: Option<StopReason>,
-    /// Whether the ending says how often this model has answered so, which shows whether it was asked.
-    pub numbered: bool,
-}
-
-/// One answer with calls.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Step {
-    /// Text beside the calls.
-    pub say: String,
-    /// The calls.
-    pub calls: Vec<ScriptedCall>,
-}
-
-/// One call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ScriptedCall {
-    /// Tool name.
-    pub name: String,
-    /// Its arguments.
-    pub args: ScriptedArgs,
-}
-
-/// Where the arguments of a call come from.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ScriptedArgs {
-    /// Given.
-    Given(Value),
-    /// Raw text that is not complete JSON.
-    Malformed(String),
-    /// `write_file` of the file that the step before read, with `lines` put behind the first line that
-    /// begins with `after` (at the end where there is none).
-    Insert {
-        /// File.
-        path: String,
-        /// Beginning of the line it goes behind.
-        after: String,
-        /// What to insert.
-        lines: String,
-    },
-}
-
-/// A way to fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScriptedFailure {
-    /// How.
-    pub kind: FailureWord,
-    /// How many tries fail; none = all.
-    pub times: Option<u32>,
-    /// Whether it fails again the next time it is asked, after it has worked.
-    pub again: bool,
-    /// What a refusal for too many requests asks to wait, in milliseconds.
-    pub wait_ms: u64,
-}
-
-/// The words of `FAIL:`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureWord {
-    /// The key is wrong.
-    Auth,
-    /// Too many requests.
-    RateLimit,
-    /// A 529.
-    Overloaded,
-    /// The connection breaks after some text.
-    Cut,
-    /// Silence.
-    Timeout,
-}
 
 /// The scripted model.
 #[derive(Debug, Clone)]
@@ -237,7 +153,7 @@ async fn answer(
         .await;
         return Ok(());
     }
-    let asked = Asked::of(request);
+    let asked = ScriptInput::of(request);
     let script = directive::script(asked.text)
         .or_else(|| phrases::script(asked.text, &request.tools))
         .or_else(|| phrases::earlier(asked.text, &request.messages))
@@ -298,13 +214,13 @@ async fn answer(
 }
 
 /// The part of a request that an answer depends on.
-struct Asked<'a> {
+struct ScriptInput<'a> {
     text: &'a str,
     rounds: Vec<&'a [ToolResultMessage]>,
     earlier_calls: usize,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ScriptInput<'a> {
     fn of(request: &'a ModelRequest) -> Self {
         let mut asked = Self {
             text: "",
@@ -344,12 +260,12 @@ fn without_blocks(text: &str) -> &str {
     said
 }
 
-struct Planned {
+struct ScriptPlan {
     text: String,
     calls: Vec<ModelToolCall>,
 }
 
-fn plan(script: &Script, asked: &Asked<'_>, one_call: bool) -> Planned {
+fn plan(script: &Script, asked: &ScriptInput<'_>, one_call: bool) -> ScriptPlan {
     // After a refusal the rest of the plan would be built on nothing: say so instead.
     let refused = asked
         .last_results()
@@ -359,7 +275,7 @@ fn plan(script: &Script, asked: &Asked<'_>, one_call: bool) -> Planned {
         Some(step) if refused.is_none() => {
             let limit = if one_call { 1 } else { usize::MAX };
             let calls = step.calls.iter().take(limit).enumerate();
-            Planned {
+            ScriptPlan {
                 text: step.say.clone(),
                 calls: calls
                     .map(|(index, call)| ModelToolCall {
@@ -370,7 +286,7 @@ fn plan(script: &Script, asked: &Asked<'_>, one_call: bool) -> Planned {
                     .collect(),
             }
         }
-        Some(_) | None => Planned {
+        Some(_) | None => ScriptPlan {
             text: final_text(script, asked, refused),
             calls: Vec::new(),
         },
@@ -421,7 +337,11 @@ fn insert(content: &str, after: &str, lines: &str) -> String {
     output
 }
 
-fn final_text(script: &Script, asked: &Asked<'_>, refused: Option<&ToolResultMessage>) -> String {
+fn final_text(
+    script: &Script,
+    asked: &ScriptInput<'_>,
+    refused: Option<&ToolResultMessage>,
+) -> String {
     if let Some(result) = refused {
         return format!(
             "I did not do it: {} was not allowed. {}\nTell me if there is another way you would like.",

@@ -13,7 +13,7 @@ use std::time::Duration;
 use eventsource_stream::{EventStream, EventStreamError};
 use futures_util::{Stream, StreamExt};
 
-use crate::model::pieces::{Cut, pieces};
+use crate::model::pieces::{Cut, StreamError, pieces};
 
 /// Most bytes of one event, line ends and comments inside it included.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
@@ -35,20 +35,6 @@ pub struct SseEvent {
     pub name: String,
     /// Its data lines, joined by LF: outside text.
     pub data: String,
-}
-
-/// Why reading stopped before the end of the stream.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SseError {
-    /// The connection broke.
-    #[error("the connection broke: {0}")]
-    Transport(String),
-    /// No byte came for this long.
-    #[error("no byte came for {} s", .0.as_secs_f64())]
-    Idle(Duration),
-    /// A limit was passed, or it cannot be parsed.
-    #[error("{0}")]
-    Malformed(String),
 }
 
 /// The pure part: bytes in, clean slices of complete lines out.
@@ -85,7 +71,7 @@ impl Guard {
     }
 
     /// Takes the next bytes and appends finished slices to `out`.
-    pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+    pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), StreamError> {
         // What fits is delivered, however the bytes were cut.
         let fits = bytes.len().min(self.room);
         self.room -= fits;
@@ -103,7 +89,7 @@ impl Guard {
             self.event_bytes += taken + usize::from(end.is_some());
             if self.event_bytes > MAX_EVENT_BYTES {
                 self.flush(out);
-                return Err(SseError::Malformed(format!(
+                return Err(StreamError::Malformed(format!(
                     "one event is larger than {} KiB",
                     MAX_EVENT_BYTES / 1024
                 )));
@@ -123,7 +109,7 @@ impl Guard {
         }
         self.flush(out);
         if fits < bytes.len() {
-            return Err(SseError::Malformed(format!(
+            return Err(StreamError::Malformed(format!(
                 "the answer is larger than {} KiB, which is more than was asked for",
                 self.limit / 1024
             )));
@@ -133,7 +119,7 @@ impl Guard {
 
     /// The end of the stream: an unterminated last event counts when its data is whole. Servers leave
     /// out the last blank line behind a final error; what a cut connection left behind is dropped.
-    pub fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+    pub fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), StreamError> {
         let ended = if is_whole(&self.line) {
             self.end_line(out)
         } else {
@@ -144,7 +130,7 @@ impl Guard {
         ended
     }
 
-    fn end_line(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+    fn end_line(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), StreamError> {
         let mut line: &[u8] = &self.line;
         if !self.started {
             self.started = true;
@@ -159,7 +145,7 @@ impl Guard {
         // By line: line ends are never part of a character, so chunking cannot change the result. Nothing is replaced:
         // arguments with a character that the model did not write would be shown for approval.
         if std::str::from_utf8(line).is_err() {
-            return Err(SseError::Malformed(
+            return Err(StreamError::Malformed(
                 "expected UTF-8, got other bytes".to_owned(),
             ));
         }
@@ -182,11 +168,11 @@ impl Guard {
 impl Cut for Guard {
     type Piece = Vec<u8>;
 
-    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), StreamError> {
         self.push(bytes, out)
     }
 
-    fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+    fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), StreamError> {
         self.finish(out)
     }
 }
@@ -213,7 +199,7 @@ pub fn limit_for(max_output_tokens: u32) -> usize {
 pub fn events<S, B, E>(
     bytes: S,
     idle: Duration,
-) -> impl Stream<Item = Result<SseEvent, SseError>> + Send
+) -> impl Stream<Item = Result<SseEvent, StreamError>> + Send
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,
@@ -227,7 +213,7 @@ pub fn events_within<S, B, E>(
     bytes: S,
     idle: Duration,
     limit: usize,
-) -> impl Stream<Item = Result<SseEvent, SseError>> + Send
+) -> impl Stream<Item = Result<SseEvent, StreamError>> + Send
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,
@@ -240,10 +226,10 @@ where
             data: event.data,
         }),
         Err(EventStreamError::Transport(error)) => Err(error),
-        Err(EventStreamError::Utf8(error)) => Err(SseError::Malformed(error.to_string())),
-        Err(EventStreamError::Parser(_)) => {
-            Err(SseError::Malformed("it is not an event stream".to_owned()))
-        }
+        Err(EventStreamError::Utf8(error)) => Err(StreamError::Malformed(error.to_string())),
+        Err(EventStreamError::Parser(_)) => Err(StreamError::Malformed(
+            "it is not an event stream".to_owned(),
+        )),
     })
 }
 
@@ -254,7 +240,7 @@ const DRAIN: Duration = Duration::from_millis(50);
 /// server that keeps the body open costs one reconnect, not a wait.
 pub async fn drain<S>(mut events: Pin<&mut S>)
 where
-    S: Stream<Item = Result<String, SseError>> + ?Sized,
+    S: Stream<Item = Result<String, StreamError>> + ?Sized,
 {
     let reading = async { while let Some(Ok(_)) = events.next().await {} };
     let _ = tokio::time::timeout(DRAIN, reading).await;

@@ -284,13 +284,25 @@ impl Approval {
     pub fn only_once(&self) -> Option<&str> {
         if self.kind != ApprovalKind::Execute || self.session_id.is_none() {
             Some("only calls have a shape")
-        } else if self.risk >= Risk::High {
-            Some("never for high risk; allow it once")
-        } else if !self.taint.is_empty() {
-            Some("untrusted content is in context; allow it once")
         } else {
-            self.once_only.as_deref()
+            only_once(self.risk, &self.taint, self.once_only.as_deref())
         }
+    }
+}
+
+/// Why a call is allowed once and never for the session; none = a permission for the session can be given and used.
+/// `always_asks` is the reason for which the policy asks each time.
+pub fn only_once<'a>(
+    risk: Risk,
+    taint: &[String],
+    always_asks: Option<&'a str>,
+) -> Option<&'a str> {
+    if risk >= Risk::High {
+        Some("never for high risk; allow it once")
+    } else if !taint.is_empty() {
+        Some("untrusted content is in context; allow it once")
+    } else {
+        always_asks
     }
 }
 
@@ -312,41 +324,6 @@ pub struct UnknownOutcome {
     /// The message, for deliveries.
     #[serde(default)]
     pub delivery: Option<UnknownDelivery>,
-}
-
-/// An answer to an unknown outcome in words: what it says, and what follows from it. None for words that are no such
-/// answer.
-pub const fn answer_in_words(word: DecisionWord) -> Option<(&'static str, &'static str)> {
-    match word {
-        DecisionWord::Happened => Some((
-            "it happened",
-            "the model reads that it was done; it is not run again",
-        )),
-        DecisionWord::RunAgain => Some((
-            "run again",
-            "it runs once more; if it did happen, it happens twice",
-        )),
-        DecisionWord::GiveUp => Some((
-            "give up",
-            "the model reads that nobody knows; it is not run again",
-        )),
-        DecisionWord::Sent => Some((
-            "it arrived",
-            "it counts as sent; the parts behind it go out",
-        )),
-        DecisionWord::SendAgain => Some((
-            "send again",
-            "it is sent once more; if it did arrive, it is seen twice",
-        )),
-        DecisionWord::Drop => Some(("drop", "it is never sent again; the parts behind it go out")),
-        DecisionWord::Approve
-        | DecisionWord::Deny
-        | DecisionWord::DenyAndStop
-        | DecisionWord::Edit
-        | DecisionWord::Answer
-        | DecisionWord::Snooze
-        | DecisionWord::Revoke => None,
-    }
 }
 
 /// The message whose delivery is unknown.

@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::clock::Timestamp;
+use crate::protocol::hex::hex;
 use crate::protocol::schema;
 
 /// What stands before the hash where an artifact is named in a text or as a path.
@@ -48,7 +49,7 @@ impl ArtifactHash {
 
 impl fmt::Display for ArtifactHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 

@@ -76,9 +76,31 @@ pub struct Inbound {
     pub message_ref: Option<String>,
 }
 
+/// A message that shows in a chat how far a turn has come. There is one for each turn, and it goes when the turn ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgressMessage {
+    /// The turn.
+    pub continuation_id: ContinuationId,
+    /// Key of the conversation, as the platform knows it.
+    pub conversation: String,
+    /// What it says: Markdown. None = the message goes.
+    pub text: Option<String>,
+}
+
+/// A progress message that a chat has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownProgress {
+    /// The turn.
+    pub continuation_id: ContinuationId,
+    /// Key of the conversation.
+    pub conversation: String,
+    /// The platform's id of the message.
+    pub message_ref: String,
+}
+
 /// What became of an inbound item. When this exists, the item is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ingested {
+pub struct Ingestion {
     /// Its row.
     pub inbox_id: InboxId,
     /// What became of it.

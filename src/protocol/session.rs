@@ -92,10 +92,47 @@ pub struct Session {
     /// The person who writes in place of its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakeOver>,
+    /// Calls that were refused because too many waited, until a person dismisses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_calls: Option<RefusedCalls>,
     /// First message.
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+}
+
+/// Calls of a session that nobody was asked about, because too many approvals waited already.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedCalls {
+    /// How many, since a person last dismissed them.
+    pub count: u32,
+    /// When the last one was refused.
+    pub last_at: Timestamp,
+    /// The newest of them, at most 10, newest first.
+    pub newest: Vec<RefusedCall>,
+}
+
+impl RefusedCalls {
+    /// `1 call refused`, `12 calls refused`.
+    pub fn text(count: usize) -> String {
+        match count {
+            1 => "1 call refused".to_owned(),
+            _ => format!("{count} calls refused"),
+        }
+    }
+}
+
+/// A call that nobody was asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedCall {
+    /// Its turn.
+    pub continuation_id: ContinuationId,
+    /// Tool name.
+    pub tool: String,
+    /// One line of its arguments: outside text.
+    pub preview: String,
+    /// The limit that refused it.
+    pub rule: String,
 }
 
 /// The few fields of a continuation that lists need.
@@ -184,7 +221,15 @@ pub struct ToolCall {
     pub shortened: bool,
 }
 
+/// How the rule of a call's verdict begins, where the call was refused because too many approvals waited.
+pub const TOO_MANY_WAIT: &str = "too many approvals wait";
+
 impl ToolCall {
+    /// Whether it was refused because too many approvals waited.
+    pub fn is_refused(&self) -> bool {
+        self.state == ToolCallState::Denied && self.verdict.rule.starts_with(TOO_MANY_WAIT)
+    }
+
     /// Cuts the arguments and the result to [`PREVIEW_BYTES`] each.
     pub fn shorten(&mut self) {
         if self.shortened {
@@ -242,6 +287,14 @@ pub struct Continuation {
 }
 
 impl Continuation {
+    /// How many of its calls were refused because too many approvals waited.
+    pub fn refused_calls(&self) -> usize {
+        self.tool_calls
+            .iter()
+            .filter(|call| call.is_refused())
+            .count()
+    }
+
     /// Cuts what its tool calls hold of arguments and results.
     pub fn shorten(&mut self) {
         self.tool_calls.iter_mut().for_each(ToolCall::shorten);

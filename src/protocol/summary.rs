@@ -29,6 +29,9 @@ pub struct ShiftSummary {
     pub grants: Vec<Grant>,
     /// Rules in force that end by themselves.
     pub rules: Vec<Rule>,
+    /// Calls that were refused because too many approvals waited, by channel.
+    #[serde(default)]
+    pub refused_calls: Vec<SummaryRefused>,
     /// Since when, by whom and why everything is held.
     pub held: Option<(Timestamp, String)>,
     /// Who did what, most recent first.
@@ -44,6 +47,17 @@ pub struct ShiftSummary {
     /// What was assigned, most recent first, at most 50.
     #[serde(default)]
     pub assignments: Vec<SummaryAssignment>,
+}
+
+/// Calls that nobody was asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryRefused {
+    /// Channel name.
+    pub channel: String,
+    /// How many calls.
+    pub calls: u64,
+    /// The last time.
+    pub last_at: Timestamp,
 }
 
 /// A question that was assigned, or a change of who is on call.

@@ -3,7 +3,7 @@
 //! Nothing here decides anything about turns, policy or people.
 
 pub mod backup;
-pub mod channel_port;
+pub mod channel_handle;
 pub mod demo;
 pub mod descriptors;
 pub mod detach;

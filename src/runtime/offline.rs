@@ -12,7 +12,8 @@ use futures_util::StreamExt as _;
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::clock::Clock;
 use crate::config::environment::Environment;
-use crate::config::layers::{self, Flags};
+use crate::config::inputs::Flags;
+use crate::config::layers;
 use crate::config::paths::locate;
 use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
@@ -27,7 +28,6 @@ use crate::protocol::request::{
 };
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
-use crate::runtime::start::tool_names;
 use crate::store::error::StoreError;
 use crate::store::files::look;
 use crate::store::offline::Offline;
@@ -35,6 +35,7 @@ use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::sessions::SessionFilter;
 use crate::store::reader::Reader;
 use crate::store::{anchors, check};
+use crate::tools::registry::BUILTIN_NAMES;
 use crate::tools::sandbox::Sandbox;
 
 /// Why a database was not looked at.
@@ -103,7 +104,7 @@ pub fn doctor(
     )
     .context("finding the data directory")?;
     let path = database_of(&paths.data_dir);
-    let settings = layers::load(flags, environment, tool_names());
+    let settings = layers::load(flags, environment, BUILTIN_NAMES);
     let opened = match Offline::open(&path) {
         Err(StoreError::NotFound { .. }) if !with_check => None,
         Err(error) if with_check => return Err(error.into()),
@@ -142,13 +143,13 @@ pub fn doctor(
 }
 
 fn faults(flags: &Flags, environment: &Environment) -> Vec<String> {
-    let faults = layers::faults(flags, environment, tool_names());
+    let faults = layers::faults(flags, environment, BUILTIN_NAMES);
     faults.iter().map(ToString::to_string).collect()
 }
 
 /// How the configuration file stands that would be used, whatever runs.
 pub fn configuration(flags: &Flags, environment: &Environment) -> Vec<Finding> {
-    let settings = layers::load(flags, environment, tool_names());
+    let settings = layers::load(flags, environment, BUILTIN_NAMES);
     let settings = settings.as_ref().map_err(|_| faults(flags, environment));
     doctor::configuration(&settings)
 }

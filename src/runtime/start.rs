@@ -22,12 +22,13 @@ use crate::clock::Clock;
 use crate::config::paths::{prepare_data_dir, prepare_workspace};
 use crate::config::secrets::read_private_file;
 use crate::config::settings::{Paths, Settings};
-use crate::engine::core::{Engine, Held, Parts};
+use crate::engine::core::{Engine, Parts};
 use crate::engine::drain::Progress;
-use crate::engine::recovery;
+use crate::engine::emergency::ActiveStop;
+use crate::engine::start as engine_start;
 use crate::model::registry::Models;
 use crate::protocol::words::Scope;
-use crate::runtime::channel_port::EnginePort;
+use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
 use crate::runtime::signals::StopSignal;
 use crate::runtime::{descriptors, stop_signal};
@@ -119,7 +120,7 @@ pub async fn start(
     // From before the lock is taken: who holds it can be told to stop.
     let stop = StopSignal::listen()?;
     let (engine, found) = open(prepare(settings)?, redactor).await?;
-    let begun = recovery::begin(&engine, &found).await;
+    let begun = engine_start::begin(&engine, &found).await;
     begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
 
     let client = Arc::new(InProcessClient::new(engine.clone()));
@@ -163,6 +164,8 @@ pub(crate) async fn open(
             other => StartError::Other(anyhow::Error::new(other).context("opening the database")),
         })?;
     let tools = Registry::builtin(&sandbox).context("the built-in tools")?;
+    #[cfg(feature = "test-hooks")]
+    let tools = crate::testing::tools::added_to(tools).context("the tools for tests")?;
     let models = Models::new(&settings)
         .context("the model providers")?
         .redacting(&redactor);
@@ -170,7 +173,7 @@ pub(crate) async fn open(
         .recovery
         .held
         .clone()
-        .map(|(since, reason)| Held { since, reason });
+        .map(|(since, reason)| ActiveStop { since, reason });
     let engine = Engine::new(
         Parts {
             store: opened.store,
@@ -272,13 +275,16 @@ impl Running {
             .channels
             .iter()
             .filter_map(|(name, settings)| {
-                build::build(name, settings, &clock).map(|bridge| (name.clone(), bridge))
+                let bridge = build::build(name, settings, &clock);
+                #[cfg(feature = "test-hooks")]
+                let bridge = bridge.or_else(|| crate::testing::bridge::build(settings, &clock));
+                bridge.map(|bridge| (name.clone(), bridge))
             });
         let all: Vec<(String, Box<dyn Bridge>)> = configured.chain(extra).collect();
         for (name, bridge) in all {
-            let port = Arc::new(EnginePort::new(self.engine.clone(), name));
+            let port = Arc::new(ChannelHandle::new(self.engine.clone(), name));
             self.bridges.push(tokio::spawn(connect_when_released(
-                self.engine.quarantine.subscribe(),
+                self.engine.emergency.quarantine_changes(),
                 bridge,
                 port,
                 self.stop_bridges.child_token(),
@@ -321,7 +327,7 @@ impl Running {
 async fn connect_when_released(
     mut quarantine: watch::Receiver<bool>,
     bridge: Box<dyn Bridge>,
-    port: Arc<EnginePort>,
+    port: Arc<ChannelHandle>,
     stop: CancellationToken,
 ) {
     tokio::select! {

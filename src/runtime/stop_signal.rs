@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What came of a stop by signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signalled {
+pub struct SignalOutcome {
     /// The process that got the signal.
     pub process: i32,
     /// Since when its engine holds, and why; none = it was not seen to.
@@ -55,7 +55,7 @@ pub fn obey(mut signal: StopSignal, client: Arc<dyn ConsoleClient>) -> JoinHandl
 
 /// Sends the signal to the process whose engine runs on a data directory, and waits until it is seen to hold. None
 /// where no engine runs.
-pub async fn send(data_dir: &Path) -> anyhow::Result<Option<Signalled>> {
+pub async fn send(data_dir: &Path) -> anyhow::Result<Option<SignalOutcome>> {
     let Some(process) = holding_process(data_dir).filter(|process| obeys(*process)) else {
         return Ok(None);
     };
@@ -74,7 +74,7 @@ pub async fn send(data_dir: &Path) -> anyhow::Result<Option<Signalled>> {
             None
         });
         if held.is_some() || Instant::now() >= deadline {
-            return Ok(Some(Signalled { process, held }));
+            return Ok(Some(SignalOutcome { process, held }));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

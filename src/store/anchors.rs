@@ -10,8 +10,8 @@ use std::path::Path;
 
 use crate::clock::Timestamp;
 use crate::protocol::doctor::AuditAnchor;
-use crate::store::audit::AuditHead;
-use crate::store::commands::ensure_channel::hex;
+use crate::protocol::hex::hex;
+use crate::store::audit_chain::AuditHead;
 
 const FILE: &str = "audit-anchors";
 

@@ -4,140 +4,33 @@
 //! a durable commit of its own, so no crash leaves a row without its file. Nothing is unlinked while somebody holds
 //! [`Store::artifact_guard`].
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 use crate::clock::Timestamp;
 use crate::protocol::artifact::{Artifact, ArtifactHash, ArtifactRef};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
-use crate::store::Store;
-use crate::store::check::Violation;
+pub use crate::store::artifact_files::{ArtifactGuard, FOLDER};
+use crate::store::artifact_files::{UNFINISHED, failed, path_of, write_file};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
+use crate::store::handle::Store;
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 
-/// Folder of the files in the data directory.
-pub const FOLDER: &str = "artifacts";
 /// Media type of a text.
 pub const TEXT: &str = "text/plain; charset=utf-8";
-/// End of the name of a file that is being written.
-const UNFINISHED: &str = ".new";
 /// A file without a row is left alone for this long: it may be about to get one.
 const ORPHAN_AGE_MS: i64 = 24 * 3600 * 1000;
-
-/// While it is held, no file is unlinked: what copies the database and then the files holds one over both. Never
-/// makes anybody who stores an artifact wait.
-pub struct ArtifactGuard {
-    _shared: OwnedRwLockReadGuard<()>,
-}
 
 /// A file that is durable and stays until this is dropped: hold it until the row that names it is committed.
 pub struct StoredArtifact {
     /// What to name in the row.
     pub artifact: ArtifactRef,
     _guard: ArtifactGuard,
-}
-
-/// The files.
-pub(crate) struct ArtifactFiles {
-    root: PathBuf,
-    gate: Arc<RwLock<()>>,
-}
-
-/// Where the file of a hash lies below the data directory's folder of artifacts.
-fn path_of(root: &Path, hash: ArtifactHash) -> PathBuf {
-    let name = hash.to_string();
-    root.join(name.get(..2).unwrap_or_default()).join(name)
-}
-
-fn failed(path: &Path, error: &io::Error) -> StoreError {
-    StoreError::Full(format!("{}: {error}", path.display()))
-}
-
-/// Makes a directory (0700) unless it is there, and makes its name durable. Always: whoever made it may not have come
-/// that far, and what is stored in it would go with its name.
-fn make_directory(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    match path.parent() {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
-    }
-}
-
-/// Sets the time of a file's last change to `now`, so that its age is one by our clock.
-fn stamp(file: &File, now: Timestamp) -> io::Result<()> {
-    let at = rustix::fs::Timespec {
-        tv_sec: now.as_millis().div_euclid(1000),
-        tv_nsec: now.as_millis().rem_euclid(1000) * 1_000_000,
-    };
-    rustix::fs::futimens(
-        file,
-        &rustix::fs::Timestamps {
-            last_access: at,
-            last_modification: at,
-        },
-    )?;
-    Ok(())
-}
-
-/// Writes a file durably under the name of its content.
-fn write_file(root: &Path, hash: ArtifactHash, content: &[u8], now: Timestamp) -> io::Result<()> {
-    let path = path_of(root, hash);
-    let folder = path.parent().unwrap_or(root);
-    make_directory(root)?;
-    make_directory(folder)?;
-    // The same content is there already, perhaps not durably: whoever wrote it may have died before the end.
-    if std::fs::read(&path).is_ok_and(|known| known == content) {
-        let file = File::open(&path)?;
-        stamp(&file, now)?;
-        file.sync_all()?;
-        return File::open(folder)?.sync_all();
-    }
-    let unfinished = folder.join(format!("{hash}.{}{UNFINISHED}", ulid::Ulid::generate()));
-    let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&unfinished)?;
-        file.write_all(content)?;
-        stamp(&file, now)?;
-        if !crate::mutant!("artifact_fsync") {
-            file.sync_all()?;
-        }
-        crate::crash_point!("artifact.pre_rename");
-        std::fs::rename(&unfinished, &path)
-    };
-    write().inspect_err(|_| {
-        // What stays behind is an orphan, which the sweeper removes.
-        let _ = std::fs::remove_file(&unfinished);
-    })?;
-    File::open(folder)?.sync_all()
-}
-
-impl ArtifactFiles {
-    pub(crate) fn new(data_dir: &Path) -> Self {
-        Self {
-            root: data_dir.join(FOLDER),
-            gate: Arc::new(RwLock::new(())),
-        }
-    }
-
-    async fn guard(&self) -> ArtifactGuard {
-        ArtifactGuard {
-            _shared: self.gate.clone().read_owned().await,
-        }
-    }
 }
 
 /// Runs file work away from the threads that serve everything else.
@@ -451,35 +344,4 @@ impl WriteTx<'_> {
         )?;
         Ok(())
     }
-}
-
-/// I25: every row has its file below the data directory, with that size and that hash.
-pub fn check_artifacts(reader: &Reader<'_>, data_dir: &Path) -> Result<Vec<Violation>, StoreError> {
-    let root = data_dir.join(FOLDER);
-    let mut found = Vec::new();
-    reader.conn.each(
-        "SELECT hash, size FROM artifacts ORDER BY hash",
-        [],
-        |row| {
-            let hash = row.get("hash")?;
-            let size: u64 = row.get("size")?;
-            let wrong = match std::fs::read(path_of(&root, hash)) {
-                Err(error) => Some(format!("its file cannot be read: {error}")),
-                Ok(content) if content.len() as u64 != size => Some(format!(
-                    "its file has {} bytes, the row says {size}",
-                    content.len()
-                )),
-                Ok(content) if Sha256::digest(&content).as_slice() != hash.to_bytes() => {
-                    Some("its file has another content".to_owned())
-                }
-                Ok(_) => None,
-            };
-            found.extend(wrong.map(|wrong| Violation {
-                invariant: "I25",
-                detail: format!("artifact {hash}: {wrong}"),
-            }));
-            Ok(())
-        },
-    )?;
-    Ok(found)
 }

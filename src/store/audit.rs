@@ -9,25 +9,15 @@
 //! A chain inside one file shows that a row was changed or taken out, not that the end was cut off by
 //! somebody who can rewrite the file: compare the head with a copy kept elsewhere for that.
 
-use serde_json::Value;
-use sha2::{Digest, Sha256};
-
 use crate::clock::Timestamp;
+use crate::protocol::hex::hex;
+use crate::store::audit_chain::Entry;
 use crate::store::command::WriteTx;
-use crate::store::commands::ensure_channel::hex;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Statements, params, stored};
-
-/// The end of the chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AuditHead {
-    /// Number of the last row; 0 = none.
-    pub(crate) seq: u64,
-    /// Its hash; zeros = none.
-    pub(crate) hash: [u8; 32],
-}
+use crate::store::sql::{Connection, Statements, stored};
+use serde_json::Value;
 
 /// Where a chain breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,72 +28,12 @@ pub struct AuditBreak {
     pub reason: String,
 }
 
-/// SHA-256 over the hash before and the row's fields, each with its length as eight big-endian bytes.
-fn link(prev: &[u8; 32], fields: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hasher.update(prev);
-    for field in fields {
-        hasher.update((field.len() as u64).to_be_bytes());
-        hasher.update(field);
-    }
-    hasher.finalize().into()
-}
-
-struct Row {
-    seq: u64,
-    at: i64,
-    action: String,
-    actor: String,
-    actor_id: String,
-    surface: String,
-    channel: Option<String>,
-    subject: String,
-    detail: String,
-}
-
-impl Row {
-    fn hash(&self, prev: &[u8; 32]) -> [u8; 32] {
-        link(
-            prev,
-            &[
-                &self.seq.to_be_bytes(),
-                &self.at.to_be_bytes(),
-                self.action.as_bytes(),
-                self.actor.as_bytes(),
-                self.actor_id.as_bytes(),
-                self.surface.as_bytes(),
-                if self.channel.is_some() { b"+" } else { b"-" },
-                self.channel.as_deref().unwrap_or_default().as_bytes(),
-                self.subject.as_bytes(),
-                self.detail.as_bytes(),
-            ],
-        )
-    }
-}
-
-impl AuditHead {
-    /// The end of the stored chain.
-    pub(crate) fn load(conn: &Connection) -> Result<Self, StoreError> {
-        Ok(conn
-            .row_opt(
-                "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1",
-                [],
-                |row| {
-                    Ok(Self {
-                        seq: row.get("seq")?,
-                        hash: row.get("hash")?,
-                    })
-                },
-            )?
-            .unwrap_or(Self {
-                seq: 0,
-                hash: [0; 32],
-            }))
-    }
-}
-
 impl WriteTx<'_> {
-    /// Appends one row. `subject` is the id concerned, `detail` facts without secrets.
+    /// Stages one row. `subject` is the id concerned, `detail` facts without secrets.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a step of a command like any other, whether or not staging can fail"
+    )]
     pub(crate) fn audit(
         &mut self,
         action: &str,
@@ -113,9 +43,7 @@ impl WriteTx<'_> {
         detail: &Value,
     ) -> Result<(), StoreError> {
         // The hash is of what is stored.
-        let row = Row {
-            seq: self.audit.seq + 1,
-            at: self.now.as_millis(),
+        self.staged.audit.push(Entry {
             action: action.to_owned(),
             actor: stored(&by.label),
             actor_id: stored(&by.id),
@@ -123,25 +51,7 @@ impl WriteTx<'_> {
             channel: channel.map(stored),
             subject: stored(&subject.to_string()),
             detail: detail.to_string(),
-        };
-        let hash = row.hash(&self.audit.hash);
-        self.conn.run(
-            "INSERT INTO audit (seq, at, action, actor, actor_id, surface, channel, subject, detail, hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
-                row.seq,
-                row.at,
-                row.action,
-                row.actor,
-                row.actor_id,
-                row.surface,
-                row.channel,
-                row.subject,
-                row.detail,
-                hash
-            ],
-        )?;
-        self.audit = AuditHead { seq: row.seq, hash };
+        });
         Ok(())
     }
 }
@@ -208,9 +118,8 @@ impl Reader<'_> {
              WHERE seq > ?1 ORDER BY seq",
             [start],
             |row| {
-                let stored = Row {
-                    seq: row.get("seq")?,
-                    at: row.get("at")?,
+                let (seq, at): (u64, Timestamp) = (row.get("seq")?, row.get("at")?);
+                let entry = Entry {
                     action: row.get("action")?,
                     actor: row.get("actor")?,
                     actor_id: row.get("actor_id")?,
@@ -221,24 +130,24 @@ impl Reader<'_> {
                 };
                 let hash: [u8; 32] = row.get("hash")?;
                 let expected = start + count + 1;
-                if stored.seq != expected {
+                if seq != expected {
                     broken = Some(AuditBreak {
-                        seq: stored.seq,
+                        seq,
                         reason: format!("row {expected} is missing"),
                     });
                     return Ok(false);
                 }
-                if stored.hash(&prev) != hash {
+                if entry.hash(seq, at, &prev) != hash {
                     broken = Some(AuditBreak {
-                        seq: stored.seq,
+                        seq,
                         reason: "its hash does not fit its content and the row before".to_owned(),
                     });
                     return Ok(false);
                 }
-                if stored.action == PRUNED
+                if entry.action == PRUNED
                     && let Some(segment) = &segment
                 {
-                    let detail: Value = serde_json::from_str(&stored.detail).unwrap_or_default();
+                    let detail: Value = serde_json::from_str(&entry.detail).unwrap_or_default();
                     told |= detail["to"] == segment.to_seq && detail["hash"] == hex(&segment.hash);
                 }
                 prev = hash;

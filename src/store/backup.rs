@@ -15,13 +15,14 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
 use crate::protocol::backup::{BACKUP_FORMAT, BackupManifest, BackupMember, BackupReport};
-use crate::store::audit::AuditHead;
-use crate::store::commands::ensure_channel::hex;
+use crate::protocol::hex::hex;
+use crate::store::audit_chain::AuditHead;
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::error::StoreError;
-use crate::store::open::take_lock;
+use crate::store::meta;
+use crate::store::ownership::take_lock;
 use crate::store::reader::Reader;
-use crate::store::schema::{self, Found, SCHEMA_VERSION, Untouched};
+use crate::store::schema::{self, DatabaseFile, ReadOnlyDatabase, SCHEMA_VERSION};
 use crate::store::sql::Statements;
 
 /// Path of the database inside a backup.
@@ -87,10 +88,10 @@ pub fn backup_at_rest(
     // Nothing may start while it is read.
     let _lock = take_lock(&dir.join("leverframe.lock"), instance)?;
     match schema::inspect(&path)? {
-        Found::Ours(_) => {}
-        Found::New => return Err(BackupError::Nothing(dir.display().to_string())),
+        DatabaseFile::Ours(_) => {}
+        DatabaseFile::New => return Err(BackupError::Nothing(dir.display().to_string())),
     }
-    write(Untouched::open(&path)?.conn()?, dir, request)
+    write(ReadOnlyDatabase::open(&path)?.conn()?, dir, request)
 }
 
 /// Backs up a database that this process writes.
@@ -278,7 +279,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
     )
     .map_err(|error| copying(copy, error))?;
     let found = || -> Result<Facts, StoreError> {
-        schema::set_meta(
+        meta::set(
             &conn,
             COPY_MARK,
             &request.created_at.as_millis().to_string(),
@@ -306,7 +307,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
                 format: BACKUP_FORMAT,
                 version: request.version.clone(),
                 schema: version,
-                epoch: schema::meta(&conn, "epoch")?
+                epoch: meta::get(&conn, "epoch")?
                     .and_then(|text| text.parse().ok())
                     .unwrap_or(0),
                 last_event_seq: count("SELECT coalesce(max(seq), 0) FROM events")?,

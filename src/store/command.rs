@@ -3,10 +3,11 @@
 //! A command holds no state and touches nothing outside its transaction, so the writer may run it again.
 
 use crate::clock::Timestamp;
-use crate::protocol::event::Event;
-use crate::store::audit::AuditHead;
 use crate::store::error::StoreError;
+use crate::store::log_head::StagedLog;
 use crate::store::sql::Connection;
+#[cfg(feature = "test-hooks")]
+use crate::store::sql::Statements as _;
 
 /// How soon a command's effect must survive a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,9 +70,7 @@ pub struct WriteTx<'a> {
     pub(crate) conn: &'a Connection,
     pub(crate) now: Timestamp,
     pub(crate) epoch: u64,
-    pub(crate) last_seq: u64,
-    pub(crate) audit: AuditHead,
-    pub(crate) staged: Vec<Event>,
+    pub(crate) staged: StagedLog,
 }
 
 impl WriteTx<'_> {
@@ -83,5 +82,17 @@ impl WriteTx<'_> {
         Ok(self
             .conn
             .pragma_query_value(None, "synchronous", |row| row.get(0))?)
+    }
+
+    /// Commits what a command did so far, passes a crash point, and goes on in a second transaction: what a rule
+    /// forbids that wants one transaction.
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn tear(&self, point: &str) -> Result<(), StoreError> {
+        self.conn.run("RELEASE command", [])?;
+        self.conn.run("COMMIT", [])?;
+        crate::crash::reached(point);
+        self.conn.run("BEGIN IMMEDIATE", [])?;
+        self.conn.run("SAVEPOINT command", [])?;
+        Ok(())
     }
 }

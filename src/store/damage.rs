@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::store::error::StoreError;
-use crate::store::schema;
+use crate::store::immutable::immutable_uri;
+use crate::store::meta;
 
 /// What to do about a damaged database.
 const RESTORE: &str = "restore a backup with `leverframe restore FILE`";
@@ -89,7 +90,7 @@ pub(crate) fn refuse_foreign_log(path: &Path, merged: &Connection) -> Result<(),
     let Some(own) = identity_without_log(path) else {
         return Ok(());
     };
-    if schema::meta(merged, "identity")? == Some(own) {
+    if meta::get(merged, "identity")? == Some(own) {
         return Ok(());
     }
     Err(StoreError::Corrupt(format!(
@@ -100,19 +101,9 @@ pub(crate) fn refuse_foreign_log(path: &Path, merged: &Connection) -> Result<(),
 
 /// The identity in the file itself.
 fn identity_without_log(path: &Path) -> Option<String> {
-    let mut uri = String::from("file:");
-    for byte in path.to_str()?.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri.push_str("?immutable=1");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(uri, flags).ok()?;
-    schema::meta(&conn, "identity").ok().flatten()
+    let conn = Connection::open_with_flags(immutable_uri(path), flags).ok()?;
+    meta::get(&conn, "identity").ok().flatten()
 }

@@ -7,17 +7,22 @@ use serde_json::{Value, json};
 
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
-use crate::store::EventsAfter;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
+use crate::store::log_head::{LogGeneration, StagedEvent};
+use crate::store::meta;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::sessions::load_session;
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Statements, params};
 
-/// Number of the first event of an epoch, less one.
-pub(crate) const fn epoch_base(epoch: u64) -> u64 {
-    epoch << 32
+/// Events after a cursor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventsAfter {
+    /// These, in order; fewer than asked for = no more yet.
+    Events(Vec<Event>),
+    /// The cursor is not kept any more (or never was): take a new snapshot.
+    Reset,
 }
 
 fn encode(body: &EventBody) -> Result<String, StoreError> {
@@ -124,26 +129,22 @@ fn decode(
 }
 
 impl WriteTx<'_> {
-    /// Writes an event; it is published after COMMIT.
+    /// Stages an event; it gets its number with its batch and is published after COMMIT.
     pub(crate) fn emit(
         &mut self,
         session_id: Option<SessionId>,
         continuation_id: Option<ContinuationId>,
         body: EventBody,
     ) -> Result<(), StoreError> {
-        let seq = self.last_seq + 1;
-        self.conn.run(
-            "INSERT INTO events (seq, at, session_id, continuation_id, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![seq, self.now, session_id, continuation_id, encode(&body)?],
-        )?;
-        self.last_seq = seq;
-        self.staged.push(Event {
-            seq: Some(seq),
+        let text = encode(&body)?;
+        let event = Event {
+            seq: None,
             at: self.now,
             session_id,
             continuation_id,
             body,
-        });
+        };
+        self.staged.events.push(StagedEvent { event, text });
         Ok(())
     }
 }
@@ -156,20 +157,20 @@ impl Reader<'_> {
     }
 
     /// At most `limit` events after `seq`. A cursor that was pruned, lies ahead of the log, or was lost with
-    /// the end of an earlier epoch gets [`EventsAfter::Reset`].
+    /// the end of an earlier generation gets [`EventsAfter::Reset`].
     pub(crate) fn events_after(
         &self,
         seq: u64,
         limit: u32,
-        current_epoch: u64,
+        current: LogGeneration,
     ) -> Result<EventsAfter, StoreError> {
-        let pruned: u64 = crate::store::schema::meta(self.conn, "events_pruned")?
+        let pruned: u64 = meta::get(self.conn, "events_pruned")?
             .and_then(|text| text.parse().ok())
             .unwrap_or(0);
-        let ahead = seq > self.max_seq()?.max(epoch_base(current_epoch));
-        let cursor_epoch = seq >> 32;
-        // An event that reached a subscriber and was then taken by a power loss: its epoch ends before it.
-        let lost = cursor_epoch < current_epoch && seq > epoch_base(cursor_epoch) && {
+        let ahead = seq > self.max_seq()?.max(current.base());
+        let generation = LogGeneration::of(seq);
+        // An event that reached a subscriber and was then taken by a power loss: its generation ends before it.
+        let lost = generation < current && seq > generation.base() && {
             let known: bool = self
                 .conn
                 .value("SELECT EXISTS (SELECT 1 FROM events WHERE seq = ?1)", [seq])?;

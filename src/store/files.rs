@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
+use crate::protocol::hex::hex;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::snapshot::PageRequest;
-use crate::store::audit::AuditHead;
-use crate::store::commands::ensure_channel::hex;
+use crate::store::audit_chain::AuditHead;
 use crate::store::error::StoreError;
-use crate::store::open::read_sidecar;
+use crate::store::meta;
+use crate::store::ownership::read_sidecar;
 use crate::store::queries::channels::held;
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::Statements;
 
 /// The files of a data directory.
@@ -113,16 +113,16 @@ impl Reader<'_> {
     /// What the database says about itself.
     pub fn database_facts(&self) -> Result<DatabaseFacts, StoreError> {
         let head = AuditHead::load(self.conn)?;
-        let starts = schema::meta(self.conn, "starts")?;
+        let starts = meta::get(self.conn, "starts")?;
         let schema: i64 = self.conn.value("PRAGMA user_version", [])?;
         // A database that was not migrated yet has none of it.
         let has_memory = schema >= 4;
         Ok(DatabaseFacts {
             schema,
-            epoch: schema::meta(self.conn, "epoch")?
+            epoch: meta::get(self.conn, "epoch")?
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(0),
-            quarantine: schema::quarantined(self.conn)?,
+            quarantine: meta::quarantined(self.conn)?,
             held: held(self.conn)?,
             crash_starts: starts
                 .and_then(|text| serde_json::from_str::<Vec<i64>>(&text).ok())
@@ -144,7 +144,7 @@ impl Reader<'_> {
             } else {
                 None
             },
-            last_hygiene: schema::meta(self.conn, "last_hygiene")?
+            last_hygiene: meta::get(self.conn, "last_hygiene")?
                 .and_then(|text| text.parse().ok())
                 .map(Timestamp),
             remembered: if has_memory {

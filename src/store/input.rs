@@ -1,9 +1,8 @@
 //! Plain data that several commands share. No logic lives here.
 
-use serde::{Deserialize, Serialize};
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Preview, Requester};
+use crate::protocol::budget::Limit;
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, ModelAttemptId, RuleId, SessionId, ToolCallId,
 };
@@ -50,26 +49,6 @@ pub enum SessionChoice {
     Temporary,
 }
 
-/// Budgets of one continuation.
-#[allow(
-    clippy::struct_field_names,
-    reason = "the names are those of the budgets of a request"
-)]
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TurnLimits {
-    /// Model steps.
-    pub max_steps: u32,
-    /// Tool calls.
-    pub max_tool_calls: u32,
-    /// Milliseconds of model and engine time.
-    pub max_active_ms: u64,
-    /// Input plus output tokens.
-    pub max_tokens: u64,
-    /// US dollars; none = no limit in money.
-    #[serde(default)]
-    pub max_cost_usd: Option<f64>,
-}
-
 /// What the response cache may do for a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnCache {
@@ -88,31 +67,18 @@ pub struct TurnBounds {
     pub autonomy_ceiling: Option<Autonomy>,
 }
 
-/// What a continuation has used of its [`TurnLimits`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TurnUsed {
-    /// Model steps recorded.
-    pub steps: u32,
-    /// Tool calls proposed.
-    pub tool_calls: u32,
-    /// Milliseconds of model and engine time.
-    pub active_ms: u64,
-    /// Input plus output tokens of settled model calls.
-    pub tokens: u64,
-}
-
 /// Every limit that can be used up. The first five are of one turn, the others are shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetKind {
-    /// [`TurnLimits::max_steps`].
+    /// [`crate::protocol::budget::TurnLimits::max_steps`].
     Steps,
-    /// [`TurnLimits::max_tool_calls`].
+    /// [`crate::protocol::budget::TurnLimits::max_tool_calls`].
     ToolCalls,
-    /// [`TurnLimits::max_active_ms`].
+    /// [`crate::protocol::budget::TurnLimits::max_active_ms`].
     ActiveMs,
-    /// [`TurnLimits::max_tokens`].
+    /// [`crate::protocol::budget::TurnLimits::max_tokens`].
     Tokens,
-    /// [`TurnLimits::max_cost_usd`].
+    /// [`crate::protocol::budget::TurnLimits::max_cost_usd`].
     Cost,
     /// Tokens of a session.
     SessionTokens,
@@ -211,15 +177,6 @@ impl BudgetKind {
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
     }
-}
-
-/// Tokens and money that may be used; none = no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Limit {
-    /// Input plus output tokens.
-    pub max_tokens: Option<u64>,
-    /// US dollars.
-    pub max_cost_usd: Option<f64>,
 }
 
 /// What a model call must stay within beside the limits of its turn, before grants.
@@ -325,7 +282,7 @@ pub struct ModelStep {
     pub active_ms: u64,
 }
 
-/// A tool call as the model proposed it and the policy judged it.
+/// A tool call as the model proposed it and the policy evaluated it.
 #[derive(Debug, Clone)]
 pub struct NewCall {
     /// Id.
@@ -356,17 +313,17 @@ pub struct NewCall {
     pub idempotency_key: String,
     /// What the policy said.
     pub verdict: Verdict,
-    /// What the verdict leans on that a person can take back or that can be used up.
-    pub leans_on: Option<LeansOn>,
+    /// What the verdict is based on that a person can take back or that can be used up.
+    pub basis: Option<Basis>,
     /// What holds instead where that is not in force any more when the call is stored.
-    pub otherwise: Option<Box<Otherwise>>,
+    pub fallback: Option<Box<Fallback>>,
     /// What follows from it.
     pub outcome: NewCallOutcome,
 }
 
-/// What a verdict leans on.
+/// What a verdict is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeansOn {
+pub enum Basis {
     /// A rule.
     Rule(RuleId),
     /// A permission for a shape, by the approval it was given with.
@@ -375,7 +332,7 @@ pub enum LeansOn {
 
 /// What holds for a call without any rule or permission that allows.
 #[derive(Debug, Clone)]
-pub struct Otherwise {
+pub struct Fallback {
     /// What the policy says then.
     pub verdict: Verdict,
     /// What follows from it.
@@ -397,6 +354,11 @@ pub enum NewCallOutcome {
     Refused {
         /// `Blocked`, `Denied` or `Failed`.
         state: ToolCallState,
+        /// What the model reads.
+        content: String,
+    },
+    /// Nobody is asked, because too many approvals wait. It is counted for people.
+    TooManyWait {
         /// What the model reads.
         content: String,
     },

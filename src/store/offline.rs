@@ -4,15 +4,15 @@
 //! cleanly has neither, and is read as an immutable file; where a log is left from a crash, the index that reading
 //! it made is taken away again, unless a process has taken the directory over meanwhile.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
 use crate::store::error::StoreError;
 use crate::store::files::held_by;
-use crate::store::reader::Reader;
-use crate::store::schema::{self, Found, SCHEMA_VERSION};
+use crate::store::immutable::immutable_uri;
+use crate::store::reader::{Reader, in_read_transaction};
+use crate::store::schema::{self, DatabaseFile, SCHEMA_VERSION};
 
 /// A database opened for reading only.
 #[derive(Debug)]
@@ -29,22 +29,6 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-/// `file:` and the path, with everything that means something in a URI written as `%xx`.
-pub(crate) fn immutable_uri(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(uri, "%{byte:02x}");
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
 }
 
 impl Offline {
@@ -91,12 +75,12 @@ impl Offline {
         offline.with(|conn| {
             schema::common_pragmas(conn)?;
             match schema::identify(conn, path)? {
-                Found::New => Err(missing()),
-                Found::Ours(version) if version < SCHEMA_VERSION => Err(StoreError::Older {
+                DatabaseFile::New => Err(missing()),
+                DatabaseFile::Ours(version) if version < SCHEMA_VERSION => Err(StoreError::Older {
                     found: version,
                     supported: SCHEMA_VERSION,
                 }),
-                Found::Ours(_) => Ok(()),
+                DatabaseFile::Ours(_) => Ok(()),
             }
         })?;
         Ok(offline)
@@ -114,7 +98,7 @@ impl Offline {
         &self,
         query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.with(|conn| crate::store::in_read_transaction(conn, query))
+        self.with(|conn| in_read_transaction(conn, query))
     }
 
     /// Whether a process began to write the file while it was read as one that nobody writes: what was read may

@@ -1,143 +1,35 @@
 //! Taking a data directory: lock, identity, epoch side-car, migration, recovery. In this order, and nothing
 //! is served before the last step is durable.
 
-use std::fs::{File, OpenOptions as FileOptions};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
-use crate::store::artifacts::ArtifactFiles;
-use crate::store::audit::AuditHead;
+use crate::store::artifact_files::ArtifactFiles;
+use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
 use crate::store::damage;
 use crate::store::error::StoreError;
-use crate::store::event_log::epoch_base;
-use crate::store::schema::{self, Found};
+use crate::store::handle::{Inner, OpenOptions, OpenedStore, Store};
+use crate::store::log_head::{LogGeneration, LogHead, StagedLog};
+use crate::store::meta;
+use crate::store::ownership::{Sidecar, io, read_sidecar, take_lock, write_sidecar};
+use crate::store::schema::{self, DatabaseFile};
 use crate::store::sql::Statements;
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{QUEUE_CAPACITY, Shared, Writer};
-use crate::store::{Inner, OpenOptions, Opened, Store};
 
 /// Events a subscriber may lag behind.
 const EVENT_CAPACITY: usize = 4096;
-
-fn io(path: &Path, error: &std::io::Error) -> StoreError {
-    StoreError::Full(format!("{}: {error}", path.display()))
-}
-
-/// Longest wait for a lock that is about to be let go.
-const LOCK_PATIENCE: Duration = Duration::from_millis(500);
-
-/// Tries to take a lock for a short while. A process that just ended, and a program it was starting at that moment
-/// (which inherits the lock until it runs), hold it for some milliseconds more.
-fn try_lock_patiently(file: &File) -> Result<(), std::fs::TryLockError> {
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match file.try_lock() {
-            Err(std::fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Takes the lock file, or says who holds it.
-pub(crate) fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
-    let mut file = FileOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| io(path, &error))?;
-    match try_lock_patiently(&file) {
-        Ok(()) => {}
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            // The holder's line is a courtesy; a lock without it is as firm.
-            let _ = file.read_to_string(&mut holder);
-            let holder = holder.trim();
-            return Err(StoreError::Locked {
-                holder: if holder.is_empty() {
-                    "another process".to_owned()
-                } else {
-                    holder.chars().take(200).collect()
-                },
-            });
-        }
-        Err(std::fs::TryLockError::Error(error)) => return Err(io(path, &error)),
-    }
-    file.set_len(0)
-        .and_then(|()| file.rewind())
-        .and_then(|()| writeln!(file, "process {} ({instance})", std::process::id()))
-        .map_err(|error| io(path, &error))?;
-    Ok(file)
-}
-
-/// What the side-car says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sidecar {
-    pub(crate) epoch: u64,
-    /// Last event at a clean end.
-    last_seq: Option<u64>,
-}
-
-pub(crate) fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(path, &error)),
-    };
-    let mut words = text.split_whitespace();
-    let epoch = words.next().and_then(|word| word.parse().ok());
-    // An unreadable side-car proves as little as a missing one.
-    Ok(epoch.map(|epoch| Sidecar {
-        epoch,
-        last_seq: words.next().and_then(|word| word.parse().ok()),
-    }))
-}
-
-/// Writes the side-car durably: temporary file, fsync, rename, fsync of the directory.
-pub(crate) fn write_sidecar(
-    path: &Path,
-    epoch: u64,
-    last_seq: Option<u64>,
-) -> Result<(), StoreError> {
-    let temporary = path.with_extension("new");
-    let write = || -> std::io::Result<()> {
-        let mut file = FileOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)?;
-        match last_seq {
-            Some(seq) => writeln!(file, "{epoch} {seq}")?,
-            None => writeln!(file, "{epoch}")?,
-        }
-        if !crate::mutant!("sidecar_fsync") {
-            file.sync_all()?;
-        }
-        std::fs::rename(&temporary, path)?;
-        if let Some(directory) = path.parent() {
-            File::open(directory)?.sync_all()?;
-        }
-        Ok(())
-    };
-    write().map_err(|error| io(path, &error))
-}
 
 /// Makes the names on the way to a directory durable: a file is lost with a directory that is. Only the first start
 /// needs it, but not only for directories it made itself: an earlier one may have made them and died.
@@ -169,10 +61,15 @@ fn sync_directories(directory: &Path) -> std::io::Result<()> {
 }
 
 /// Whether the database is older than what this directory has seen: a restored copy.
-fn is_restored(found: Found, stored: u64, newest_event: u64, sidecar: Option<Sidecar>) -> bool {
+fn is_restored(
+    found: DatabaseFile,
+    stored: u64,
+    newest_event: u64,
+    sidecar: Option<Sidecar>,
+) -> bool {
     match (found, sidecar) {
-        (Found::New, None) => false,
-        (Found::Ours(_), None) => true,
+        (DatabaseFile::New, None) => false,
+        (DatabaseFile::Ours(_), None) => true,
         (_, Some(sidecar)) => {
             stored < sidecar.epoch
                 || (stored == sidecar.epoch
@@ -196,37 +93,51 @@ fn recover(
     epoch: u64,
     now: Timestamp,
     quarantine: bool,
-) -> Result<(Recovery, AuditHead, u64), StoreError> {
+) -> Result<(Recovery, LogHead), StoreError> {
     conn.execute_batch("BEGIN IMMEDIATE")?;
+    let result = recover_within(conn, epoch, now, quarantine);
+    match &result {
+        Ok(_) => {
+            conn.execute_batch("COMMIT")?;
+            crate::crash_point!("recover.post");
+        }
+        Err(_) => conn.execute_batch("ROLLBACK")?,
+    }
+    result
+}
+
+fn recover_within(
+    conn: &Connection,
+    epoch: u64,
+    now: Timestamp,
+    quarantine: bool,
+) -> Result<(Recovery, LogHead), StoreError> {
+    let head = LogHead {
+        seq: LogGeneration::begun_by(epoch).base(),
+        audit: AuditHead::load(conn)?,
+        newest: now,
+    };
     let mut tx = WriteTx {
         conn,
         now,
         epoch,
-        last_seq: epoch_base(epoch),
-        audit: AuditHead::load(conn)?,
-        staged: Vec::new(),
+        staged: StagedLog::default(),
     };
-    let result = schema::ensure_identity(conn).and_then(|()| Recover { quarantine }.apply(&mut tx));
-    let (audit, last_seq) = (tx.audit, tx.last_seq);
-    match result {
-        Ok(recovery) => {
-            conn.execute_batch("COMMIT")?;
-            crate::crash_point!("recover.post");
-            Ok((recovery, audit, last_seq))
-        }
-        Err(error) => {
-            conn.execute_batch("ROLLBACK")?;
-            Err(error)
-        }
+    meta::ensure_identity(conn)?;
+    let recovery = Recover { quarantine }.apply(&mut tx)?;
+    // Nobody follows yet: the events are read from the log.
+    let (head, _) = head.append(conn, now, tx.staged)?;
+    Ok((recovery, head))
+}
+
+impl Store {
+    /// Opens or creates the database of a data directory and recovers it. Blocking.
+    pub fn open(options: OpenOptions) -> Result<OpenedStore, StoreError> {
+        take(&options).map_err(|error| damage::advise(error, &options.dir.join("leverframe.db")))
     }
 }
 
-/// Opens a data directory. See [`Store::open`].
-pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
-    take(options).map_err(|error| damage::advise(error, &options.dir.join("leverframe.db")))
-}
-
-fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
+fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
     schema::assert_sqlite()?;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -239,26 +150,26 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     let sidecar = read_sidecar(&sidecar_path)?;
     damage::refuse_cut(&path)?;
     let found = schema::inspect(&path)?;
-    if let Found::New = found
+    if let DatabaseFile::New = found
         && let Some(Sidecar { epoch, .. }) = sidecar
         && epoch > 0
     {
         return Err(damage::gone(&path, epoch));
     }
     let logged = damage::has_log(&path);
-    if found == Found::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
+    if found == DatabaseFile::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
         schema::create(&path)?;
     }
     let conn = schema::open_writer(&path, found)?;
     let number = |key: &str| -> Result<u64, StoreError> {
-        Ok(schema::meta(&conn, key)?
+        Ok(meta::get(&conn, key)?
             .and_then(|text| text.parse().ok())
             .unwrap_or(0))
     };
     let stored = number("epoch")?;
     // A clean end leaves an empty log, unless it could not be emptied.
-    let unclean = logged || schema::meta(&conn, "clean")?.is_none();
-    if matches!(found, Found::Ours(_)) && unclean {
+    let unclean = logged || meta::get(&conn, "clean")?.is_none();
+    if matches!(found, DatabaseFile::Ours(_)) && unclean {
         let verdict: String = conn.value("PRAGMA quick_check(1)", [])?;
         if verdict != "ok" {
             // The files stay as they are, for whoever looks into them.
@@ -270,13 +181,17 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
         .value::<Option<u64>>("SELECT max(seq) FROM events", [])?
         .unwrap_or(0);
     // A database that never was served has no epoch: a start that died before recovery left it.
-    let known = if stored == 0 { Found::New } else { found };
-    if known == Found::New {
+    let known = if stored == 0 {
+        DatabaseFile::New
+    } else {
+        found
+    };
+    if known == DatabaseFile::New {
         sync_directories(&options.dir).map_err(|error| io(&options.dir, &error))?;
     }
-    let restored = is_restored(known, stored, newest_event, sidecar)
-        || schema::meta(&conn, COPY_MARK)?.is_some();
-    if known == Found::New && sidecar.is_none() {
+    let restored =
+        is_restored(known, stored, newest_event, sidecar) || meta::get(&conn, COPY_MARK)?.is_some();
+    if known == DatabaseFile::New && sidecar.is_none() {
         // So that a first start that dies behind recovery is not taken for a copy without its side-car.
         write_sidecar(&sidecar_path, 0, None)?;
     }
@@ -285,15 +200,22 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     let newest = newest_time(&conn)?;
     options.clock.not_before(newest);
     let newest = options.clock.now().max(newest);
-    let (recovery, audit, last_seq) = recover(&conn, epoch, newest, restored)?;
+    let (recovery, head) = recover(&conn, epoch, newest, restored)?;
     // After the database: were it the other way round, a crash between the two would look like a restore.
     write_sidecar(&sidecar_path, epoch, None)?;
-    crate::store::anchors::note(&options.dir, options.clock.now(), epoch, &audit, restored);
+    crate::store::anchors::note(
+        &options.dir,
+        options.clock.now(),
+        epoch,
+        &head.audit,
+        restored,
+    );
 
     let (events, _) = broadcast::channel(EVENT_CAPACITY);
     let shared = Arc::new(Shared {
         epoch,
-        last_seq: AtomicU64::new(last_seq),
+        generation: LogGeneration::begun_by(epoch),
+        last_seq: AtomicU64::new(head.seq),
         problem: watch::Sender::new(None),
         events: events.clone(),
         outbox_changes: watch::Sender::new(0),
@@ -314,10 +236,8 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     let writer = Writer {
         conn,
         clock: options.clock.clone(),
-        audit,
-        newest,
+        head,
         proved: false,
-        last_seq,
         shared: Arc::clone(&shared),
         synchronous: Durability::Durable,
         stuck_at: 0,
@@ -340,7 +260,7 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
             artifacts: ArtifactFiles::new(&options.dir),
         }),
     };
-    Ok(Opened {
+    Ok(OpenedStore {
         store,
         events,
         recovery,

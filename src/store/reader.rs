@@ -1,6 +1,7 @@
 //! Read-only connections. A read never waits for the writer and never changes anything.
 
-use crate::store::sql::Connection;
+use crate::store::error::StoreError;
+use crate::store::sql::{Connection, Statements};
 
 /// One read transaction.
 pub struct Reader<'a> {
@@ -13,4 +14,17 @@ impl<'a> Reader<'a> {
     pub fn over(conn: &'a Connection) -> Self {
         Self { conn }
     }
+}
+
+/// Runs a closure in one read transaction.
+pub(crate) fn in_read_transaction<T>(
+    conn: &Connection,
+    query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    conn.run("BEGIN", [])?;
+    let result = query(&Reader { conn });
+    let end = conn.run("COMMIT", []);
+    let value = result?;
+    end?;
+    Ok(value)
 }

@@ -11,16 +11,17 @@ use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
 use crate::protocol::backup::{BACKUP_FORMAT, BackupManifest, BackupMember, RESTORING};
+use crate::protocol::hex::hex;
 use crate::protocol::uncertain::UncertainTotals;
-use crate::store::audit::AuditHead;
+use crate::store::audit_chain::AuditHead;
 use crate::store::backup::{DATABASE_MEMBER, MANIFEST_MEMBER, artifact_path, digest, is_full};
-use crate::store::commands::ensure_channel::hex;
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::error::StoreError;
-use crate::store::open::take_lock;
+use crate::store::meta;
+use crate::store::ownership::take_lock;
 use crate::store::queries::uncertain::Recovered;
 use crate::store::reader::Reader;
-use crate::store::schema::{self, Found, SCHEMA_VERSION, Untouched};
+use crate::store::schema::{self, DatabaseFile, ReadOnlyDatabase, SCHEMA_VERSION};
 use crate::store::sql::{Connection, Statements};
 
 /// Largest manifest: some hundred thousand members.
@@ -97,7 +98,7 @@ pub enum Existing {
 
 /// What was restored.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoreOutcome {
     /// First member of the backup.
     pub manifest: BackupManifest,
     /// Where the former data directory lies now.
@@ -109,7 +110,7 @@ pub struct Restored {
 }
 
 /// Verifies a backup and puts it into a data directory.
-pub fn restore(request: &RestoreRequest) -> Result<Restored, RestoreError> {
+pub fn restore(request: &RestoreRequest) -> Result<RestoreOutcome, RestoreError> {
     let dir = &request.data_dir;
     let held = lock_existing(dir, &request.instance)?;
     if request.existing == Existing::Refuse && dir.join(DATABASE_MEMBER).exists() {
@@ -120,7 +121,7 @@ pub fn restore(request: &RestoreRequest) -> Result<Restored, RestoreError> {
     let uncertain = verify(&request.file, &staging.path, &manifest, request.now)?;
     let moved_aside = staging.replace(dir, &request.stamp)?;
     drop(held);
-    Ok(Restored {
+    Ok(RestoreOutcome {
         manifest,
         moved_aside,
         config,
@@ -257,10 +258,10 @@ impl Staging {
     }
 }
 
-type Unpacked = (BackupManifest, Vec<(String, Vec<u8>)>);
+type BackupContents = (BackupManifest, Vec<(String, Vec<u8>)>);
 
 /// Unpacks the members into a directory and compares each with the manifest.
-fn unpack(file: &Path, into: &Path) -> Result<Unpacked, RestoreError> {
+fn unpack(file: &Path, into: &Path) -> Result<BackupContents, RestoreError> {
     let refuse = |why: String| RestoreError::NotABackup {
         file: file.display().to_string(),
         why,
@@ -522,8 +523,8 @@ fn verify(
         other => refuse(other.to_string()),
     })?;
     let version = match found {
-        Found::Ours(version) if version == manifest.schema => version,
-        Found::Ours(_) | Found::New => {
+        DatabaseFile::Ours(version) if version == manifest.schema => version,
+        DatabaseFile::Ours(_) | DatabaseFile::New => {
             return Err(refuse(
                 "its database is not the one of its manifest".to_owned(),
             ));
@@ -531,7 +532,7 @@ fn verify(
     };
     let mut totals = UncertainTotals::default();
     {
-        let untouched = Untouched::open(&path)?;
+        let untouched = ReadOnlyDatabase::open(&path)?;
         let conn = untouched.conn()?;
         let mut read = || -> Result<Option<String>, StoreError> {
             let verdict: String = conn.value("PRAGMA quick_check(1)", [])?;
@@ -569,7 +570,7 @@ fn verify(
     }
     // A backup carries the mark already; what is restored must, whoever packed it.
     let conn = Connection::open(&path).map_err(StoreError::from)?;
-    schema::set_meta(&conn, COPY_MARK, &now.as_millis().to_string())?;
+    meta::set(&conn, COPY_MARK, &now.as_millis().to_string())?;
     conn.close().map_err(|(_, error)| StoreError::from(error))?;
     File::open(&path)
         .and_then(|file| file.sync_all())

@@ -9,8 +9,7 @@ use rusqlite_migration::{HookResult, M, Migrations};
 
 use crate::store::damage;
 use crate::store::error::StoreError;
-use crate::store::offline::immutable_uri;
-use crate::store::sql::Statements;
+use crate::store::immutable::immutable_uri;
 
 /// Marks the file as ours: `LFR1`.
 pub const APPLICATION_ID: i32 = 0x4c46_5231;
@@ -121,11 +120,25 @@ fn migrations() -> Migrations<'static> {
                 Ok(())
             },
         ),
+        M::up_with_hook(
+            include_str!("migrations/015_refused_calls.sql"),
+            |_: &rusqlite::Transaction<'_>| -> HookResult {
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
+        M::up_with_hook(
+            include_str!("migrations/016_progress_notices.sql"),
+            |_: &rusqlite::Transaction<'_>| -> HookResult {
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
     ])
 }
 
 /// Newest schema version this program knows.
-pub const SCHEMA_VERSION: i64 = 14;
+pub const SCHEMA_VERSION: i64 = 16;
 
 /// Refuses a SQLite that can corrupt its own log.
 pub(crate) fn assert_sqlite() -> Result<(), StoreError> {
@@ -137,7 +150,7 @@ pub(crate) fn assert_sqlite() -> Result<(), StoreError> {
 
 /// What lies at the database's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum DatabaseFile {
     /// Nothing, or a file without content.
     New,
     /// A database of ours with this schema version.
@@ -145,13 +158,13 @@ pub(crate) enum Found {
 }
 
 /// A connection that reads a database which no process writes, and leaves nothing beside it.
-pub(crate) struct Untouched {
+pub(crate) struct ReadOnlyDatabase {
     conn: Option<Connection>,
     /// The index of the log, when this connection made it.
     made: Option<std::path::PathBuf>,
 }
 
-impl Drop for Untouched {
+impl Drop for ReadOnlyDatabase {
     fn drop(&mut self) {
         drop(self.conn.take());
         if let Some(index) = &self.made {
@@ -161,7 +174,7 @@ impl Drop for Untouched {
     }
 }
 
-impl Untouched {
+impl ReadOnlyDatabase {
     /// Opens it. Without a write-ahead log there is none to read, and SQLite is told so instead of making an empty
     /// one. The caller holds the lock of the directory, or is alone with the file.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
@@ -193,19 +206,19 @@ impl Untouched {
 }
 
 /// Looks at the file without changing it.
-pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
+pub(crate) fn inspect(path: &Path) -> Result<DatabaseFile, StoreError> {
     match std::fs::metadata(path) {
         Ok(data) if data.len() > 0 => {}
-        Ok(_) => return Ok(Found::New),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::New),
+        Ok(_) => return Ok(DatabaseFile::New),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(DatabaseFile::New),
         Err(error) => return Err(StoreError::Full(format!("{}: {error}", path.display()))),
     }
-    let untouched = Untouched::open(path)?;
+    let untouched = ReadOnlyDatabase::open(path)?;
     identify(untouched.conn()?, path)
 }
 
 /// Whose database an open connection sees.
-pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreError> {
+pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<DatabaseFile, StoreError> {
     let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let read = || -> rusqlite::Result<(i32, i64, i64)> {
         Ok((
@@ -222,7 +235,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
         Err(error) => return Err(error.into()),
     };
     if (application == 0 || application == APPLICATION_ID) && version == 0 && tables == 0 {
-        return Ok(Found::New);
+        return Ok(DatabaseFile::New);
     }
     if application != APPLICATION_ID {
         return Err(foreign("a database of another program"));
@@ -235,7 +248,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
     }
     // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
     damage::refuse_foreign_log(path, conn)?;
-    Ok(Found::Ours(version))
+    Ok(DatabaseFile::Ours(version))
 }
 
 pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
@@ -350,7 +363,7 @@ fn set_wal_mode(conn: &Connection) -> Result<(), StoreError> {
 }
 
 /// Opens the one writing connection and brings the schema up to date.
-pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, StoreError> {
+pub(crate) fn open_writer(path: &Path, found: DatabaseFile) -> Result<Connection, StoreError> {
     let mut conn = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -358,7 +371,7 @@ pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, Store
             | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     common_pragmas(&conn)?;
-    if found == Found::New {
+    if found == DatabaseFile::New {
         // For an empty database that somebody else made; only possible before the first page is written.
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
@@ -374,7 +387,7 @@ pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, Store
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "checkpoint_fullfsync", true)?;
     }
-    if let Found::Ours(version) = found
+    if let DatabaseFile::Ours(version) = found
         && version < SCHEMA_VERSION
     {
         copy_before_migration(&conn, path, version)?;
@@ -394,38 +407,4 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     common_pragmas(&conn)?;
     conn.pragma_update(None, "query_only", true)?;
     Ok(conn)
-}
-
-/// A value of the `meta` table.
-pub(crate) fn meta(conn: &Connection, key: &str) -> Result<Option<String>, StoreError> {
-    conn.value_opt("SELECT value FROM meta WHERE key = ?1", [key])
-}
-
-/// Sets a value of the `meta` table.
-pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
-    conn.run(
-        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        [key, value],
-    )?;
-    Ok(())
-}
-
-/// Removes a value of the `meta` table.
-pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
-    conn.run("DELETE FROM meta WHERE key = ?1", [key])?;
-    Ok(())
-}
-
-/// Gives a database a name of its own that no other has, once.
-pub(crate) fn ensure_identity(conn: &Connection) -> Result<(), StoreError> {
-    conn.execute(
-        "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))) ON CONFLICT (key) DO NOTHING",
-        [],
-    )?;
-    Ok(())
-}
-
-/// Whether the database is a restored copy that waits for release.
-pub(crate) fn quarantined(conn: &Connection) -> Result<bool, StoreError> {
-    Ok(meta(conn, "quarantine")?.is_some())
 }

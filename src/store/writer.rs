@@ -12,11 +12,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Clock;
 use crate::protocol::event::Event;
-use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
+use crate::store::log_head::{LogGeneration, LogHead, StagedLog};
+use crate::store::meta;
+use crate::store::ownership::write_sidecar;
 use crate::store::schema;
 use crate::store::sql::{Statements, is_fsync_failure};
 
@@ -54,7 +56,10 @@ pub(crate) mod parking {
 
 /// What the writer shares with the handles.
 pub(crate) struct Shared {
+    /// Of this process.
     pub(crate) epoch: u64,
+    /// Of the event log, while this process writes.
+    pub(crate) generation: LogGeneration,
     pub(crate) last_seq: AtomicU64,
     /// Why nothing can be written; none = the last durable write succeeded.
     pub(crate) problem: watch::Sender<Option<String>>,
@@ -158,12 +163,10 @@ fn count_pages(_log: &rusqlite::hooks::Wal, pages: std::ffi::c_int) -> rusqlite:
 pub(crate) struct Writer {
     pub(crate) conn: Connection,
     pub(crate) clock: Clock,
-    pub(crate) audit: AuditHead,
-    /// Time of the newest commit: no later one carries an earlier time.
-    pub(crate) newest: Timestamp,
+    /// Where the logs end, as of the last commit.
+    pub(crate) head: LogHead,
     /// Whether the last commit put something on the disk for good.
     pub(crate) proved: bool,
-    pub(crate) last_seq: u64,
     pub(crate) shared: Arc<Shared>,
     pub(crate) synchronous: Durability,
     /// Pages in the log when a reader last kept a part of it from being copied; 0 = none did.
@@ -314,7 +317,7 @@ impl Writer {
                 });
             }
         }
-        self.shared.last_seq.store(self.last_seq, Ordering::Release);
+        self.shared.last_seq.store(self.head.seq, Ordering::Release);
         // Published before the answers: whoever is answered can rely on the event being on its way.
         for event in events {
             let _ = self.shared.events.send(Arc::new(event));
@@ -332,15 +335,12 @@ impl Writer {
         let class = jobs.iter().fold(Durability::Relaxed, |class, job| {
             class.stronger(job.durability())
         });
-        let before = (self.last_seq, self.audit);
         let result = self.transaction(jobs, class);
-        if result.is_err() {
-            (self.last_seq, self.audit) = before;
-            if !self.conn.is_autocommit()
-                && let Err(error) = self.conn.execute_batch("ROLLBACK")
-            {
-                tracing::error!(%error, "rolling back failed");
-            }
+        if result.is_err()
+            && !self.conn.is_autocommit()
+            && let Err(error) = self.conn.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "rolling back failed");
         }
         result
     }
@@ -353,18 +353,16 @@ impl Writer {
         self.proved = false;
         self.set_synchronous(class)?;
         let changes = self.conn.total_changes();
-        let now = self.clock.now().max(self.newest);
+        let now = self.clock.now().max(self.head.newest);
         self.conn.run("BEGIN IMMEDIATE", [])?;
         let mut tx = WriteTx {
             conn: &self.conn,
             now,
             epoch: self.shared.epoch,
-            last_seq: self.last_seq,
-            audit: self.audit,
-            staged: Vec::new(),
+            staged: StagedLog::default(),
         };
         for job in jobs {
-            let mark = (tx.last_seq, tx.audit, tx.staged.len());
+            let mark = tx.staged.mark();
             tx.conn.run("SAVEPOINT command", [])?;
             if let Err(error) = job.apply(&mut tx) {
                 if tx.conn.is_autocommit() {
@@ -372,22 +370,19 @@ impl Writer {
                     return Err(error);
                 }
                 tx.conn.run("ROLLBACK TO command", [])?;
-                (tx.last_seq, tx.audit) = (mark.0, mark.1);
-                tx.staged.truncate(mark.2);
+                tx.staged.back_to(mark);
             }
             tx.conn.run("RELEASE command", [])?;
         }
-        let (last_seq, audit, staged) = (tx.last_seq, tx.audit, tx.staged);
+        let (head, events) = self.head.append(&self.conn, now, tx.staged)?;
         if let Err(error) = self.conn.prepare_cached("COMMIT")?.execute([]) {
             end_on_fsync_failure(&error);
             return Err(error.into());
         }
-        self.last_seq = last_seq;
-        self.audit = audit;
-        self.newest = now;
+        self.head = head;
         // A commit without changes, or one that was not synced, says nothing about the disk.
         self.proved = class == Durability::Durable && self.conn.total_changes() != changes;
-        Ok(staged)
+        Ok(events)
     }
 
     /// Sets the class of the next commit; has no effect inside a transaction, so never called there.
@@ -469,7 +464,7 @@ impl Writer {
         let clean = self
             .set_synchronous(Durability::Durable)
             .and_then(|()| Ok(self.conn.execute_batch("BEGIN IMMEDIATE")?))
-            .and_then(|()| schema::set_meta(&self.conn, "clean", "1"))
+            .and_then(|()| meta::set(&self.conn, "clean", "1"))
             .and_then(|()| {
                 self.conn.execute_batch("COMMIT").map_err(|error| {
                     end_on_fsync_failure(&error);
@@ -480,7 +475,7 @@ impl Writer {
             // epoch without events would look like a lost one.
             .and_then(|()| {
                 let newest: Option<u64> = self.conn.value("SELECT max(seq) FROM events", [])?;
-                crate::store::open::write_sidecar(&self.sidecar, self.shared.epoch, newest)
+                write_sidecar(&self.sidecar, self.shared.epoch, newest)
             });
         if let Err(error) = clean {
             tracing::error!(%error, "the store could not be closed cleanly");

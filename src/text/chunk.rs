@@ -123,7 +123,7 @@ struct Cut {
 
 /// A place where a part could end.
 #[derive(Clone, Copy)]
-struct Place {
+struct BreakPoint {
     at: usize,
     used: usize,
 }
@@ -132,10 +132,10 @@ struct Place {
 #[derive(Default)]
 struct Places {
     /// Start of the open fence, when it was opened in this part.
-    fence_start: Option<Place>,
-    paragraph: Option<Place>,
-    outside: Option<Place>,
-    inside: Option<Place>,
+    fence_start: Option<BreakPoint>,
+    paragraph: Option<BreakPoint>,
+    outside: Option<BreakPoint>,
+    inside: Option<BreakPoint>,
 }
 
 struct Splitter {
@@ -189,16 +189,16 @@ impl Splitter {
                 let broken = Broken {
                     rest,
                     line: bare,
-                    place: Place { at, used },
+                    place: BreakPoint { at, used },
                     state,
                     budget,
                 };
                 return self.choose(broken, &places);
             }
-            let before = Place { at, used };
+            let before = BreakPoint { at, used };
             used += self.length(line);
             at += line.len();
-            let place = Place { at, used };
+            let place = BreakPoint { at, used };
             match (&state, &next) {
                 (_, None) => {
                     places.fence_start = None;
@@ -221,7 +221,7 @@ impl Splitter {
     }
 
     fn choose(&self, broken: Broken<'_>, places: &Places) -> Cut {
-        let outside_cut = |place: Place| Cut {
+        let outside_cut = |place: BreakPoint| Cut {
             at: place.at,
             inside: None,
         };
@@ -331,7 +331,7 @@ struct Broken<'a> {
     rest: &'a str,
     line: &'a str,
     /// Where the line starts.
-    place: Place,
+    place: BreakPoint,
     /// The fence the line lies in.
     state: Option<Fence>,
     budget: usize,

@@ -91,7 +91,7 @@ fn escape(text: &str, out: &mut String) {
 
 /// What a piece of text looks like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct TextStyle {
     /// Strong, or a heading.
     pub strong: bool,
     /// Emphasis.
@@ -110,7 +110,7 @@ pub struct Look {
     pub quote: bool,
 }
 
-impl Look {
+impl TextStyle {
     fn of(tags: &[Tag]) -> Self {
         let mut look = Self::default();
         for tag in tags {
@@ -139,7 +139,7 @@ pub struct Piece {
     /// What it says: outside text.
     pub text: String,
     /// What it looks like.
-    pub look: Look,
+    pub look: TextStyle,
 }
 
 /// Text with tags, opened only when something is written under them.
@@ -208,11 +208,11 @@ impl Writer {
         }
         if self.markup == Markup::Pieces {
             if self.breaks > 0 {
-                let (text, look) = ("\n".repeat(self.breaks), Look::default());
+                let (text, look) = ("\n".repeat(self.breaks), TextStyle::default());
                 self.pieces.push(Piece { text, look });
                 self.breaks = 0;
             }
-            let (text, look) = (text.to_owned(), Look::of(&wanted));
+            let (text, look) = (text.to_owned(), TextStyle::of(&wanted));
             self.pieces.push(Piece { text, look });
             return;
         }

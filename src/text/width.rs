@@ -5,7 +5,7 @@
 //! control characters, which it drops.
 
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 /// Cells that one grapheme cluster takes.
 pub fn cluster_width(cluster: &str) -> usize {
@@ -14,6 +14,25 @@ pub fn cluster_width(cluster: &str) -> usize {
     } else {
         cluster.width() + cluster.chars().filter(|c| is_sound_mark(*c)).count()
     }
+}
+
+/// The most cells that some terminal gives a cluster of several characters, where terminals disagree: one that knows
+/// no joined emoji, flag or variation selector draws each character by itself. None = they agree.
+pub fn disputed_width(cluster: &str) -> Option<usize> {
+    let mut chars = cluster.chars();
+    if cluster.is_ascii() || chars.next().is_none() || chars.next().is_none() {
+        return None;
+    }
+    let is_flag_half = |c: char| ('\u{1f1e6}'..='\u{1f1ff}').contains(&c);
+    let apart: usize = cluster
+        .chars()
+        .map(|c| match c {
+            c if is_flag_half(c) => 2,
+            c => c.width().unwrap_or(0),
+        })
+        .sum();
+    let together = cluster_width(cluster);
+    (apart != together || cluster.chars().any(is_flag_half)).then(|| apart.max(together))
 }
 
 /// Halfwidth katakana voiced and semi-voiced sound marks: zero by `unicode-width`, one cell in terminals.

@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::protocol::hex::hex;
+
 /// How a finished temporary file takes its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
@@ -48,7 +50,7 @@ pub fn write_atomically(
 ) -> Result<(), WriteFailure> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
-    let temporary = format!(".leverframe-{}.tmp", crate::tools::canonical::hex(&random));
+    let temporary = format!(".leverframe-{}.tmp", hex(&random));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, temporary.as_str(), flags, mode)?;
     let named = write_and_name(

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::protocol::hex::hex;
 use crate::protocol::ids::ContinuationId;
 use crate::tools::tool::{Plan, ToolSpec};
 
@@ -62,16 +63,6 @@ fn write_canonical(value: &Value, out: &mut String) {
 /// Lower-case hex SHA-256 of bytes.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
-}
-
-/// Lower-case hex of bytes.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
-            let _ = write!(out, "{byte:02x}");
-            out
-        })
 }
 
 /// Lower-case hex SHA-256 of the canonical arguments.

@@ -4,270 +4,24 @@
 //! read-only. What a program puts where nothing was is set aside when it ends: it gets another name,
 //! under which nobody runs it.
 
-use std::collections::{BTreeSet, HashSet};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::leftovers::{LeftInPlace, MOST_NAMED, NewPlaces, SetAside};
-use crate::tools::canonical::hex;
 use crate::tools::guard::Guard;
-use crate::tools::place_scan::{DEEPEST, Purpose, Scan, linked, set_aside};
-
-/// Files and directories, at any depth, that are read by a program as soon as it works beside them.
-const NAMES: [&str; 30] = [
-    // Shells and version managers, on `cd`.
-    ".envrc",
-    ".direnv",
-    ".autoenv",
-    ".autoenv.zsh",
-    ".mise.toml",
-    "mise.toml",
-    // Editors, when the directory is opened.
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".fleet",
-    ".devcontainer",
-    ".devcontainer.json",
-    ".exrc",
-    ".vimrc",
-    ".nvimrc",
-    ".nvim.lua",
-    ".lvimrc",
-    ".dir-locals.el",
-    ".dir-locals-2.el",
-    // Agents, when they are started there.
-    ".claude",
-    ".cursor",
-    ".codex",
-    ".gemini",
-    ".windsurf",
-    ".aider.conf.yml",
-    ".mcp.json",
-    // Hooks of version control outside of `.git`.
-    ".husky",
-    ".lefthook",
-    ".hg",
-    ".jj",
-];
-/// Endings of files that editors open as projects.
-const ENDINGS: [&str; 2] = [".code-workspace", ".sublime-project"];
-/// The directory, or the file that points to one, in which git looks first.
-pub(super) const GIT: &str = ".git";
-/// What in a git directory makes git run programs, or leads it to another directory.
-pub(super) const GIT_PARTS: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
-/// Directories of a git directory that hold further git directories, at any depth.
-const GIT_NESTED: [&str; 2] = ["modules", "worktrees"];
-/// By git's own rule a directory with these is a git directory, whatever its name is.
-pub(super) const HEAD: &str = "HEAD";
-const BARE: [&str; 2] = ["objects", "refs"];
-/// With this file beside `HEAD` the other two are looked for elsewhere.
-const COMMON: &str = "commondir";
-
-/// Most places of one workspace, and most bytes of their paths: each is a mount of its own.
-const MOST_PLACES: usize = 500;
-const MOST_PLACE_BYTES: usize = 64 * 1024;
-
-pub(super) fn is(name: &OsStr, word: &str) -> bool {
-    name.eq_ignore_ascii_case(word)
-}
-
-pub(super) fn is_any(name: &OsStr, words: &[&str]) -> bool {
-    words.iter().any(|word| is(name, word))
-}
-
-fn ends_as_project(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    ENDINGS.iter().any(|ending| {
-        name.len() >= ending.len()
-            && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())
-    })
-}
-
-/// Whether something of that name is read wherever it stands; `.git` is not meant.
-pub(super) fn is_setting(name: &OsStr) -> bool {
-    is_any(name, &NAMES) || ends_as_project(name)
-}
-
-/// Whether a path below a git directory is one of the parts that make git run programs, or lies in one.
-pub(super) fn is_git_part(below: &[OsString]) -> bool {
-    let starts_with_part = |names: &[OsString]| match names {
-        [first, ..] if is_any(first, &GIT_PARTS) => true,
-        [first, second, ..] => is(first, "info") && is(second, "attributes"),
-        _ => false,
-    };
-    match below {
-        [first, nested @ ..] if is_any(first, &GIT_NESTED) => {
-            (0..nested.len()).any(|from| starts_with_part(&nested[from..]))
-        }
-        names => starts_with_part(names),
-    }
-}
-
-/// What follows the last `.git` of a path; `None` without one.
-pub(super) fn below_git(components: &[OsString]) -> Option<&[OsString]> {
-    let git = components.iter().rposition(|name| is(name, GIT))?;
-    Some(&components[git + 1..])
-}
-
-/// Whether what stands at a path makes somebody's program run code, as far as its name tells. The path is
-/// relative to the workspace.
-pub fn runs_programs(components: &[OsString]) -> bool {
-    components.iter().any(|name| is_setting(name))
-        || below_git(components).is_some_and(|below| below.is_empty() || is_git_part(below))
-}
-
-/// Whether a directory with these names is a git directory.
-pub(super) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
-    has(HEAD) && (BARE.iter().all(|name| has(name)) || has(COMMON))
-}
-
-/// Whether a file written there would be a part of a git directory that has another name than `.git`, or
-/// would make one of its directory.
-pub fn belongs_to_repository(workspace: &Path, components: &[OsString]) -> bool {
-    let mut directory = workspace.to_path_buf();
-    for (depth, name) in components.iter().enumerate() {
-        let exists = |word: &str| directory.join(word).symlink_metadata().is_ok();
-        if is_repository(exists) {
-            if is_git_part(&components[depth..]) {
-                return true;
-            }
-        } else if is_repository(|word| is(name, word) || exists(word)) {
-            return true;
-        }
-        directory.push(name);
-    }
-    false
-}
-
-/// Where a link leads, and device and inode of what is there.
-type Target = (Vec<u8>, Option<(u64, u64)>);
-
-/// What something is, so that it is known again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
-    /// Its name; the whole path of a link, as it leads elsewhere from another place.
-    pub(super) name: PathBuf,
-    pub(super) device: u64,
-    pub(super) inode: u64,
-    pub(super) kind: u32,
-    /// Of a link.
-    pub(super) target: Option<Target>,
-}
-
-impl Identity {
-    /// The same in every process, also after the machine was started again: a device has another number then.
-    fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        let mut add = |bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_be_bytes());
-            hash.update(bytes);
-        };
-        add(self.name.as_os_str().as_bytes());
-        add(&self.inode.to_be_bytes());
-        add(&self.kind.to_be_bytes());
-        if let Some((leads, there)) = &self.target {
-            add(leads);
-            add(&there.map_or([0; 8], |(_, inode)| inode.to_be_bytes()));
-        }
-        hex(&hash.finalize())
-    }
-}
-
-/// How the sandbox treats a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protection {
-    /// It cannot be moved away; what is in it can be written.
-    Pinned,
-    /// Nothing in it can be written.
-    ReadOnly,
-    /// A link or a special file: nothing can be mounted there. Another one in its place is set aside.
-    Watched,
-}
-
-/// Something that exists and makes programs run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecutablePlace {
-    pub(super) components: Vec<OsString>,
-    pub(super) identity: Identity,
-    /// How it is protected.
-    pub protection: Protection,
-}
-
-impl ExecutablePlace {
-    /// Its path below the workspace.
-    pub fn relative(&self) -> PathBuf {
-        self.components.iter().collect()
-    }
-
-    /// Device and inode, as `stat -c %d:%i` says them.
-    pub fn number(&self) -> String {
-        format!("{}:{}", self.identity.device, self.identity.inode)
-    }
-}
-
-/// Why a workspace cannot be looked through to its end.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ScanError {
-    /// Too large.
-    #[error("it has more than {0} files and directories")]
-    Entries(usize),
-    /// Too deep.
-    #[error("`{}` is more than {DEEPEST} directories deep", .0.display())]
-    Depth(PathBuf),
-    /// Too slow.
-    #[error("looking through it takes longer than {} s", .0.as_secs())]
-    Time(Duration),
-    /// More places than can be protected.
-    #[error(
-        "it has more than {MOST_PLACES} places (.git, .vscode, .envrc and the like) to protect, or their paths are too long"
-    )]
-    Places,
-    /// The system would not say.
-    #[error("`{}` cannot be read: {problem}", path.display())]
-    Unreadable {
-        /// What.
-        path: PathBuf,
-        /// Why.
-        problem: String,
-    },
-}
-
-/// What is known of the places of a workspace.
-#[derive(Debug, Clone)]
-enum Known {
-    /// By this process.
-    Here {
-        places: HashSet<Identity>,
-        /// Device and inode of every git directory, whatever its name is.
-        repositories: HashSet<(u64, u64)>,
-    },
-    /// By one before it.
-    Stored(PlacesBefore),
-}
-
-/// The places of a workspace in a form that outlives the process. Each is a digest: no name of a file stands there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlacesBefore {
-    /// Inode of the workspace itself.
-    root: u64,
-    places: BTreeSet<String>,
-    /// Inodes of git directories.
-    repositories: BTreeSet<u64>,
-}
+use crate::tools::place::{ExecutablePlace, Identity, PlaceIndex, PlacesBefore};
+use crate::tools::place_scan::{
+    MOST_PLACE_BYTES, MOST_PLACES, Purpose, Scan, ScanError, linked, set_aside,
+};
 
 /// The places of a workspace at one moment.
 #[derive(Debug, Clone)]
 pub struct ExecutablePlaces {
     list: Vec<ExecutablePlace>,
-    known: Known,
+    known: PlaceIndex,
     /// Bytes that the files of the workspace take on the disk.
     pub bytes: u64,
     /// How long it took to look.
@@ -308,7 +62,7 @@ impl ExecutablePlaces {
             return Err(ScanError::Places);
         }
         Ok(Self {
-            known: Known::Here {
+            known: PlaceIndex::Here {
                 places: list.iter().map(|place| place.identity.clone()).collect(),
                 repositories: scan.repositories,
             },
@@ -326,7 +80,7 @@ impl ExecutablePlaces {
     /// In a form that outlives the process.
     pub fn to_store(&self, guard: &Guard) -> std::io::Result<PlacesBefore> {
         match &self.known {
-            Known::Here {
+            PlaceIndex::Here {
                 places,
                 repositories,
             } => Ok(PlacesBefore {
@@ -334,7 +88,7 @@ impl ExecutablePlaces {
                 places: places.iter().map(Identity::digest).collect(),
                 repositories: repositories.iter().map(|(_, inode)| *inode).collect(),
             }),
-            Known::Stored(before) => Ok(before.clone()),
+            PlaceIndex::Stored(before) => Ok(before.clone()),
         }
     }
 
@@ -347,24 +101,10 @@ impl ExecutablePlaces {
         }
         Ok(Self {
             list: Vec::new(),
-            known: Known::Stored(before.clone()),
+            known: PlaceIndex::Stored(before.clone()),
             bytes: 0,
             took: Duration::ZERO,
         })
-    }
-
-    pub(super) fn knows(&self, identity: &Identity) -> bool {
-        match &self.known {
-            Known::Here { places, .. } => places.contains(identity),
-            Known::Stored(before) => before.places.contains(&identity.digest()),
-        }
-    }
-
-    pub(super) fn knows_repository(&self, device: u64, inode: u64) -> bool {
-        match &self.known {
-            Known::Here { repositories, .. } => repositories.contains(&(device, inode)),
-            Known::Stored(before) => before.repositories.contains(&inode),
-        }
     }
 
     /// Looks again after a run and gives what is new another name, which ends with `tag`. In the same walk, files lose
@@ -374,8 +114,8 @@ impl ExecutablePlaces {
     /// With what was stored by another process, names that it gave already are told too: it may have died between a
     /// new name and the word about it.
     pub fn set_aside_new(&self, guard: &Guard, tag: &str) -> Leftovers {
-        let mut scan = Scan::new(guard, Purpose::After(self));
-        if matches!(self.known, Known::Stored(_)) {
+        let mut scan = Scan::new(guard, Purpose::After(&self.known));
+        if matches!(self.known, PlaceIndex::Stored(_)) {
             scan.look_for_names_of(tag);
         }
         let incomplete = scan.run().err();

@@ -15,7 +15,7 @@ use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::words::{Access, Effect, Risk};
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::place_watch::PlaceWatch;
-use crate::tools::process::{Ended, Ran, run};
+use crate::tools::process::{ProcessEnd, Ran, run};
 use crate::tools::read_file::{number, text};
 use crate::tools::sandbox::watch::{Excess, Growth, Watch};
 use crate::tools::sandbox::{Program, Sandbox};
@@ -384,7 +384,7 @@ impl Tool for ExecuteCommand {
 fn outcome(ran: &Ran, seconds: u64, excess: Option<&Excess>, notes: &str) -> ToolOutcome {
     let took = ran.took.as_secs_f64();
     let (first, is_error, disposition) = match ran.ended {
-        Ended::Exited(status) => {
+        ProcessEnd::Exited(status) => {
             let words = match (status.code(), status.signal()) {
                 (Some(code), _) => format!("exit status {code}"),
                 (None, Some(signal)) => format!("killed by signal {signal}"),
@@ -396,14 +396,14 @@ fn outcome(ran: &Ran, seconds: u64, excess: Option<&Excess>, notes: &str) -> Too
                 EffectDisposition::Done,
             )
         }
-        Ended::TimedOut => (
+        ProcessEnd::TimedOut => (
             format!(
                 "killed after {seconds} s (timeout_seconds): it may have done part of its work"
             ),
             true,
             EffectDisposition::Unknown,
         ),
-        Ended::Cancelled => (
+        ProcessEnd::Cancelled => (
             match excess {
                 Some(excess) => format!(
                     "killed after {took:.1} s because {excess}: it may have done part of its work"
@@ -413,7 +413,7 @@ fn outcome(ran: &Ran, seconds: u64, excess: Option<&Excess>, notes: &str) -> Too
             true,
             EffectDisposition::Unknown,
         ),
-        Ended::Lost => (
+        ProcessEnd::Lost => (
             "lost: nobody knows how it ended".to_owned(),
             true,
             EffectDisposition::Unknown,

@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::tools::executable_places::{belongs_to_repository, runs_programs};
+use crate::tools::place_names::{belongs_to_repository, runs_programs};
 use crate::tools::tool::{PrepareError, ToolContext};
 
 /// Longest path accepted, in bytes (`PATH_MAX` of Linux, with its NUL).

@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use globset::GlobBuilder;
 use sha2::{Digest, Sha256};
 
+use crate::protocol::hex::hex;
 use crate::tools::canonical;
 use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::write_file::ABSENT;
@@ -36,7 +37,7 @@ const ENDS: &str = ";|&()<>`{}$=:,";
 /// Shells, which expand patterns.
 const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 /// Files that programs read without being told.
-struct Implied {
+struct ImpliedFiles {
     programs: &'static [&'static str],
     /// Seen from the directory of the program, those above it and the workspace.
     files: &'static [&'static str],
@@ -44,13 +45,13 @@ struct Implied {
     absent: bool,
 }
 
-const IMPLIED: [Implied; 9] = [
-    Implied {
+const IMPLIED: [ImpliedFiles; 9] = [
+    ImpliedFiles {
         programs: &["make", "gmake"],
         files: &["GNUmakefile", "makefile", "Makefile"],
         absent: true,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["git"],
         files: &[
             ".git/config",
@@ -61,7 +62,7 @@ const IMPLIED: [Implied; 9] = [
         ],
         absent: true,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["vim", "vi", "view", "ex", "nvim", "rvim", "vimdiff"],
         files: &[
             ".vimrc",
@@ -73,7 +74,7 @@ const IMPLIED: [Implied; 9] = [
         absent: true,
     },
     // Only a login or interactive shell reads these.
-    Implied {
+    ImpliedFiles {
         programs: &["bash", "sh", "dash", "ksh", "zsh"],
         files: &[
             ".bashrc",
@@ -85,17 +86,17 @@ const IMPLIED: [Implied; 9] = [
         ],
         absent: false,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["npm", "npx", "yarn", "pnpm"],
         files: &["package.json", ".npmrc"],
         absent: true,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["just"],
         files: &["justfile", "Justfile", ".justfile"],
         absent: true,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["cargo"],
         files: &[
             "Cargo.toml",
@@ -105,7 +106,7 @@ const IMPLIED: [Implied; 9] = [
         ],
         absent: true,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["pytest", "tox"],
         files: &[
             "conftest.py",
@@ -116,7 +117,7 @@ const IMPLIED: [Implied; 9] = [
         ],
         absent: true,
     },
-    Implied {
+    ImpliedFiles {
         programs: &["gdb"],
         files: &[".gdbinit"],
         absent: true,
@@ -488,7 +489,7 @@ impl Collection<'_> {
         let mut rest = MAX_HASHED;
         loop {
             match file.read(&mut chunk) {
-                Ok(0) => return Ok(canonical::hex(&hash.finalize())),
+                Ok(0) => return Ok(hex(&hash.finalize())),
                 Ok(count) if count as u64 > rest => return Ok(identity(&file.metadata()?)),
                 Ok(count) => {
                     rest -= count as u64;

@@ -16,14 +16,14 @@ const KEPT: usize = (MAX_OUTPUT - NOTES) / 2;
 
 /// The beginning and the end of a stream of bytes of any length.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct BoundedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
     nuls: bool,
 }
 
-impl Kept {
+impl BoundedOutput {
     /// Takes the next bytes.
     pub fn push(&mut self, mut bytes: &[u8]) {
         self.total += bytes.len() as u64;

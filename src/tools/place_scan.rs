@@ -15,11 +15,11 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::leftovers::{MOST_NAMED, SetAside};
-use crate::tools::executable_places::{
-    ExecutablePlace, ExecutablePlaces, GIT, GIT_PARTS, HEAD, Identity, Protection, ScanError,
-    below_git, is, is_any, is_git_part, is_repository, is_setting,
-};
 use crate::tools::guard::Guard;
+use crate::tools::place::{ExecutablePlace, Identity, PlaceIndex, Protection};
+use crate::tools::place_names::{
+    GIT, GIT_PARTS, HEAD, below_git, is, is_any, is_git_part, is_repository, is_setting,
+};
 
 /// Most entries looked at before a run, and after it.
 const MOST_BEFORE: usize = 1_000_000;
@@ -39,6 +39,37 @@ const TRIES: usize = 32;
 const BLOCK: u64 = 512;
 /// Most files named that lost a bit.
 const MOST_CLEARED: usize = 1000;
+
+/// Most places of one workspace, and most bytes of their paths: each is a mount of its own.
+pub(super) const MOST_PLACES: usize = 500;
+pub(super) const MOST_PLACE_BYTES: usize = 64 * 1024;
+
+/// Why a workspace cannot be looked through to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScanError {
+    /// Too large.
+    #[error("it has more than {0} files and directories")]
+    Entries(usize),
+    /// Too deep.
+    #[error("`{}` is more than {DEEPEST} directories deep", .0.display())]
+    Depth(PathBuf),
+    /// Too slow.
+    #[error("looking through it takes longer than {} s", .0.as_secs())]
+    Time(Duration),
+    /// More places than can be protected.
+    #[error(
+        "it has more than {MOST_PLACES} places (.git, .vscode, .envrc and the like) to protect, or their paths are too long"
+    )]
+    Places,
+    /// The system would not say.
+    #[error("`{}` cannot be read: {problem}", path.display())]
+    Unreadable {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        problem: String,
+    },
+}
 
 /// What is in every name that is given to something set aside.
 fn mark(tag: &str) -> String {
@@ -96,7 +127,7 @@ pub(super) enum Purpose<'a> {
     /// Everything that is there, before a run.
     Before,
     /// What a run added.
-    After(&'a ExecutablePlaces),
+    After(&'a PlaceIndex),
     /// Only bytes, while a program runs.
     Measure(&'a CancellationToken),
 }
@@ -165,7 +196,7 @@ impl<'a> Scan<'a> {
         self.mark = Some(mark(tag));
     }
 
-    fn before(&self) -> Option<&'a ExecutablePlaces> {
+    fn before(&self) -> Option<&'a PlaceIndex> {
         match self.purpose {
             Purpose::After(before) => Some(before),
             Purpose::Before | Purpose::Measure(_) => None,

@@ -10,9 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::ids::ToolCallId;
 use crate::text::quote::quote;
-use crate::tools::executable_places::{ExecutablePlace, ExecutablePlaces, Leftovers, ScanError};
+use crate::tools::executable_places::{ExecutablePlaces, Leftovers};
 use crate::tools::guard::Guard;
 use crate::tools::output;
+use crate::tools::place::ExecutablePlace;
+use crate::tools::place_scan::ScanError;
 use crate::tools::tool::{RunJournal, ToolContext};
 
 /// How long a cancelled call waits for a look through its workspace.

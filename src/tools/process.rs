@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::supervisor::{Supervisor, supervised};
-use crate::tools::output::Kept;
+use crate::tools::output::BoundedOutput;
 use crate::tools::tool::ToolHost;
 
 /// Between asking a program to end and killing it.
@@ -30,7 +30,7 @@ const PIECE: usize = 4096;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProcessEnd {
     /// By itself.
     Exited(ExitStatus),
     /// Killed because it took too long.
@@ -45,9 +45,9 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Ran {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ProcessEnd,
     /// What it wrote to standard output and standard error, as it came.
-    pub output: Kept,
+    pub output: BoundedOutput,
     /// How long it ran.
     pub took: Duration,
 }
@@ -119,13 +119,13 @@ pub async fn run(
         });
     }
     let mut written = Stream::new(reader);
-    let mut output = Kept::default();
+    let mut output = BoundedOutput::default();
     let mut pieces = Pieces {
         pending: Vec::new(),
         next: began,
     };
     let mut status: Option<std::io::Result<ExitStatus>> = None;
-    let mut killed_as: Option<Ended> = None;
+    let mut killed_as: Option<ProcessEnd> = None;
     // The next thing that time brings, and when.
     let mut clock = (Due::Timeout, began + timeout);
     loop {
@@ -140,13 +140,13 @@ pub async fn run(
                 clock = (Due::Abandon, Instant::now() + LINGER);
             }
             () = cancel.cancelled(), if killed_as.is_none() && status.is_none() => {
-                killed_as = Some(Ended::Cancelled);
+                killed_as = Some(ProcessEnd::Cancelled);
                 supervisor.ask();
                 clock = (Due::Kill, Instant::now() + GRACE);
             }
             () = tokio::time::sleep_until(clock.1) => match clock.0 {
                 Due::Timeout => {
-                    killed_as = Some(Ended::TimedOut);
+                    killed_as = Some(ProcessEnd::TimedOut);
                     supervisor.ask();
                     clock = (Due::Kill, Instant::now() + GRACE);
                 }
@@ -162,8 +162,8 @@ pub async fn run(
     pieces.flush(host);
     let ended = match (killed_as, status) {
         (Some(ended), _) => ended,
-        (None, Some(Ok(status))) => Ended::Exited(status),
-        (None, Some(Err(_)) | None) => Ended::Lost,
+        (None, Some(Ok(status))) => ProcessEnd::Exited(status),
+        (None, Some(Err(_)) | None) => ProcessEnd::Lost,
     };
     Ok(Ran {
         ended,
@@ -220,7 +220,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn take(&mut self, bytes: &[u8], output: &mut Kept) {
+    fn take(&mut self, bytes: &[u8], output: &mut BoundedOutput) {
         output.push(bytes);
         let room = PIECE.saturating_sub(self.pending.len()).min(bytes.len());
         self.pending.extend_from_slice(&bytes[..room]);

@@ -253,7 +253,7 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum ReadEnd {
     OfFile,
     AtLimit,
     InLine,
@@ -267,7 +267,7 @@ struct Lines {
     /// Complete lines taken.
     taken: u64,
     bytes: Vec<u8>,
-    ended: Ended,
+    ended: ReadEnd,
 }
 
 impl Lines {
@@ -278,7 +278,7 @@ impl Lines {
             line: 1,
             taken: 0,
             bytes: Vec::new(),
-            ended: Ended::OfFile,
+            ended: ReadEnd::OfFile,
         }
     }
 
@@ -286,7 +286,7 @@ impl Lines {
     fn take(&mut self, chunk: &[u8]) -> bool {
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
             if self.taken == self.limit {
-                self.ended = Ended::AtLimit;
+                self.ended = ReadEnd::AtLimit;
                 return false;
             }
             let whole = piece.ends_with(b"\n");
@@ -299,11 +299,11 @@ impl Lines {
                         .map_or(0, |at| at + 1);
                     if self.taken > 0 {
                         self.bytes.truncate(line_start);
-                        self.ended = Ended::AtLimit;
+                        self.ended = ReadEnd::AtLimit;
                     } else {
                         self.bytes
                             .extend_from_slice(&piece[..MAX_BYTES - self.bytes.len()]);
-                        self.ended = Ended::InLine;
+                        self.ended = ReadEnd::InLine;
                     }
                     return false;
                 }
@@ -324,7 +324,7 @@ impl Lines {
             };
         }
         let text = String::from_utf8_lossy(&self.bytes);
-        let lossy = matches!(text, std::borrow::Cow::Owned(_)) && self.ended != Ended::InLine
+        let lossy = matches!(text, std::borrow::Cow::Owned(_)) && self.ended != ReadEnd::InLine
             || std::str::from_utf8(&self.bytes).is_err_and(|error| error.error_len().is_some());
         let mut content = output::first(&text, MAX_BYTES).to_owned();
         if content.len() < text.len() {
@@ -337,14 +337,14 @@ impl Lines {
             content.push_str(words);
         };
         match self.ended {
-            Ended::OfFile => {}
-            Ended::AtLimit => note(&format!(
+            ReadEnd::OfFile => {}
+            ReadEnd::AtLimit => note(&format!(
                 "[lines {}–{} of a file of {size} bytes; continue with offset {}]",
                 self.first,
                 self.first + self.taken - 1,
                 self.first + self.taken
             )),
-            Ended::InLine => note(&format!(
+            ReadEnd::InLine => note(&format!(
                 "[line {} is longer than {MAX_BYTES} bytes and cut here; continue with offset {}]",
                 self.first,
                 self.first + 1

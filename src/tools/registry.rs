@@ -129,13 +129,6 @@ impl Registry {
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
         registry.add(Arc::new(Remember::default()))?;
         registry.add(Arc::new(Recall::default()))?;
-        #[cfg(feature = "test-hooks")]
-        if let Some(service) = crate::config::testing::service() {
-            for (name, effect) in crate::tools::testing::NAMES {
-                let tool = crate::tools::testing::Post::new(name, *effect, service);
-                registry.add(Arc::new(tool))?;
-            }
-        }
         Ok(registry)
     }
 

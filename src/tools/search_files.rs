@@ -121,7 +121,7 @@ impl Tool for SearchFiles {
 }
 
 #[derive(Default)]
-struct Found {
+struct SearchMatch {
     out: String,
     matches: u64,
     searched: u64,
@@ -138,7 +138,7 @@ fn run(
     let cannot = |error: std::io::Error| {
         format!("`{}` cannot be searched: {error}", search.start.relative())
     };
-    let mut found = Found::default();
+    let mut found = SearchMatch::default();
     let end = if search.start.kind == Kind::File {
         let file = guard.open_file(&search.start).map_err(cannot)?;
         lines(
@@ -220,7 +220,7 @@ fn run(
     Ok((out, end))
 }
 
-fn lines(file: std::fs::File, path: &str, regex: &Regex, limit: u64, found: &mut Found) {
+fn lines(file: std::fs::File, path: &str, regex: &Regex, limit: u64, found: &mut SearchMatch) {
     let mut content = Vec::new();
     if file.take(MAX_FILE).read_to_end(&mut content).is_err() {
         return;

@@ -16,7 +16,7 @@ use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::words::{Access, Effect, MemoryScope, Risk};
-use crate::tools::executable_places::PlacesBefore;
+use crate::tools::place::PlacesBefore;
 
 /// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
 #[derive(Debug, Clone, PartialEq)]

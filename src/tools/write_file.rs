@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::hex::hex;
 use crate::protocol::words::{Access, Effect, Risk};
 use crate::tools::atomic::{Replace, write_atomically};
-use crate::tools::canonical;
 use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;
 use crate::tools::tool::{
@@ -140,7 +140,7 @@ fn current(guard: &Guard, path: &GuardedPath) -> std::io::Result<Current> {
         None
     };
     Ok(Current {
-        digest: canonical::hex(&hash.finalize()),
+        digest: hex(&hash.finalize()),
         size,
         text,
     })

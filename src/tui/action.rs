@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::protocol::words::DecisionWord;
+
 /// How careful the keymap must be with an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionClass {
@@ -17,7 +19,7 @@ pub enum ActionClass {
 }
 
 macro_rules! actions {
-    ($($variant:ident = $name:literal, $class:ident, $short:literal, $description:literal;)+) => {
+    ($($variant:ident = $name:literal, $class:ident, $short:expr, $description:literal;)+) => {
         /// An action. The name is what keymap files and the palette use.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Action { $(#[doc = $description] $variant),+ }
@@ -75,16 +77,16 @@ actions! {
     Open = "open", Ordinary, "open", "open what is selected; never decides anything";
     Back = "back", Ordinary, "back", "close what was opened last";
     NextPane = "next-pane", Ordinary, "pane", "move between the list and the card";
-    Approve = "approve", Decision, "allow once", "allow this call once";
-    Deny = "deny", Decision, "deny", "refuse; the model is told and goes on";
+    Approve = "approve", Decision, DecisionWord::Approve.text().label, "allow this call once";
+    Deny = "deny", Decision, DecisionWord::Deny.text().label, "refuse; the model is told and goes on";
     DenyWithReason = "deny-with-reason", Decision, "deny, reason", "refuse with a reason that the model reads";
     EditArguments = "edit-arguments", Decision, "edit", "change the arguments; it stays pending until allowed";
     AnswerInstead = "answer-instead", Decision, "answer", "give the model an answer in place of the tool's";
     DenyAndStop = "deny-and-stop", Decision, "deny+stop", "refuse and end the whole turn";
-    Snooze = "snooze", Decision, "snooze", "hide from me for some minutes";
-    SettleHappened = "settle-happened", Decision, "it happened", "unknown outcome: it happened, or was sent";
+    Snooze = "snooze", Decision, DecisionWord::Snooze.text().label, "hide from me for some minutes";
+    SettleHappened = "settle-happened", Decision, DecisionWord::Happened.text().label, "unknown outcome: it happened, or was sent";
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
-    SettleGiveUp = "settle-give-up", Decision, "give up", "unknown outcome: give it up";
+    SettleGiveUp = "settle-give-up", Decision, DecisionWord::GiveUp.text().label, "unknown outcome: give it up";
     Dismiss = "dismiss", Decision, "dismiss", "what a run left behind: you have looked at it; no file changes";
     AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this session; a dialog prints it and asks again";
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";

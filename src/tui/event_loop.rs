@@ -14,23 +14,28 @@ use tokio::task::JoinSet;
 
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::ExportFormat;
+use crate::console::connection;
+use crate::console::hosts::HostAddress;
+use crate::console::ids::HostId;
+use crate::console::message::DaemonMessage;
+use crate::console::model::Tone;
+use crate::console::time::{Millis, Now};
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Command, Envelope, Query};
 use crate::protocol::words::Surface;
 use crate::text::ascii;
 use crate::tui::action::Action;
 use crate::tui::assets::{self, AssetKind};
-use crate::tui::connection;
 use crate::tui::editor;
 use crate::tui::export;
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::keymap;
-use crate::tui::message::{Effect, Message, Millis, Mouse, MouseKind, Now, QuitKind};
+use crate::tui::message::{Effect, Message, Mouse, MouseKind, QuitKind};
 use crate::tui::notify;
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
-use crate::tui::state::app::{Dirty, Screen, State, Tone};
-use crate::tui::state::hosts::{self, HostId, Named};
+use crate::tui::state::app::{Dirty, Screen, State};
+use crate::tui::state::hosts;
 use crate::tui::state::update::update;
 use crate::tui::terminal;
 use crate::tui::terminal::{CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence};
@@ -118,7 +123,7 @@ struct Console<T> {
     frames: FrameScheduler,
     watch: Watch,
     started: Instant,
-    incoming: mpsc::Receiver<Message>,
+    incoming: mpsc::Receiver<(HostId, DaemonMessage)>,
     answers: JoinSet<Message>,
     tasks: JoinSet<()>,
 }
@@ -157,8 +162,8 @@ impl<T: ConsoleTerminal> Console<T> {
                 .map_or_else(String::new, |host| host.client.description()),
             now,
         );
-        let named = hosts.iter().map(|host| Named {
-            given: host.name.clone(),
+        let named = hosts.iter().map(|host| HostAddress {
+            name: host.name.clone(),
             address: host.address.clone(),
         });
         hosts::open(&mut state, named.collect());
@@ -172,7 +177,6 @@ impl<T: ConsoleTerminal> Console<T> {
         }
         let (sender, incoming) = mpsc::channel(DRAIN);
         let mut tasks = JoinSet::new();
-        let several = state.hosts.several();
         let mut wires = Vec::new();
         for (id, host) in (0..=u8::MAX).map(HostId).zip(hosts) {
             let client = host.client;
@@ -185,7 +189,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 options.actor.clone(),
                 connection::Out {
                     sender: sender.clone(),
-                    from: several.then_some(id),
+                    host: id,
                 },
             ));
             wires.push(Wire {
@@ -290,7 +294,7 @@ impl<T: ConsoleTerminal> Console<T> {
                     // The terminal is gone: nobody can see or type anything here any more.
                     Some(Err(_)) | None => Some(Message::Terminate),
                 },
-                Some(message) = self.incoming.recv() => Some(message),
+                Some((host, message)) = self.incoming.recv() => Some(Message::Daemon(host, message)),
                 Some(answer) = self.answers.join_next() => answer.ok(),
                 () = self.watch.written() => {
                     let changed = self.watch.changed();
@@ -312,10 +316,10 @@ impl<T: ConsoleTerminal> Console<T> {
                 if asked.is_some() {
                     break;
                 }
-                let Ok(message) = self.incoming.try_recv() else {
+                let Ok((host, message)) = self.incoming.try_recv() else {
                     break;
                 };
-                asked = self.feed(message);
+                asked = self.feed(Message::Daemon(host, message));
             }
         }
     }
@@ -332,11 +336,7 @@ impl<T: ConsoleTerminal> Console<T> {
             self.reload();
         }
         let mut asked = None;
-        for effect in effects {
-            let (host, effect) = match effect {
-                Effect::At(host, effect) => (host, *effect),
-                effect => (HostId::default(), effect),
-            };
+        for (host, effect) in effects {
             match effect {
                 Effect::Submit(command) => self.submit(host, command),
                 Effect::Query(query) => self.query(host, query),
@@ -365,8 +365,11 @@ impl<T: ConsoleTerminal> Console<T> {
                     self.state.touch(Dirty::Now);
                 }
                 Effect::Bell => self.control("\x07"),
-                // One level is all there is.
-                Effect::At(..) => {}
+                Effect::SubmitToAll(command) => {
+                    for id in self.state.model.hosts.ids() {
+                        self.submit(id, command.clone());
+                    }
+                }
                 Effect::Mouse(on) => self.control(terminal::mouse_sequence(on)),
                 Effect::Notify(waiting) => {
                     let (how, tmux) = (self.options.notify, self.options.tmux);
@@ -473,15 +476,13 @@ impl<T: ConsoleTerminal> Console<T> {
         }
     }
 
-    /// A daemon, and under which name its answers come back.
-    fn daemon(&self, host: HostId) -> Option<(Arc<dyn ConsoleClient>, Option<HostId>)> {
+    fn daemon(&self, host: HostId) -> Option<Arc<dyn ConsoleClient>> {
         let wire = self.wires.get(usize::from(host.0))?;
-        let from = (self.wires.len() > 1).then_some(host);
-        Some((Arc::clone(&wire.client), from))
+        Some(Arc::clone(&wire.client))
     }
 
     fn submit(&mut self, host: HostId, command: Command) {
-        let Some((client, from)) = self.daemon(host) else {
+        let Some(client) = self.daemon(host) else {
             return;
         };
         let envelope = Envelope {
@@ -496,16 +497,16 @@ impl<T: ConsoleTerminal> Console<T> {
                 .await
                 .map(Box::new)
                 .map_err(Box::new);
-            let message = Message::Submitted {
+            let message = DaemonMessage::Submitted {
                 command: Box::new(command),
                 result,
             };
-            message.of(from)
+            Message::Daemon(host, message)
         });
     }
 
     fn query(&mut self, host: HostId, query: Query) {
-        let Some((client, from)) = self.daemon(host) else {
+        let Some(client) = self.daemon(host) else {
             return;
         };
         self.answers.spawn(async move {
@@ -514,11 +515,11 @@ impl<T: ConsoleTerminal> Console<T> {
                 .await
                 .map(Box::new)
                 .map_err(Box::new);
-            let message = Message::Answered {
+            let message = DaemonMessage::Answered {
                 query: Box::new(query),
                 result,
             };
-            message.of(from)
+            Message::Daemon(host, message)
         });
     }
 

@@ -1,6 +1,6 @@
 //! When to draw. Pure: time goes in, a decision comes out. Nothing changed = no frame, ever.
 
-use crate::tui::message::Millis;
+use crate::console::time::Millis;
 
 /// Least time between two frames that nobody typed for: 30 a second.
 const STREAM_INTERVAL: u64 = 33;

@@ -1,49 +1,18 @@
 //! What can wake the console, and what the reducer wants done about it. Both are plain data; the
 //! reducer itself does no I/O and reads no clock.
 
-use std::sync::Arc;
-
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use crate::client::export::ExportFormat;
-use crate::clock::Timestamp;
-use crate::protocol::event::Event;
+use crate::console::arming::{CardReport, DialogReport};
+use crate::console::ids::HostId;
+use crate::console::item::QueueKey;
+use crate::console::message::DaemonMessage;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Command, Outcome, Query};
-use crate::protocol::snapshot::Snapshot;
-use crate::protocol::words::Scope;
-use crate::tui::state::arming::{CardReport, DialogReport};
-use crate::tui::state::hosts::HostId;
-use crate::tui::state::queue::ItemKey;
+use crate::protocol::request::{Command, Query};
 use crate::tui::state::session_view::SessionReport;
 use crate::tui::state::{doctor, rules};
-
-/// Milliseconds of a clock that only moves forward. Zero is when the console started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
-pub struct Millis(pub u64);
-
-impl Millis {
-    /// Later by `millis`.
-    pub fn plus(self, millis: u64) -> Self {
-        Self(self.0.saturating_add(millis))
-    }
-
-    /// Milliseconds since `earlier`; zero when that is later.
-    pub fn since(self, earlier: Millis) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-}
-
-/// Now, by both clocks: the steady one for intervals, the wall clock for ages and deadlines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Now {
-    /// Steady.
-    pub steady: Millis,
-    /// Wall.
-    pub wall: Timestamp,
-}
 
 /// Everything that can happen to the console.
 #[derive(Debug, Clone)]
@@ -58,29 +27,8 @@ pub enum Message {
     FocusLost,
     /// A new size in cells.
     Resize(u16, u16),
-    /// The connection stands and this is the state it starts from.
-    Snapshot(Box<Snapshot>),
-    /// Something happened in the engine.
-    Event(Arc<Event>),
-    /// The connection is gone; it is being made again.
-    Disconnected {
-        /// Why.
-        why: String,
-    },
-    /// A command was carried out or refused.
-    Submitted {
-        /// The command.
-        command: Box<Command>,
-        /// What came of it.
-        result: Result<Box<Outcome>, Box<Problem>>,
-    },
-    /// A query was answered.
-    Answered {
-        /// The query.
-        query: Box<Query>,
-        /// The answer.
-        result: Result<Box<Answer>, Box<Problem>>,
-    },
+    /// A daemon says something.
+    Daemon(HostId, DaemonMessage),
     /// The external editor ended: its text, or why there is none.
     Edited(Result<String, String>),
     /// A deadline of the state passed.
@@ -89,24 +37,10 @@ pub enum Message {
     Drawn(FrameReport),
     /// The process was asked to end.
     Terminate,
-    /// What the credential may do; none = everything.
-    Scopes(Option<Vec<Scope>>),
-    /// A daemon of several said this.
-    From(HostId, Box<Message>),
     /// The mouse, while it is ours.
     Mouse(Mouse),
     /// A session was written to a file, or not: in words.
     Exported(Result<String, String>),
-}
-
-impl Message {
-    /// The same as said by a daemon of several; none = there is one only.
-    pub fn of(self, host: Option<HostId>) -> Self {
-        match host {
-            Some(host) => Self::From(host, Box::new(self)),
-            None => self,
-        }
-    }
 }
 
 /// What was done with the mouse.
@@ -135,7 +69,7 @@ pub struct Mouse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spot {
     /// An item of the queue.
-    Item(ItemKey),
+    Item(QueueKey),
     /// A session of Live.
     Session(SessionId),
     /// A channel.
@@ -163,11 +97,13 @@ pub enum QuitKind {
     Terminated,
 }
 
-/// What the reducer wants done.
+/// What the reducer wants done. What a daemon is to do goes to the one it stands beside.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Submit a command.
     Submit(Command),
+    /// Submit a command to every daemon.
+    SubmitToAll(Command),
     /// Ask something.
     Query(Query),
     /// Follow the deltas of these sessions.
@@ -190,8 +126,6 @@ pub enum Effect {
     Bell,
     /// Load another keymap.
     LoadKeymap(String),
-    /// The same, at this daemon of several.
-    At(HostId, Box<Effect>),
     /// Tell who looks elsewhere how many questions wait.
     Notify(usize),
     /// Take the mouse, or give it back to the terminal.

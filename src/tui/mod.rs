@@ -6,11 +6,9 @@
 
 pub mod action;
 pub mod assets;
-pub mod connection;
 pub mod editor;
 pub mod event_loop;
 pub mod export;
-pub mod format;
 pub mod frames;
 pub mod fuzzy;
 pub mod keymap;

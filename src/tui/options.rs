@@ -4,30 +4,10 @@ use std::path::PathBuf;
 
 use crate::clock::Clock;
 use crate::config::settings::Notify;
+use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
 use crate::tui::state::replay::Source;
 use crate::tui::theme::depth::ColorDepth;
-
-/// Whether the engine lives in this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hosting {
-    /// It does; leaving the console may end it.
-    Embedded {
-        /// Channels that people outside depend on.
-        live_channels: Vec<String>,
-    },
-    /// It lives elsewhere and stays.
-    Attached,
-}
-
-/// Whether commands may be sent at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Yes.
-    Operate,
-    /// No: `--read-only`. Not even the emergency stop.
-    ReadOnly,
-}
 
 /// The editor for long texts.
 #[derive(Debug, Clone, PartialEq, Eq)]

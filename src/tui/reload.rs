@@ -6,8 +6,8 @@ use std::sync::Arc;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
+use crate::console::time::Millis;
 use crate::tui::assets::{self, Fingerprint};
-use crate::tui::message::Millis;
 
 /// Least milliseconds between two looks where the system does not say when something is written.
 const PAUSE_MS: u64 = 1_000;

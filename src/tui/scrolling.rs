@@ -3,6 +3,10 @@
 //! An answer that streams moves a whole screen up by a line; over a slow line, writing it again is what costs. The
 //! screen is the same with and without: nothing here decides what is shown, and what cannot be known (a cell outside
 //! of the mirror) is written as it comes.
+//!
+//! Terminals disagree about the width of joined emoji, flags and variation selectors. A row that has one, or had one,
+//! is written whole, from the left, with an absolute move behind each: whatever the terminal drew too wide is written
+//! over, and nothing moves. No terminal is asked, since an answer may never come.
 
 use std::hash::BuildHasher as _;
 use std::io::{self, Write};
@@ -12,6 +16,8 @@ use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect, Size};
 use unicode_width::UnicodeWidthStr as _;
+
+use crate::text::width::{display_width, disputed_width};
 
 /// Frames with fewer changed rows than this are written as they are.
 const LEAST_ROWS: usize = 4;
@@ -48,38 +54,122 @@ impl<W: Write> ScrollingBackend<W> {
 
     /// Writes cells, after a scroll where that leaves clearly fewer of them.
     fn write(&mut self, cells: &[(u16, u16, &Cell)]) -> io::Result<()> {
-        let as_it_is = |inner: &mut CrosstermBackend<W>| inner.draw(cells.iter().copied());
         let Some(mirror) = &mut self.mirror else {
-            return as_it_is(&mut self.inner);
+            return self.inner.draw(cells.iter().copied());
         };
         let mut rows: Vec<u16> = cells.iter().map(|(_, y, _)| *y).collect();
         rows.dedup();
+        let mut disputed: Vec<u16> = rows
+            .iter()
+            .copied()
+            .filter(|y| is_disputed_row(mirror, *y))
+            .collect();
         let before = (rows.len() >= LEAST_ROWS).then(|| mirror.clone());
         if !put(mirror, cells) {
             self.mirror = None;
-            return as_it_is(&mut self.inner);
+            return self.inner.draw(cells.iter().copied());
         }
-        let Some(mut before) = before else {
-            return as_it_is(&mut self.inner);
-        };
-        let Some(scroll) = find(&before, mirror) else {
-            return as_it_is(&mut self.inner);
-        };
-        carry_out(&mut before, scroll);
-        let left = before.diff(mirror);
-        if left.len() * 4 > cells.len() * 3 {
-            return as_it_is(&mut self.inner);
+        let scroll = before.and_then(|before| Some((find(&before, mirror)?, before)));
+        if let Some((scroll, mut before)) = scroll {
+            carry_out(&mut before, scroll);
+            let left = before.diff(mirror);
+            if left.len() * 4 <= cells.len() * 3 {
+                // DECSTBM with SU or SD (ECMA-48, VT420). Attributes are reset after every draw, so what comes in is
+                // empty.
+                let direction = if scroll.up { 'S' } else { 'T' };
+                write!(
+                    self.inner,
+                    "\x1b[{};{}r\x1b[{}{direction}\x1b[r",
+                    scroll.first + 1,
+                    scroll.last + 1,
+                    scroll.by
+                )?;
+                disputed = (0..before.area.height)
+                    .filter(|y| is_disputed_row(&before, *y))
+                    .collect();
+                return draw(&mut self.inner, mirror, &disputed, &left);
+            }
         }
-        // DECSTBM with SU or SD (ECMA-48, VT420). Attributes are reset after every draw, so what comes in is empty.
-        let direction = if scroll.up { 'S' } else { 'T' };
-        write!(
-            self.inner,
-            "\x1b[{};{}r\x1b[{}{direction}\x1b[r",
-            scroll.first + 1,
-            scroll.last + 1,
-            scroll.by
-        )?;
-        self.inner.draw(left.into_iter())
+        draw(&mut self.inner, mirror, &disputed, cells)
+    }
+}
+
+/// Whether a row has a cluster whose width terminals disagree about.
+fn is_disputed_row(buffer: &Buffer, y: u16) -> bool {
+    (0..buffer.area.width).any(|x| {
+        let cell = buffer.cell((x, y));
+        cell.is_some_and(|cell| disputed_width(cell.symbol()).is_some())
+    })
+}
+
+/// Writes cells of a screen as it is to be: those rows whole that have disputed clusters, or `had` some.
+fn draw<W: Write>(
+    inner: &mut CrosstermBackend<W>,
+    screen: &Buffer,
+    had: &[u16],
+    cells: &[(u16, u16, &Cell)],
+) -> io::Result<()> {
+    for row in cells.chunk_by(|(_, one, _), (_, other, _)| one == other) {
+        let Some((_, y, _)) = row.first() else {
+            continue;
+        };
+        if had.contains(y) || is_disputed_row(screen, *y) {
+            draw_whole_row(inner, screen, *y)?;
+        }
+    }
+    let is_whole = |y: u16| had.contains(&y) || is_disputed_row(screen, y);
+    let mut last = None;
+    let plain = cells.iter().copied().filter(|(_, y, _)| {
+        if last.is_none_or(|(row, _)| row != *y) {
+            last = Some((*y, is_whole(*y)));
+        }
+        last.is_some_and(|(_, whole)| !whole)
+    });
+    inner.draw(plain)
+}
+
+/// Writes a row from the left. Each part begins with an absolute move.
+fn draw_whole_row<W: Write>(
+    inner: &mut CrosstermBackend<W>,
+    screen: &Buffer,
+    y: u16,
+) -> io::Result<()> {
+    let mut part: Vec<(u16, u16, &Cell)> = Vec::new();
+    let mut x = 0;
+    while let Some(cell) = screen.cell((x, y)) {
+        let width = u16::try_from(display_width(cell.symbol()))
+            .unwrap_or(1)
+            .max(1);
+        match disputed_width(cell.symbol()) {
+            None => part.push((x, y, cell)),
+            Some(most) => {
+                inner.draw(part.drain(..))?;
+                // Where the terminal draws it narrower, nothing of before is left beside it.
+                let mut blank = cell.clone();
+                blank.set_symbol(" ");
+                inner.draw((x..x + width).map(|at| (at, y, &blank)))?;
+                // What runs over the last column goes on in the next row: only what surely fits is drawn there.
+                let fits = usize::from(screen.area.width - x) >= most;
+                let mut drawn = cell.clone();
+                if !fits {
+                    drawn.set_symbol(&plain(cell.symbol()));
+                }
+                inner.draw(std::iter::once((x, y, &drawn)))?;
+            }
+        }
+        x += width;
+    }
+    inner.draw(part.into_iter())
+}
+
+/// The first character of a cluster where it alone is as wide, else a box for each cell.
+fn plain(cluster: &str) -> String {
+    let width = display_width(cluster);
+    let first: String = cluster.chars().take(1).collect();
+    if display_width(&first) == width {
+        first
+    } else {
+        "\u{25af}".repeat(width)
     }
 }
 

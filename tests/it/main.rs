@@ -44,6 +44,7 @@ mod policy;
 mod power_loss;
 mod process_faults;
 mod recall;
+mod refused_calls;
 mod reliability;
 mod response_cache;
 mod retention;

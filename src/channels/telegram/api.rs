@@ -112,6 +112,19 @@ impl Api {
         &self.base
     }
 
+    /// Confirms updates by a poll that does not wait.
+    #[cfg(feature = "test-hooks")]
+    pub async fn confirm(&self, updates: &[Value]) {
+        let newest = updates
+            .iter()
+            .filter_map(|update| update["update_id"].as_i64())
+            .max();
+        if let Some(newest) = newest {
+            let params = serde_json::json!({ "offset": newest + 1, "timeout": 0, "limit": 1 });
+            let _ = self.call("getUpdates", &params).await;
+        }
+    }
+
     /// Calls a method and returns `result`.
     pub async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
         self.call_within(method, params, self.request_timeout).await

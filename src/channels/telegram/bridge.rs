@@ -16,9 +16,11 @@ use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::inbound::{self, Poller};
 use crate::channels::telegram::outbound::{self, Outbox};
 use crate::channels::telegram::pacing::{Pacing, PacingLimits};
+use crate::channels::telegram::progress;
 use crate::channels::telegram::updates::Me;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
+use crate::clock::backoff::doubled;
 use crate::config::settings::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::slash::SlashCommand;
@@ -179,10 +181,10 @@ impl TelegramBridge {
 
     /// Tries again to set a menu that could not be set, ever more rarely.
     async fn mend_menu(&self, api: &Api, health: &HealthLog) {
-        let mut rest = MENU_REST;
+        let mut failures: u32 = 0;
         while !self.menu_set.load(Ordering::Relaxed) {
-            tokio::time::sleep(rest).await;
-            rest = (rest * 2).min(MENU_LONGEST_REST);
+            failures = failures.saturating_add(1);
+            tokio::time::sleep(doubled(MENU_REST, failures, MENU_LONGEST_REST)).await;
             if self.set_menu(api, health).await {
                 break;
             }
@@ -251,7 +253,6 @@ impl Bridge for TelegramBridge {
         let outbox = Arc::new(Outbox {
             port: Arc::clone(&port),
             deliverer: Arc::clone(&deliverer),
-            clock: self.clock.clone(),
         });
         let stop = shutdown.child_token();
         let polling = async {
@@ -281,8 +282,14 @@ impl Bridge for TelegramBridge {
                 () = self.mend_menu(&api, &health) => {}
             }
         };
-        let (ended, (), (), ()) =
-            tokio::join!(polling, outbound::run(outbox, stop.clone()), typing, menu);
+        let showing = progress::run(Arc::clone(&port), Arc::clone(&deliverer), stop.clone());
+        let (ended, (), (), (), ()) = tokio::join!(
+            polling,
+            outbound::run(outbox, stop.clone()),
+            typing,
+            menu,
+            showing
+        );
         ended
     }
 }

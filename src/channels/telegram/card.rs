@@ -5,11 +5,12 @@
 
 use serde_json::Value;
 
-use crate::channels::telegram::render::{self, Line, Rendered, Style};
+use crate::channels::telegram::render::{self, Line, MessageText, Style};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::bridge::CardButton;
 use crate::protocol::channel::LengthUnit;
+use crate::protocol::decision::capitalised;
 use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord};
 use crate::text::chunk::length;
 use crate::text::untrusted::{reveal, reveal_line};
@@ -25,7 +26,7 @@ const MAX_FRAME_LINES: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
     /// Its text.
-    pub text: Rendered,
+    pub text: MessageText,
     /// The buttons it may carry.
     pub buttons: Vec<CardButton>,
     /// Whether it shows everything.
@@ -88,7 +89,7 @@ fn waiting_for(approval: &Approval) -> Vec<Line> {
 }
 
 /// What became of it. The message it replaces keeps no buttons.
-pub fn outcome(approval: &Approval) -> Rendered {
+pub fn outcome(approval: &Approval) -> MessageText {
     let mut lines = vec![bold(outcome_title(approval))];
     if !approval.tool.is_empty() {
         lines.push(plain(format!("Tool: {}", reveal_line(&approval.tool))));
@@ -105,7 +106,7 @@ pub fn outcome(approval: &Approval) -> Rendered {
     if let Some(decision) = &approval.decision {
         lines.push(plain(format!(
             "{} by {} ({}) at {}",
-            decision_words(decision.decision),
+            capitalised(decision.decision.text().done),
             reveal_line(&decision.by),
             decision.surface,
             when(decision.at)
@@ -327,32 +328,14 @@ fn outcome_title(approval: &Approval) -> String {
         ApprovalState::Pending => "✎ Changed: a newer card replaces this one".to_owned(),
         ApprovalState::Approved | ApprovalState::Consumed => format!(
             "✅ {}",
-            approval
-                .decision
-                .as_ref()
-                .map_or("Approved", |decision| decision_words(decision.decision))
+            approval.decision.as_ref().map_or_else(
+                || "Allowed".to_owned(),
+                |decision| capitalised(decision.decision.text().done)
+            )
         ),
         ApprovalState::Denied => "⛔ Denied".to_owned(),
         ApprovalState::Expired => "⌛ Expired: nothing was run".to_owned(),
         ApprovalState::Revoked => "🚫 No longer needed".to_owned(),
-    }
-}
-
-fn decision_words(word: DecisionWord) -> &'static str {
-    match word {
-        DecisionWord::Approve => "Approved",
-        DecisionWord::Deny => "Denied",
-        DecisionWord::DenyAndStop => "Denied and stopped",
-        DecisionWord::Edit => "Changed",
-        DecisionWord::Answer => "Answered",
-        DecisionWord::Snooze => "Put off",
-        DecisionWord::Revoke => "Taken back",
-        DecisionWord::Happened => "Marked as happened",
-        DecisionWord::RunAgain => "Run again",
-        DecisionWord::GiveUp => "Given up",
-        DecisionWord::Sent => "Marked as sent",
-        DecisionWord::SendAgain => "Sent again",
-        DecisionWord::Drop => "Dropped",
     }
 }
 

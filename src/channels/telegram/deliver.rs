@@ -12,7 +12,7 @@ use crate::channels::telegram::api::{Api, CallError};
 use crate::channels::telegram::card;
 use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::pacing::Pacing;
-use crate::channels::telegram::render::{self, Rendered};
+use crate::channels::telegram::render::{self, MessageText};
 use crate::channels::telegram::updates::parse_conversation;
 use crate::protocol::bridge::{Outbound, OutboundBody, SendOutcome};
 use crate::protocol::channel::LengthUnit;
@@ -152,6 +152,73 @@ impl Deliverer {
         }
     }
 
+    /// Whether a progress message of this conversation may change now.
+    pub fn may_show_progress(&self, conversation: &str) -> bool {
+        parse_conversation(conversation).is_none_or(|(chat, _)| {
+            self.pacing
+                .take_progress(self.current(chat), Instant::now())
+        })
+    }
+
+    /// Shows a progress message, as an edit of one that is there; its id at the platform, if it is there then. Errors
+    /// are of no consequence, except a 429.
+    pub async fn show_progress(
+        &self,
+        conversation: &str,
+        shown: Option<&str>,
+        text: &str,
+    ) -> Option<String> {
+        let (chat, thread) = parse_conversation(conversation)?;
+        let chat = self.current(chat);
+        let text = render::markdown(text);
+        let done = match shown.and_then(|id| id.parse().ok()) {
+            Some(message_id) => self
+                .edit(chat, message_id, &text)
+                .await
+                .map(|()| shown.map(str::to_owned)),
+            None => {
+                let target = Target {
+                    chat,
+                    thread,
+                    reply_to: None,
+                };
+                self.send(target, &text, None).await.map(Some)
+            }
+        };
+        done.unwrap_or_else(|error| {
+            self.note_decoration(chat, &error);
+            shown.map(str::to_owned)
+        })
+    }
+
+    /// Removes a progress message. Errors are of no consequence, except a 429.
+    pub async fn remove_progress(&self, conversation: &str, message_ref: &str) {
+        let (Some((chat, _)), Ok(message_id)) =
+            (parse_conversation(conversation), message_ref.parse::<i64>())
+        else {
+            return;
+        };
+        let chat = self.current(chat);
+        let params = json!({ "chat_id": chat, "message_id": message_id });
+        if let Err(error) = self.api.call("deleteMessage", &params).await {
+            self.note_decoration(chat, &error);
+        }
+    }
+
+    /// Heeds a 429 for something that nobody misses.
+    fn note_decoration(&self, chat: i64, error: &CallError) {
+        match error {
+            CallError::Limited { retry_after } => {
+                self.pacing.freeze(chat, *retry_after, Instant::now());
+                self.health.limited(*retry_after);
+            }
+            CallError::NotSent { .. }
+            | CallError::Lost { .. }
+            | CallError::Server { .. }
+            | CallError::Refused { .. } => {}
+        }
+    }
+
     async fn send_markdown(&self, part: &Outbound, target: Target, text: &str) -> SendOutcome {
         let error = match self.send(target, &render::markdown(text), None).await {
             Ok(message_id) => return self.sent(vec![message_id]),
@@ -228,7 +295,7 @@ impl Deliverer {
     async fn send(
         &self,
         target: Target,
-        text: &Rendered,
+        text: &MessageText,
         keyboard: Option<&Value>,
     ) -> Result<String, CallError> {
         let mut target = target;
@@ -286,7 +353,7 @@ impl Deliverer {
     }
 
     /// `editMessageText` without buttons.
-    async fn edit(&self, chat: i64, message_id: i64, text: &Rendered) -> Result<(), CallError> {
+    async fn edit(&self, chat: i64, message_id: i64, text: &MessageText) -> Result<(), CallError> {
         let mut as_html = true;
         loop {
             let mut params = body(chat, text, as_html);
@@ -373,7 +440,7 @@ impl Deliverer {
 }
 
 /// The parameters that sends and edits share. Link previews are always off.
-fn body(chat: i64, text: &Rendered, as_html: bool) -> Map<String, Value> {
+fn body(chat: i64, text: &MessageText, as_html: bool) -> Map<String, Value> {
     let mut params = Map::new();
     params.insert("chat_id".to_owned(), json!(chat));
     if as_html {

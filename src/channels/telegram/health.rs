@@ -11,7 +11,7 @@ use crate::protocol::channel::ChannelHealth;
 use crate::protocol::words::ChannelState;
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Activity {
     exchanged: Option<Timestamp>,
     inbound: Option<Timestamp>,
     outbound: Option<Timestamp>,
@@ -30,7 +30,7 @@ struct Seen {
 pub struct HealthLog {
     port: Arc<dyn ChannelPort>,
     clock: Clock,
-    seen: Mutex<Seen>,
+    seen: Mutex<Activity>,
 }
 
 impl HealthLog {
@@ -39,7 +39,7 @@ impl HealthLog {
         Self {
             port,
             clock,
-            seen: Mutex::new(Seen::default()),
+            seen: Mutex::new(Activity::default()),
         }
     }
 
@@ -127,7 +127,7 @@ impl HealthLog {
         self.clock.now()
     }
 
-    fn update(&self, change: impl FnOnce(&mut Seen, Timestamp)) {
+    fn update(&self, change: impl FnOnce(&mut Activity, Timestamp)) {
         let now = self.clock.now();
         let (health, account) = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,6 +168,6 @@ impl HealthLog {
                 seen.account.clone(),
             )
         };
-        self.port.report_health(health, account);
+        self.port.health().report(health, account);
     }
 }

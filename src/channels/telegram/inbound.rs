@@ -16,7 +16,8 @@ use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::position::{self, Position};
 use crate::channels::telegram::updates::{self, Me, Update};
 use crate::client::channel_port::ChannelPort;
-use crate::protocol::bridge::{Inbound, InboundBody, Ingested};
+use crate::clock::backoff::jitter;
+use crate::protocol::bridge::{Inbound, InboundBody, Ingestion};
 use crate::protocol::problem::{Problem, ProblemKind};
 
 /// What we ask for. Said with every poll, because the server remembers what was said last, by anybody.
@@ -82,23 +83,22 @@ pub async fn run(
         };
         let rest = match answer {
             Ok(Value::Array(items)) => {
-                // Off: what arrived is confirmed before it is stored.
-                if crate::mutant!("ack_after_commit") {
-                    confirm_early(poller, &items).await;
-                }
+                crate::mutant!("ack_after_commit" => poller.api.confirm(&items).await);
                 crate::crash_point!("ack.post");
                 conflicts = 0;
                 poller.health.polled(items.len());
                 match take_in(poller, &items, &mut position, &mut album, &answers).await {
-                    Taken::All => idle.rest(items.len(), asked.elapsed(), poller.poll_timeout),
-                    Taken::NotAll(problem) => {
+                    BatchProgress::All => {
+                        idle.rest(items.len(), asked.elapsed(), poller.poll_timeout)
+                    }
+                    BatchProgress::NotAll(problem) => {
                         tracing::warn!(%problem, "updates could not be stored; they will come again");
                         poller.health.poll_failing(format!(
                             "messages cannot be stored, so they stay at Telegram: {problem}"
                         ));
                         Some(Duration::from_secs(1))
                     }
-                    Taken::NothingWithId => {
+                    BatchProgress::NothingWithId => {
                         break Err(ChannelError::Transient {
                             detail: "Telegram sent updates without ids".to_owned(),
                             retry_after: None,
@@ -158,20 +158,6 @@ impl Idle {
     }
 }
 
-/// A poll of no length that confirms everything in `items`: what `ack_after_commit` forbids.
-async fn confirm_early(poller: &Poller, items: &[Value]) {
-    let newest = items
-        .iter()
-        .filter_map(|item| item.get("update_id").and_then(Value::as_i64))
-        .max();
-    if let Some(newest) = newest {
-        let params = json!({ "offset": newest.saturating_add(1), "timeout": 0, "limit": 1 });
-        if let Err(error) = poller.api.call("getUpdates", &params).await {
-            tracing::warn!(%error, "the early confirmation failed");
-        }
-    }
-}
-
 /// What a failed call means for the connection.
 pub fn broken(error: &CallError) -> ChannelError {
     match error {
@@ -196,7 +182,7 @@ pub fn broken(error: &CallError) -> ChannelError {
 }
 
 /// How far a batch got.
-enum Taken {
+enum BatchProgress {
     All,
     NotAll(Problem),
     NothingWithId,
@@ -208,7 +194,7 @@ async fn take_in(
     position: &mut Position,
     album: &mut Option<String>,
     answers: &TaskTracker,
-) -> Taken {
+) -> BatchProgress {
     let mut with_id = 0;
     for item in items {
         let Some(update) = updates::decode(item, &poller.me) else {
@@ -243,13 +229,13 @@ async fn take_in(
                     ));
                 }
             }
-            Err(problem) => return Taken::NotAll(problem),
+            Err(problem) => return BatchProgress::NotAll(problem),
         }
     }
     if with_id == 0 && !items.is_empty() {
-        return Taken::NothingWithId;
+        return BatchProgress::NothingWithId;
     }
-    Taken::All
+    BatchProgress::All
 }
 
 /// Ingests an item under the keys of this bot. One that can never be taken in would come again for ever and block all
@@ -260,7 +246,7 @@ async fn store(
     update: i64,
     inbound: Inbound,
     unnamed: bool,
-) -> Result<Option<Ingested>, Problem> {
+) -> Result<Option<Ingestion>, Problem> {
     if unnamed {
         match poller.port.ingest(inbound.clone()).await {
             Ok(ingested) => return Ok(Some(ingested)),
@@ -299,7 +285,7 @@ async fn store(
 }
 
 /// Ingests an item; once more where the fault is ours, because it may be over.
-async fn ingest(poller: &Poller, inbound: &Inbound) -> Result<Ingested, Problem> {
+async fn ingest(poller: &Poller, inbound: &Inbound) -> Result<Ingestion, Problem> {
     match poller.port.ingest(inbound.clone()).await {
         Err(problem) if problem.kind == ProblemKind::Internal => {
             poller.port.ingest(inbound.clone()).await
@@ -369,6 +355,5 @@ async fn conflict(poller: &Poller, conflicts: u32, description: &str) -> Duratio
         );
     }
     let base = poller.conflict_delay * conflicts.min(10);
-    let noise = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
-    base.mul_f64(0.5 + noise)
+    base.mul_f64(0.5 + jitter())
 }

@@ -12,5 +12,6 @@ pub mod inbound;
 pub mod outbound;
 pub mod pacing;
 pub mod position;
+pub mod progress;
 pub mod render;
 pub mod updates;

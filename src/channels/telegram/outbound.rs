@@ -1,6 +1,6 @@
 //! From the outbox to Telegram: several conversations at once, each strictly in order.
 //!
-//! Nothing is sent before `begin_send` returned `Ok`, and nothing waits for its slot after it did.
+//! Nothing is sent before `Lease::begin` returned `Ok`, and nothing waits for its slot after it did.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,16 +10,14 @@ use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::telegram::deliver::Deliverer;
-use crate::client::channel_port::ChannelPort;
-use crate::clock::Clock;
-use crate::protocol::bridge::{Outbound, SendOutcome};
-use crate::protocol::ids::OutboxId;
+use crate::client::channel_port::{ChannelPort, Lease};
+use crate::protocol::bridge::SendOutcome;
 
 /// Parts under way at once, each of another conversation.
 const MAX_UNDER_WAY: usize = 16;
 /// Rest after the outbox could not be read or a send could not be recorded.
 const REST: Duration = Duration::from_secs(1);
-/// How often the end of a send is tried to be recorded before it is left to recovery.
+/// How often the end of a send is tried to be recorded before its lease settles it.
 const RECORD_TRIES: u32 = 5;
 
 /// What the outbound loop works with.
@@ -28,22 +26,20 @@ pub struct Outbox {
     pub port: Arc<dyn ChannelPort>,
     /// Platform side.
     pub deliverer: Arc<Deliverer>,
-    /// For the time of parts that are handed back.
-    pub clock: Clock,
 }
 
 /// Whether the parts behind this one may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     GoOn,
-    HandBack,
+    GiveBack,
 }
 
 /// Sends until `stop`, then finishes what was begun.
 pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
     let mut tasks: JoinSet<Then> = JoinSet::new();
-    let mut under_way: HashMap<Id, (String, OutboxId)> = HashMap::new();
-    let mut waiting: HashMap<String, VecDeque<Outbound>> = HashMap::new();
+    let mut under_way: HashMap<Id, String> = HashMap::new();
+    let mut waiting: HashMap<String, VecDeque<Box<dyn Lease>>> = HashMap::new();
     let mut rest_until: Option<tokio::time::Instant> = None;
     loop {
         let resting = async {
@@ -60,39 +56,28 @@ pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
                     Ok((id, _)) => *id,
                     Err(error) => error.id(),
                 };
-                let Some((conversation, part)) = under_way.remove(&id) else { continue };
-                let then = match ended {
-                    Ok((_, then)) => then,
-                    Err(_) => {
-                        let detail = "a defect of ours (a panic) while it was being sent".to_owned();
-                        record(&outbox, part, SendOutcome::Unknown { detail }).await;
-                        Then::HandBack
-                    }
-                };
-                let behind = waiting.remove(&conversation).unwrap_or_default();
+                let Some(conversation) = under_way.remove(&id) else { continue };
+                // A task that panicked dropped its lease.
+                let then = ended.map_or(Then::GiveBack, |(_, then)| then);
+                let mut behind = waiting.remove(&conversation).unwrap_or_default();
                 match then {
                     Then::GoOn => {
-                        let mut behind = behind;
                         if let Some(next) = behind.pop_front() {
                             waiting.insert(conversation, behind);
                             start(&outbox, &stop, next, &mut tasks, &mut under_way);
                         }
                     }
-                    Then::HandBack => {
-                        for part in behind {
-                            hand_back(&outbox, part.id, Duration::ZERO).await;
-                        }
-                    }
+                    Then::GiveBack => drop(behind),
                 }
             }
             () = resting => rest_until = None,
-            part = outbox.port.next_outbox(), if rest_until.is_none() && tasks.len() < MAX_UNDER_WAY => {
-                match part {
-                    Ok(part) => match waiting.get_mut(&part.conversation) {
-                        Some(behind) => behind.push_back(part),
+            lease = outbox.port.next(), if rest_until.is_none() && tasks.len() < MAX_UNDER_WAY => {
+                match lease {
+                    Ok(lease) => match waiting.get_mut(&lease.part().conversation) {
+                        Some(behind) => behind.push_back(lease),
                         None => {
-                            waiting.insert(part.conversation.clone(), VecDeque::new());
-                            start(&outbox, &stop, part, &mut tasks, &mut under_way);
+                            waiting.insert(lease.part().conversation.clone(), VecDeque::new());
+                            start(&outbox, &stop, lease, &mut tasks, &mut under_way);
                         }
                     },
                     Err(problem) => {
@@ -103,80 +88,56 @@ pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
             }
         }
     }
-    for part in waiting.into_values().flatten() {
-        hand_back(&outbox, part.id, Duration::ZERO).await;
-    }
+    drop(waiting);
     while tasks.join_next().await.is_some() {}
 }
 
 fn start(
     outbox: &Arc<Outbox>,
     stop: &CancellationToken,
-    part: Outbound,
+    lease: Box<dyn Lease>,
     tasks: &mut JoinSet<Then>,
-    under_way: &mut HashMap<Id, (String, OutboxId)>,
+    under_way: &mut HashMap<Id, String>,
 ) {
-    let key = (part.conversation.clone(), part.id);
-    let handle = tasks.spawn(one(Arc::clone(outbox), stop.clone(), part));
-    under_way.insert(handle.id(), key);
+    let conversation = lease.part().conversation.clone();
+    let handle = tasks.spawn(one(Arc::clone(outbox), stop.clone(), lease));
+    under_way.insert(handle.id(), conversation);
 }
 
 /// One part: its slot, the durable intent, the send, the durable end.
-async fn one(outbox: Arc<Outbox>, stop: CancellationToken, part: Outbound) -> Then {
-    while let Err(wait) = outbox.deliverer.may_send(&part.conversation) {
+async fn one(outbox: Arc<Outbox>, stop: CancellationToken, mut lease: Box<dyn Lease>) -> Then {
+    while let Err(wait) = outbox.deliverer.may_send(&lease.part().conversation) {
         tokio::select! {
             biased;
-            () = stop.cancelled() => {
-                hand_back(&outbox, part.id, Duration::ZERO).await;
-                return Then::HandBack;
-            }
+            () = stop.cancelled() => return Then::GiveBack,
             () = tokio::time::sleep(wait) => {}
         }
     }
-    if let Err(problem) = outbox.port.begin_send(part.id).await {
-        // Not durable, so not sent. It may have been withdrawn meanwhile; then nobody wants it back.
-        tracing::warn!(id = %part.id, %problem, "a send could not be begun");
-        hand_back(&outbox, part.id, REST).await;
-        return Then::HandBack;
+    if let Err(problem) = lease.begin().await {
+        // Not durable, so not sent. It may have been withdrawn meanwhile; then nobody gets it again.
+        tracing::warn!(id = %lease.part().id, %problem, "a send could not be begun");
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(REST) => {}
+        }
+        return Then::GiveBack;
     }
     crate::crash_point!("send.started");
-    let outcome = outbox.deliverer.deliver(&part).await;
+    let outcome = outbox.deliverer.deliver(lease.part()).await;
     crate::crash_point!("send.effect_done");
     let then = match &outcome {
         SendOutcome::Sent { .. } | SendOutcome::Shortened { .. } | SendOutcome::Failed { .. } => {
             Then::GoOn
         }
-        SendOutcome::Retry { .. } | SendOutcome::Unknown { .. } => Then::HandBack,
+        SendOutcome::Retry { .. } | SendOutcome::Unknown { .. } => Then::GiveBack,
     };
-    record(&outbox, part.id, outcome).await;
+    for tried in 1..=RECORD_TRIES {
+        let Err(problem) = lease.finish(outcome.clone()).await else {
+            break;
+        };
+        tracing::error!(id = %lease.part().id, %problem, tried, "the end of a send could not be recorded");
+        tokio::time::sleep(REST).await;
+    }
     crate::crash_point!("send.post");
     then
-}
-
-async fn record(outbox: &Outbox, id: OutboxId, outcome: SendOutcome) {
-    for tried in 1..=RECORD_TRIES {
-        match outbox.port.end_send(id, outcome.clone()).await {
-            Ok(()) => return,
-            Err(problem) => {
-                tracing::error!(%id, %problem, tried, "the end of a send could not be recorded");
-                tokio::time::sleep(REST).await;
-            }
-        }
-    }
-}
-
-/// Gives back a part that was handed out and not begun.
-async fn hand_back(outbox: &Outbox, id: OutboxId, rest: Duration) {
-    let outcome = SendOutcome::Retry {
-        not_before: outbox
-            .clock
-            .now()
-            .plus_millis(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX)),
-        error:
-            "not begun: the channel stopped, the store was not ready, or an earlier part goes first"
-                .to_owned(),
-    };
-    if let Err(problem) = outbox.port.end_send(id, outcome).await {
-        tracing::debug!(%id, %problem, "a part that was not begun is not open any more");
-    }
 }

@@ -15,6 +15,8 @@ pub struct PacingLimits {
     pub group: Duration,
     /// Between typing indicators in one chat.
     pub typing: Duration,
+    /// Slots of a chat between two changes of a progress message: answers have the others.
+    pub progress: u32,
     /// Between any two calls; with the burst below.
     pub overall: Duration,
     /// Calls that may leave at once after a quiet time.
@@ -27,6 +29,7 @@ impl Default for PacingLimits {
             private: Duration::from_secs(1),
             group: Duration::from_secs(3),
             typing: Duration::from_secs(4),
+            progress: 2,
             overall: Duration::from_millis(40),
             burst: 10,
         }
@@ -43,6 +46,8 @@ struct Gates {
     all_frozen: Option<Instant>,
     /// Last typing indicator per chat.
     typed: HashMap<i64, Instant>,
+    /// Earliest next change of a progress message per chat.
+    progress: HashMap<i64, Instant>,
     /// Theoretical time of the next call overall (generic cell rate algorithm, ITU-T I.371).
     overall: Option<Instant>,
 }
@@ -107,6 +112,28 @@ impl Pacing {
         true
     }
 
+    /// Whether a progress message may change now; taking the slot when so. Never waits: it is decorative.
+    pub fn take_progress(&self, chat: i64, now: Instant) -> bool {
+        let rests = {
+            let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+            gates.forget_past(now);
+            gates.progress.contains_key(&chat)
+        };
+        if rests || self.take(chat, now).is_err() {
+            return false;
+        }
+        let interval = if chat < 0 {
+            self.limits.group
+        } else {
+            self.limits.private
+        };
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates
+            .progress
+            .insert(chat, now + interval * self.limits.progress);
+        true
+    }
+
     /// A call for this chat got a 429: it rests. When another chat rests already, it is the account that
     /// is over its limit, and everything rests.
     pub fn freeze(&self, chat: i64, rest: Duration, now: Instant) {
@@ -125,6 +152,7 @@ impl Gates {
     fn forget_past(&mut self, now: Instant) {
         self.chats.retain(|_, until| *until > now);
         self.frozen.retain(|_, until| *until > now);
+        self.progress.retain(|_, until| *until > now);
         self.typed
             .retain(|_, at| now.duration_since(*at) < Duration::from_mins(1));
         if self.all_frozen.is_some_and(|until| until <= now) {

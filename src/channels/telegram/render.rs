@@ -10,7 +10,7 @@ use crate::text::markdown::{to_plain, to_telegram_html};
 
 /// One message in both forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct MessageText {
     /// For `parse_mode` HTML.
     pub html: String,
     /// The same without markup, should Telegram refuse the markup.
@@ -18,8 +18,8 @@ pub struct Rendered {
 }
 
 /// Source Markdown, rendered.
-pub fn markdown(source: &str) -> Rendered {
-    Rendered {
+pub fn markdown(source: &str) -> MessageText {
+    MessageText {
         html: to_telegram_html(source),
         plain: to_plain(source),
     }
@@ -60,7 +60,7 @@ pub struct Line {
 }
 
 /// Renders lines.
-pub fn lines(lines: &[Line]) -> Rendered {
+pub fn lines(lines: &[Line]) -> MessageText {
     let mut html = String::new();
     let mut plain = String::new();
     let mut in_code = false;
@@ -90,7 +90,7 @@ pub fn lines(lines: &[Line]) -> Rendered {
     if in_code {
         html.push_str("</pre>");
     }
-    Rendered { html, plain }
+    MessageText { html, plain }
 }
 
 /// An inline keyboard, two buttons a row; none without buttons.

@@ -3,21 +3,21 @@
 use crate::cli::exit::Failure;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::cell;
+use crate::console::format;
 use crate::protocol::channel::Channel;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{Command, GetWhatIf, PauseChannel, ResumeChannel, SetPolicy};
 use crate::protocol::words::Autonomy;
 use crate::text::untrusted::limit_line;
-use crate::tui::format;
 use crate::tui::state::dial::{self, WHAT_IF_CALLS};
 use crate::tui::view::dial::{lasting, meaning};
 
 impl Shell<'_> {
     /// `channels`.
     pub fn list_channels(&mut self) -> Result<(), Failure> {
-        let now = self.state.now.wall;
+        let now = self.model.now.wall;
         let mut rows = Vec::new();
-        for channel in self.state.world.channels.values() {
+        for channel in self.model.world().channels.values() {
             let state = if channel.paused {
                 "paused"
             } else {
@@ -51,9 +51,15 @@ impl Shell<'_> {
     }
 
     fn channel(&mut self, named: &str) -> Result<Option<Channel>, Failure> {
-        let found = self.state.world.channels.get(named).cloned();
+        let found = self.model.world().channels.get(named).cloned();
         if found.is_none() {
-            let names: Vec<String> = self.state.world.channels.keys().map(|n| cell(n)).collect();
+            let names: Vec<String> = self
+                .model
+                .world()
+                .channels
+                .keys()
+                .map(|n| cell(n))
+                .collect();
             self.out.line(&format!(
                 "no channel {}; there are {}",
                 limit_line(named, 64),

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use crate::cli::exit::Failure;
-use crate::cli::plain::input::Heard;
+use crate::cli::plain::input::LineReader;
 use crate::cli::plain::shell::Plain;
 use crate::client::console_client::ConsoleClient;
 use crate::config::environment::Environment;
@@ -14,7 +14,7 @@ use crate::tui::options::ConsoleOptions;
 
 /// What the choice depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct TerminalFacts {
     /// `--plain`.
     pub plain: bool,
     /// Standard input is a terminal.
@@ -25,7 +25,7 @@ pub struct Place {
 
 /// The choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum ConsoleKind {
     /// The whole screen.
     Full,
     /// Lines; why, where nobody asked for them.
@@ -33,9 +33,9 @@ pub enum Look {
 }
 
 /// Chooses. An error says why no console can open here at all.
-pub fn choose(place: Place, environment: &Environment) -> Result<Look, Failure> {
+pub fn choose(place: TerminalFacts, environment: &Environment) -> Result<ConsoleKind, Failure> {
     if place.plain {
-        return Ok(Look::Plain(None));
+        return Ok(ConsoleKind::Plain(None));
     }
     if !place.input {
         return Err(Failure::Usage(
@@ -46,15 +46,15 @@ pub fn choose(place: Place, environment: &Environment) -> Result<Look, Failure> 
         ));
     }
     Ok(if environment.accessible() {
-        Look::Plain(Some("plain mode, because ACCESSIBLE is set"))
+        ConsoleKind::Plain(Some("plain mode, because ACCESSIBLE is set"))
     } else if !place.output {
-        Look::Plain(Some("plain mode, because standard output is no terminal"))
+        ConsoleKind::Plain(Some("plain mode, because standard output is no terminal"))
     } else if environment.term() == Some("dumb") {
-        Look::Plain(Some(
+        ConsoleKind::Plain(Some(
             "plain mode, because TERM=dumb says that this terminal has no screen to draw on",
         ))
     } else {
-        Look::Full
+        ConsoleKind::Full
     })
 }
 
@@ -70,14 +70,16 @@ pub enum Face {
 impl Face {
     /// Chooses for this process, and starts to listen where lines are read.
     pub fn open(plain: bool, environment: &Environment) -> Result<Self, Failure> {
-        let place = Place {
+        let place = TerminalFacts {
             plain,
             input: std::io::stdin().is_terminal(),
             output: std::io::stdout().is_terminal(),
         };
         match choose(place, environment)? {
-            Look::Full => Ok(Self::Full),
-            Look::Plain(why) => Ok(Self::Plain(Box::new(Plain::new(Heard::start()?, why)))),
+            ConsoleKind::Full => Ok(Self::Full),
+            ConsoleKind::Plain(why) => {
+                Ok(Self::Plain(Box::new(Plain::new(LineReader::start()?, why))))
+            }
         }
     }
 
@@ -105,21 +107,22 @@ mod tests {
 
     #[test]
     fn the_place_decides_how_it_looks() {
-        let here = |plain, input, output| Place {
+        let here = |plain, input, output| TerminalFacts {
             plain,
             input,
             output,
         };
         let with = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Environment>();
         let none = with(&[("TERM", "xterm")]);
-        let plain = |look: Result<Look, Failure>| matches!(look, Ok(Look::Plain(Some(_))));
+        let plain =
+            |look: Result<ConsoleKind, Failure>| matches!(look, Ok(ConsoleKind::Plain(Some(_))));
         assert_eq!(
             choose(here(false, true, true), &none).ok(),
-            Some(Look::Full)
+            Some(ConsoleKind::Full)
         );
         assert_eq!(
             choose(here(true, false, false), &none).ok(),
-            Some(Look::Plain(None))
+            Some(ConsoleKind::Plain(None))
         );
         assert!(choose(here(false, false, true), &none).is_err());
         assert!(choose(here(false, false, true), &with(&[("ACCESSIBLE", "1")])).is_err());
@@ -135,7 +138,7 @@ mod tests {
         let zero = with(&[("ACCESSIBLE", "0"), ("TERM", "xterm")]);
         assert_eq!(
             choose(here(false, true, true), &zero).ok(),
-            Some(Look::Full)
+            Some(ConsoleKind::Full)
         );
     }
 }

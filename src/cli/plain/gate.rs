@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 
 use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::console::access::Access;
 use crate::protocol::command::Actor;
 use crate::protocol::event::EventFilter;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
 use crate::protocol::words::{Scope, Surface};
-use crate::tui::options::Access;
 
 /// The engine, as far as this console may use it.
 pub struct Gate {

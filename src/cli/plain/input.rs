@@ -17,7 +17,7 @@ const LONGEST: u64 = 1024 * 1024;
 
 /// A line as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub struct InputLine {
     /// Without its end.
     pub text: String,
     /// When it came.
@@ -28,9 +28,9 @@ pub struct Typed {
 
 /// What the person or the system said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum InputEvent {
     /// A line.
-    Line(Typed),
+    Line(InputLine),
     /// ctrl-c.
     Interrupt,
     /// There is nothing more to read.
@@ -40,12 +40,12 @@ pub enum Said {
 }
 
 /// Where lines come from.
-pub struct Heard {
-    queue: mpsc::Receiver<Said>,
+pub struct LineReader {
+    queue: mpsc::Receiver<InputEvent>,
     interruptions: watch::Receiver<()>,
 }
 
-impl Heard {
+impl LineReader {
     /// Starts to read standard input and to listen for signals.
     pub fn start() -> anyhow::Result<Self> {
         let (say, queue) = mpsc::channel(256);
@@ -60,8 +60,8 @@ impl Heard {
         tokio::spawn(async move {
             loop {
                 let what = match signals.next().await {
-                    "SIGINT" => Said::Interrupt,
-                    _ => Said::Terminate,
+                    "SIGINT" => InputEvent::Interrupt,
+                    _ => InputEvent::Terminate,
                 };
                 // First into the line of what was said, so that it can be skipped to.
                 if say.send(what).await.is_err() {
@@ -77,8 +77,8 @@ impl Heard {
     }
 
     /// The next thing said. Cancel-safe.
-    pub async fn next(&mut self) -> Said {
-        self.queue.recv().await.unwrap_or(Said::End)
+    pub async fn next(&mut self) -> InputEvent {
+        self.queue.recv().await.unwrap_or(InputEvent::End)
     }
 
     /// Changes with every signal from now on, whatever else is still unread.
@@ -92,22 +92,24 @@ impl Heard {
     pub fn skip_to_cut(&mut self) -> Cut {
         loop {
             match self.queue.try_recv() {
-                Ok(Said::Line(_)) => {}
-                Ok(Said::Interrupt) => return Cut::Interrupt,
-                Ok(Said::End) | Err(mpsc::error::TryRecvError::Disconnected) => return Cut::End,
-                Ok(Said::Terminate) => return Cut::Terminate,
+                Ok(InputEvent::Line(_)) => {}
+                Ok(InputEvent::Interrupt) => return Cut::Interrupt,
+                Ok(InputEvent::End) | Err(mpsc::error::TryRecvError::Disconnected) => {
+                    return Cut::End;
+                }
+                Ok(InputEvent::Terminate) => return Cut::Terminate,
                 Err(mpsc::error::TryRecvError::Empty) => return Cut::Interrupt,
             }
         }
     }
 
-    /// [`Heard::next`] for a command that waits for an answer in its own way.
-    pub fn blocking_next(&mut self) -> Said {
-        tokio::task::block_in_place(|| self.queue.blocking_recv()).unwrap_or(Said::End)
+    /// [`LineReader::next`] for a command that waits for an answer in its own way.
+    pub fn blocking_next(&mut self) -> InputEvent {
+        tokio::task::block_in_place(|| self.queue.blocking_recv()).unwrap_or(InputEvent::End)
     }
 }
 
-fn read(input: &mut impl BufRead, say: &mpsc::Sender<Said>) {
+fn read(input: &mut impl BufRead, say: &mpsc::Sender<InputEvent>) {
     let mut before: Option<Instant> = None;
     loop {
         let mut bytes = Vec::new();
@@ -118,17 +120,17 @@ fn read(input: &mut impl BufRead, say: &mpsc::Sender<Said>) {
         };
         let at = Instant::now();
         if count == 0 {
-            let _ = say.blocking_send(Said::End);
+            let _ = say.blocking_send(InputEvent::End);
             return;
         }
         let text = String::from_utf8_lossy(&bytes);
-        let line = Typed {
+        let line = InputLine {
             text: text.trim_end_matches(['\n', '\r']).to_owned(),
             at,
             pasted: before.is_some_and(|before| at.duration_since(before) < PASTED),
         };
         before = Some(at);
-        if say.blocking_send(Said::Line(line)).is_err() {
+        if say.blocking_send(InputEvent::Line(line)).is_err() {
             return;
         }
     }
@@ -147,7 +149,7 @@ pub enum Cut {
 
 /// Standard input for the commands of the command line, which read it when they ask something.
 pub struct Answers<'a> {
-    heard: &'a mut Heard,
+    heard: &'a mut LineReader,
     held: Vec<u8>,
     at: usize,
     /// Why the command was given nothing more to read.
@@ -156,7 +158,7 @@ pub struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     /// Nothing asked yet.
-    pub fn new(heard: &'a mut Heard) -> Self {
+    pub fn new(heard: &'a mut LineReader) -> Self {
         Self {
             heard,
             held: Vec::new(),
@@ -180,13 +182,13 @@ impl BufRead for Answers<'_> {
             self.held.clear();
             self.at = 0;
             match self.heard.blocking_next() {
-                Said::Line(line) => {
+                InputEvent::Line(line) => {
                     self.held.extend_from_slice(line.text.as_bytes());
                     self.held.push(b'\n');
                 }
-                Said::Interrupt => self.cut = Some(Cut::Interrupt),
-                Said::End => self.cut = Some(Cut::End),
-                Said::Terminate => self.cut = Some(Cut::Terminate),
+                InputEvent::Interrupt => self.cut = Some(Cut::Interrupt),
+                InputEvent::End => self.cut = Some(Cut::End),
+                InputEvent::Terminate => self.cut = Some(Cut::Terminate),
             }
         }
         Ok(self.held.get(self.at..).unwrap_or_default())
@@ -210,8 +212,8 @@ mod tests {
         let mut lines = Vec::new();
         while let Ok(said) = queue.try_recv() {
             match said {
-                Said::Line(line) => lines.push((line.text, line.pasted)),
-                other => assert_eq!(other, Said::End),
+                InputEvent::Line(line) => lines.push((line.text, line.pasted)),
+                other => assert_eq!(other, InputEvent::End),
             }
         }
         let wanted = [("one", false), ("two", true), ("three", true)];

@@ -3,23 +3,27 @@
 use std::time::{Duration, Instant};
 
 use crate::cli::exit::Failure;
-use crate::cli::plain::input::Typed;
+use crate::cli::plain::input::InputLine;
 use crate::cli::plain::shell::Shell;
 use crate::cli::plain::words;
 use crate::cli::terminal::cell;
-use crate::protocol::approval::{Approval, answer_in_words};
+use crate::console::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
+use crate::console::decision::snoozes;
+use crate::console::decision::{lets_something_happen, title};
+use crate::console::item::ItemKey;
+use crate::console::item::QueueKey;
+use crate::console::labels::problem_text;
+use crate::console::loading;
+use crate::console::queue;
+
+use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
 use crate::protocol::request::{
-    CancelContinuation, Command, Decide, DismissLeftovers, ResolveDelivery, ResumeContinuation,
+    CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
+    ResumeContinuation,
 };
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
-use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
-use crate::tui::state::decide::{lets_something_happen, title};
-use crate::tui::state::modal::snoozes;
-use crate::tui::state::opened;
-use crate::tui::state::queue::{self, ItemKey};
-use crate::tui::state::update::problem_text;
 use crate::tui::view;
 
 /// Columns that text is wrapped to.
@@ -48,7 +52,7 @@ pub enum Choice {
 
 /// An item as it was printed in full.
 #[derive(Debug, Clone)]
-pub struct Printed {
+pub struct PrintedItem {
     subject: Subject,
     at: Instant,
     choices: Vec<Choice>,
@@ -57,26 +61,17 @@ pub struct Printed {
 impl Choice {
     fn label(self) -> String {
         match self {
-            Self::Word(word) => match (answer_in_words(word), word) {
-                (Some((label, meaning)), _) => format!("{label}: {meaning}"),
-                (None, DecisionWord::Approve) => "allow once".to_owned(),
-                (None, DecisionWord::Deny) => "deny: the model reads it and goes on".to_owned(),
-                (None, DecisionWord::DenyAndStop) => "deny, and stop the turn".to_owned(),
-                (None, DecisionWord::Edit) => {
-                    "edit the arguments: checked again, still pending".to_owned()
-                }
-                (None, DecisionWord::Answer) => "answer in its place".to_owned(),
-                (None, DecisionWord::Snooze) => "snooze".to_owned(),
-                (None, other) => other.as_str().replace('_', " "),
-            },
+            Self::Word(word) => word.text().choice(),
             Self::Reason => "deny with a reason that the model reads".to_owned(),
             Self::Shape => "allow this shape for the session".to_owned(),
             Self::Rule => "how to make a rule of it".to_owned(),
             Self::Resume => "resume from the last durable step".to_owned(),
             Self::Kill => "kill: end the turn without an answer".to_owned(),
-            Self::Delivery(DeliveryResolution::Sent) => "it arrived".to_owned(),
-            Self::Delivery(DeliveryResolution::SendAgain) => "send it again".to_owned(),
-            Self::Delivery(DeliveryResolution::Drop) => "drop it".to_owned(),
+            Self::Delivery(DeliveryResolution::Sent) => DecisionWord::Sent.text().choice(),
+            Self::Delivery(DeliveryResolution::SendAgain) => {
+                DecisionWord::SendAgain.text().choice()
+            }
+            Self::Delivery(DeliveryResolution::Drop) => DecisionWord::Drop.text().choice(),
             Self::Dismiss => "dismiss it: you have looked at it; no file changes".to_owned(),
         }
     }
@@ -114,24 +109,24 @@ fn quoted(text: &str) -> String {
 
 impl Shell<'_> {
     /// Whether an item needs a person now.
-    pub fn is_open(&self, key: &ItemKey) -> bool {
-        queue::is_open(&self.state.world, key)
+    pub fn is_open(&self, key: &QueueKey) -> bool {
+        self.model.hosts.is_open(key)
     }
 
     /// Everything that needs a person, in the order of the full console.
-    pub fn open_items(&self) -> Vec<ItemKey> {
-        let order = self.state.queue.order.iter();
+    pub fn open_items(&self) -> Vec<QueueKey> {
+        let order = self.model.queue.order.iter();
         order.filter(|key| self.is_open(key)).cloned().collect()
     }
 
-    fn choices(&self, key: &ItemKey) -> Vec<Choice> {
+    fn choices(&self, key: &QueueKey) -> Vec<Choice> {
         if !self.is_open(key) {
             return Vec::new();
         }
-        match key {
+        match &key.item {
             ItemKey::Approval(id) => self
-                .state
-                .world
+                .model
+                .world()
                 .approvals
                 .get(id)
                 .map(of_approval)
@@ -144,8 +139,8 @@ impl Shell<'_> {
             ]
             .map(Choice::Delivery)
             .to_vec(),
-            ItemKey::Leftovers(_) => vec![Choice::Dismiss],
-            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => Vec::new(),
+            ItemKey::Leftovers(_) | ItemKey::RefusedCalls(_) => vec![Choice::Dismiss],
+            ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
         }
     }
 
@@ -159,7 +154,7 @@ impl Shell<'_> {
         }
         for key in &open {
             let number = self.items.of(key);
-            if let Some(words) = view::queue::in_words(&self.state, key) {
+            if let Some(words) = view::queue::in_words(&self.model, key) {
                 self.out.line(&format!("{number:>3}  {words}"))?;
             }
         }
@@ -170,7 +165,7 @@ impl Shell<'_> {
         Ok(())
     }
 
-    fn item(&mut self, number: usize) -> Result<Option<ItemKey>, Failure> {
+    fn item(&mut self, number: usize) -> Result<Option<QueueKey>, Failure> {
         let found = self.items.get(number);
         if found.is_none() {
             self.out.line(&format!(
@@ -181,12 +176,12 @@ impl Shell<'_> {
     }
 
     /// Asks for the whole of an approval that is known by its beginning only; the error says why it is not here.
-    async fn load(&mut self, key: &ItemKey) -> Result<(), String> {
-        let ItemKey::Approval(id) = key else {
+    async fn load(&mut self, key: &QueueKey) -> Result<(), String> {
+        let ItemKey::Approval(id) = &key.item else {
             return Ok(());
         };
-        self.state.world.opened.again();
-        let Some(query) = opened::begin(&mut self.state.world, *id) else {
+        self.model.world_mut().opened.again();
+        let Some(query) = loading::begin(self.model.world_mut(), *id) else {
             return Ok(());
         };
         let answer = self.engine().call(query).await;
@@ -196,11 +191,11 @@ impl Shell<'_> {
             Ok(whole) => Ok(whole),
             Err(problem) => Err(problem_text(problem)),
         };
-        opened::answered(&mut self.state.world, *id, answer);
-        if let Some(problem) = self.state.world.opened.problem(*id) {
+        loading::answered(self.model.world_mut(), *id, answer);
+        if let Some(problem) = self.model.world().opened.problem(*id) {
             return Err(problem.to_owned());
         }
-        match self.state.world.approvals.get(id) {
+        match self.model.world().approvals.get(id) {
             Some(approval) if approval.shortened => Err("it changed meanwhile".to_owned()),
             Some(_) | None => Ok(()),
         }
@@ -219,8 +214,8 @@ impl Shell<'_> {
                 cell(&problem)
             ))?);
         }
-        let subject = queue::subject(&self.state.world, &key);
-        let (Some(subject), Some(lines)) = (subject, view::plain::card(&self.state, &key, WIDTH))
+        let subject = queue::subject(&self.model.hosts, &key);
+        let (Some(subject), Some(lines)) = (subject, view::plain::card(&self.model, &key, WIDTH))
         else {
             return Ok(self.out.line("it is gone")?);
         };
@@ -239,7 +234,7 @@ impl Shell<'_> {
                     .line(&format!("  {number} {}  {}", at + 1, choice.label()))?;
             }
         }
-        let printed = Printed {
+        let printed = PrintedItem {
             subject,
             at: Instant::now(),
             choices,
@@ -249,7 +244,12 @@ impl Shell<'_> {
     }
 
     /// What was printed of it, when a decision typed like this may count.
-    fn armed(&self, number: usize, key: &ItemKey, line: &Typed) -> Result<Printed, String> {
+    fn armed(
+        &self,
+        number: usize,
+        key: &QueueKey,
+        line: &InputLine,
+    ) -> Result<PrintedItem, String> {
         let Some(printed) = self.printed.get(key) else {
             return Err(format!(
                 "it has not been printed in full; `{number}` prints it"
@@ -258,14 +258,14 @@ impl Shell<'_> {
         if !self.is_open(key) {
             return Err("it is settled already".to_owned());
         }
-        let now = queue::subject(&self.state.world, key);
+        let now = queue::subject(&self.model.hosts, key);
         if now.as_ref() != Some(&printed.subject) {
             return Err(format!(
                 "it has changed since it was printed; `{number}` prints it as it is now"
             ));
         }
-        if let ItemKey::Approval(id) = key
-            && (self.state.world.approvals.get(id)).is_some_and(|approval| approval.shortened)
+        if let ItemKey::Approval(id) = &key.item
+            && (self.model.world().approvals.get(id)).is_some_and(|approval| approval.shortened)
         {
             return Err(format!(
                 "{}; `{number}` prints it again",
@@ -286,7 +286,7 @@ impl Shell<'_> {
         &mut self,
         number: usize,
         choice: usize,
-        line: &Typed,
+        line: &InputLine,
     ) -> Result<(), Failure> {
         let Some(key) = self.item(number)? else {
             return Ok(());
@@ -321,7 +321,7 @@ impl Shell<'_> {
         &mut self,
         word: &str,
         rest: &str,
-        line: &Typed,
+        line: &InputLine,
     ) -> Result<(), Failure> {
         let (number, rest) = words::first(rest);
         let number = number.parse().unwrap_or_default();
@@ -380,14 +380,14 @@ impl Shell<'_> {
     async fn decide(
         &mut self,
         number: usize,
-        key: &ItemKey,
-        printed: &Printed,
+        key: &QueueKey,
+        printed: &PrintedItem,
         choice: Choice,
         given: &str,
     ) -> Result<(), Failure> {
-        let command = match key {
+        let command = match &key.item {
             ItemKey::Approval(id) => {
-                let Some(approval) = self.state.world.approvals.get(id).cloned() else {
+                let Some(approval) = self.model.world().approvals.get(id).cloned() else {
                     return Ok(());
                 };
                 let Some(decision) = self
@@ -423,8 +423,8 @@ impl Shell<'_> {
                     return Ok(());
                 };
                 let unknown = self
-                    .state
-                    .world
+                    .model
+                    .world()
                     .deliveries
                     .get(id)
                     .is_some_and(|item| item.state == OutboxState::Unknown);
@@ -448,18 +448,21 @@ impl Shell<'_> {
             ItemKey::Leftovers(id) => {
                 Command::DismissLeftovers(DismissLeftovers { tool_call_id: *id })
             }
-            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => return Ok(()),
+            ItemKey::RefusedCalls(id) => {
+                Command::DismissRefusedCalls(DismissRefusedCalls { session_id: *id })
+            }
+            ItemKey::Channel(_) | ItemKey::Problem(_) => return Ok(()),
         };
         // What was asked took time: the same look once more, at what came meanwhile.
         self.catch_up();
-        if queue::subject(&self.state.world, key).as_ref() != Some(&printed.subject)
+        if queue::subject(&self.model.hosts, key).as_ref() != Some(&printed.subject)
             || !self.is_open(key)
         {
             return Ok(self.out.line(&format!(
                 "not sent: it changed or was settled meanwhile; `{number}` prints it as it is now"
             ))?);
         }
-        if !self.state.is_live() {
+        if !self.model.is_live() {
             return Ok(self.out.line("not sent: not connected")?);
         }
         if self.act(command).await? {
@@ -473,7 +476,7 @@ impl Shell<'_> {
         &mut self,
         number: usize,
         approval: &Approval,
-        printed: &Printed,
+        printed: &PrintedItem,
         choice: Choice,
         given: &str,
     ) -> Result<Option<DecisionRequest>, Failure> {
@@ -561,7 +564,7 @@ impl Shell<'_> {
                 let minutes = match given.parse() {
                     Ok(minutes) => Some(minutes),
                     Err(_) => {
-                        let choices = snoozes(self.state.now.wall, approval.expires_at);
+                        let choices = snoozes(self.model.now.wall, approval.expires_at);
                         let offered: Vec<String> = choices
                             .iter()
                             .map(|choice| choice.words.to_owned())
@@ -629,8 +632,8 @@ impl Shell<'_> {
     /// Other questions of the same turn are closed with it.
     async fn closing_others(&mut self, approval: &Approval) -> Result<bool, Failure> {
         let others = self
-            .state
-            .world
+            .model
+            .world()
             .pending()
             .filter(|other| {
                 other.continuation_id == approval.continuation_id && other.id != approval.id
@@ -663,13 +666,13 @@ impl Shell<'_> {
     }
 
     /// Takes back what was allowed and has not run.
-    async fn revoke(&mut self, key: &ItemKey) -> Result<(), Failure> {
-        let ItemKey::Approval(id) = key else {
+    async fn revoke(&mut self, key: &QueueKey) -> Result<(), Failure> {
+        let ItemKey::Approval(id) = &key.item else {
             return Ok(self
                 .out
                 .line("only a decision about a call can be taken back")?);
         };
-        let Some(approval) = self.state.world.approvals.get(id) else {
+        let Some(approval) = self.model.world().approvals.get(id) else {
             return Ok(self.out.line("it is gone")?);
         };
         let decision = DecisionRequest {

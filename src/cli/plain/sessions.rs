@@ -5,13 +5,13 @@ use crate::cli::find;
 use crate::cli::plain::queue::WIDTH;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::cell;
+use crate::console::format;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Command, GetTranscript, SendMessage, StartSession, UpdateSession};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::limit_line;
-use crate::tui::format;
 use crate::tui::view;
 
 /// Entries of a transcript that are printed at once.
@@ -66,7 +66,7 @@ fn held_back(entry: &TranscriptEntry, entries: &[TranscriptEntry]) -> bool {
 impl Shell<'_> {
     /// `sessions`.
     pub fn list_sessions(&mut self) -> Result<(), Failure> {
-        let world = &self.state.world;
+        let world = self.model.world();
         let rows: Vec<(SessionId, String)> = world
             .sessions_by_change()
             .into_iter()
@@ -81,7 +81,7 @@ impl Shell<'_> {
                     limit_line(last, 60),
                     session.turns,
                     format::money(session.usage.cost_usd),
-                    format::age(self.state.now.wall, session.updated_at),
+                    format::age(self.model.now.wall, session.updated_at),
                 );
                 (session.id, words)
             })
@@ -215,7 +215,7 @@ impl Shell<'_> {
                 .out
                 .line("no session is open; `sessions` lists them, `new` opens one")?);
         };
-        let held = self.state.world.sessions.get(&open.id);
+        let held = self.model.world().sessions.get(&open.id);
         if let Some(held) = held.and_then(|session| session.taken_over.as_ref()) {
             return Ok(self.out.line(&format!(
                 "{} has taken this conversation over: `sessions say {} TEXT` writes as the bot, \

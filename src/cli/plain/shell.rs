@@ -14,25 +14,30 @@ use crate::cli::arguments::{
 };
 use crate::cli::exit::Failure;
 use crate::cli::plain::gate::Gate;
-use crate::cli::plain::input::{Answers, Cut, Heard, Said, Typed};
+use crate::cli::plain::input::{Answers, Cut, InputEvent, InputLine, LineReader};
 use crate::cli::plain::out::Out;
-use crate::cli::plain::queue::Printed;
+use crate::cli::plain::queue::PrintedItem;
 use crate::cli::plain::sessions::Open;
 use crate::cli::plain::words::{self, HELP};
 use crate::cli::run::execute;
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::console::access::Hosting;
+use crate::console::connection;
+use crate::console::hosts::Link;
+use crate::console::ids::HostId;
+use crate::console::item::QueueKey;
+use crate::console::message::DaemonMessage;
+use crate::console::model::Model;
+use crate::console::time::{Millis, Now};
+use crate::console::update;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{Command, EmergencyStop};
-use crate::tui::connection;
-use crate::tui::keymap::file::default_keymap;
-use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
-use crate::tui::options::{ConsoleOptions, Hosting};
-use crate::tui::state::app::{Link, State};
-use crate::tui::state::focused;
-use crate::tui::state::queue::ItemKey;
-use crate::tui::state::update::update;
+use crate::tui::message::QuitKind;
+use crate::tui::options::ConsoleOptions;
 
+/// The one daemon of a plain console.
+const HOST: HostId = HostId(0);
 /// News of one moment is said together.
 const GATHER: Duration = Duration::from_millis(150);
 /// How long the first look at the engine may take before the prompt comes without it.
@@ -42,13 +47,13 @@ const DRAIN: usize = 512;
 
 /// A console in lines, over the consoles of one process.
 pub struct Plain {
-    heard: Heard,
+    heard: LineReader,
     why: Option<&'static str>,
 }
 
 impl Plain {
     /// Reads from this; says first why nobody asked for it.
-    pub const fn new(heard: Heard, why: Option<&'static str>) -> Self {
+    pub const fn new(heard: LineReader, why: Option<&'static str>) -> Self {
         Self { heard, why }
     }
 
@@ -103,25 +108,25 @@ impl<T: Clone + PartialEq> Numbers<T> {
 /// What a wait for a line ended with.
 pub enum Reply {
     /// A line.
-    Line(Typed),
+    Line(InputLine),
     /// ctrl-c, or the end: nothing is answered.
     None,
 }
 
 /// The console while it is open.
 pub struct Shell<'h> {
-    heard: &'h mut Heard,
+    heard: &'h mut LineReader,
     /// The engine, as far as this console may use it.
     pub client: Arc<Gate>,
     options: ConsoleOptions,
     /// What is known.
-    pub state: State,
+    pub model: Model,
     /// Where lines go.
     pub out: Out,
     /// Queue items that were printed in full.
-    pub printed: BTreeMap<ItemKey, Printed>,
+    pub printed: BTreeMap<QueueKey, PrintedItem>,
     /// Numbers of queue items.
-    pub items: Numbers<ItemKey>,
+    pub items: Numbers<QueueKey>,
     /// Numbers of sessions.
     pub sessions: Numbers<SessionId>,
     /// Numbers of turns.
@@ -129,9 +134,9 @@ pub struct Shell<'h> {
     /// The session whose transcript is followed.
     pub open: Option<Open>,
     /// Queue items that were announced, and whether they were open when last spoken of.
-    told: BTreeMap<ItemKey, bool>,
+    told: BTreeMap<QueueKey, bool>,
     /// Settled by this console: nothing needs to be said of it again.
-    pub own: BTreeSet<ItemKey>,
+    pub own: BTreeSet<QueueKey>,
     notices: Vec<String>,
     news_since: Option<Instant>,
     quiet: bool,
@@ -139,8 +144,8 @@ pub struct Shell<'h> {
     rang: Option<Instant>,
     ended: Option<QuitKind>,
     started: Instant,
-    incoming: mpsc::Receiver<Message>,
-    answers: JoinSet<Message>,
+    incoming: mpsc::Receiver<(HostId, DaemonMessage)>,
+    answers: JoinSet<DaemonMessage>,
     // Nobody's deltas are followed: whole answers are printed, not their pieces.
     _deltas: watch::Sender<Vec<SessionId>>,
     // Aborted with the console.
@@ -148,14 +153,17 @@ pub struct Shell<'h> {
 }
 
 impl<'h> Shell<'h> {
-    fn new(heard: &'h mut Heard, client: Arc<dyn ConsoleClient>, options: ConsoleOptions) -> Self {
+    fn new(
+        heard: &'h mut LineReader,
+        client: Arc<dyn ConsoleClient>,
+        options: ConsoleOptions,
+    ) -> Self {
         let client = Arc::new(Gate::new(client, options.actor.clone(), options.access));
         let now = Now {
             steady: Millis(0),
             wall: options.clock.now(),
         };
-        let state = State::new(
-            default_keymap(),
+        let model = Model::new(
             options.hosting.clone(),
             options.access,
             client.description(),
@@ -170,13 +178,13 @@ impl<'h> Shell<'h> {
             wanted,
             Arc::new(Notify::new()),
             options.actor.clone(),
-            connection::Out { sender, from: None },
+            connection::Out { sender, host: HOST },
         ));
         Self {
             heard,
             client,
             options,
-            state,
+            model,
             out: Out::new(),
             printed: BTreeMap::new(),
             items: Numbers::default(),
@@ -209,13 +217,13 @@ impl<'h> Shell<'h> {
             env!("CARGO_PKG_VERSION")
         ))?;
         let until = tokio::time::Instant::now() + FIRST_LOOK;
-        while self.state.world.engine.is_none() {
+        while self.model.world().engine.is_none() {
             match tokio::time::timeout_at(until, self.incoming.recv()).await {
-                Ok(Some(message)) => self.feed(message),
+                Ok(Some((_, message))) => self.feed(message),
                 Ok(None) | Err(_) => break,
             }
         }
-        self.live = self.state.is_live();
+        self.live = self.model.is_live();
         if !self.live {
             self.out
                 .line("No answer from the engine yet; it is tried again.")?;
@@ -241,10 +249,10 @@ impl<'h> Shell<'h> {
     }
 
     fn prompt(&mut self) -> Result<(), Failure> {
-        let (waiting, _) = focused::needs(&self.state);
+        let (waiting, _) = self.model.needs();
         let held = self
-            .state
-            .world
+            .model
+            .world()
             .engine
             .as_ref()
             .is_some_and(|engine| engine.held_since.is_some());
@@ -272,9 +280,9 @@ impl<'h> Shell<'h> {
         }
     }
 
-    /// Gives a message to the reducer, and starts what it asks for.
-    pub fn feed(&mut self, message: Message) {
-        if let Message::Event(event) = &message
+    /// Takes in what the engine says, and asks what that makes necessary.
+    pub fn feed(&mut self, message: DaemonMessage) {
+        if let DaemonMessage::Event(event) = &message
             && event.seq.is_some()
             && let Some(open) = &mut self.open
             && event.session_id == Some(open.id)
@@ -282,27 +290,36 @@ impl<'h> Shell<'h> {
             open.stale = true;
             self.news_since.get_or_insert_with(Instant::now);
         }
-        let now = self.now();
-        for effect in update(&mut self.state, message, now) {
-            // Everything else follows from keys, and there are none.
-            if let Effect::Query(query) = effect {
-                let client = Arc::clone(&self.client);
-                self.answers.spawn(async move {
-                    let result = client.query(query.clone()).await;
-                    Message::Answered {
-                        query: Box::new(query),
-                        result: result.map(Box::new).map_err(Box::new),
-                    }
-                });
-            }
+        self.model.now = self.now();
+        for query in update::receive(&mut self.model, HOST, message) {
+            let client = Arc::clone(&self.client);
+            self.answers.spawn(async move {
+                let result = client.query(query.clone()).await;
+                DaemonMessage::Answered {
+                    query: Box::new(query),
+                    result: result.map(Box::new).map_err(Box::new),
+                }
+            });
         }
-        if let Some(flash) = self.state.flash.take() {
-            self.notices.push(flash.text);
-        }
-        let changed = self.state.is_live() != self.live
+        self.note_news();
+    }
+
+    /// Time passed.
+    fn tick(&mut self) {
+        self.model.now = self.now();
+        self.model.refresh_queue();
+        update::settle(&mut self.model);
+        self.note_news();
+    }
+
+    /// Notes what is to be said.
+    fn note_news(&mut self) {
+        let notices = std::mem::take(&mut self.model.notices);
+        self.notices.extend(notices.into_iter().map(|one| one.text));
+        let changed = self.model.is_live() != self.live
             || !self.notices.is_empty()
             || self
-                .state
+                .model
                 .queue
                 .order
                 .iter()
@@ -314,7 +331,7 @@ impl<'h> Shell<'h> {
 
     /// Takes what has come already.
     pub fn catch_up(&mut self) {
-        while let Ok(message) = self.incoming.try_recv() {
+        while let Ok((_, message)) = self.incoming.try_recv() {
             self.feed(message);
         }
         while let Some(Ok(message)) = self.answers.try_join_next() {
@@ -333,25 +350,25 @@ impl<'h> Shell<'h> {
             tokio::select! {
                 biased;
                 said = self.heard.next() => match said {
-                    Said::Line(line) => return Ok(Reply::Line(line)),
-                    Said::Interrupt => return Ok(Reply::None),
-                    Said::End => {
+                    InputEvent::Line(line) => return Ok(Reply::Line(line)),
+                    InputEvent::Interrupt => return Ok(Reply::None),
+                    InputEvent::End => {
                         self.ended = Some(QuitKind::Stop);
                         return Ok(Reply::None);
                     }
-                    Said::Terminate => {
+                    InputEvent::Terminate => {
                         self.ended = Some(QuitKind::Terminated);
                         return Ok(Reply::None);
                     }
                 },
-                Some(message) = self.incoming.recv() => self.feed(message),
+                Some((_, message)) = self.incoming.recv() => self.feed(message),
                 Some(answer) = self.answers.join_next() => {
                     if let Ok(message) = answer {
                         self.feed(message);
                     }
                 }
                 () = tokio::time::sleep_until(due) => {
-                    self.feed(Message::Tick);
+                    self.tick();
                     let news = self.news_since.is_some_and(|since| since.elapsed() >= GATHER);
                     if idle && !self.quiet && news {
                         self.out.line("")?;
@@ -364,7 +381,7 @@ impl<'h> Shell<'h> {
     }
 
     /// Asks for one line. None = ctrl-c, or the input ended.
-    pub async fn ask(&mut self, question: &str) -> Result<Option<Typed>, Failure> {
+    pub async fn ask(&mut self, question: &str) -> Result<Option<InputLine>, Failure> {
         self.out.prompt(&format!("{question} "))?;
         match self.listen(false).await? {
             Reply::Line(line) => Ok(Some(line)),
@@ -376,7 +393,10 @@ impl<'h> Shell<'h> {
     }
 
     /// Asks for several lines, ended by a single dot. None = nothing was written, or ctrl-c.
-    pub async fn ask_text(&mut self, question: &str) -> Result<Option<(String, Typed)>, Failure> {
+    pub async fn ask_text(
+        &mut self,
+        question: &str,
+    ) -> Result<Option<(String, InputLine)>, Failure> {
         self.out.line(&format!(
             "{question} (several lines; a single dot ends, ctrl-c leaves)"
         ))?;
@@ -426,7 +446,7 @@ impl<'h> Shell<'h> {
         let envelope = crate::cli::find::envelope(command.clone(), None);
         let result = self.client.submit(envelope).await;
         let done = result.is_ok();
-        self.feed(Message::Submitted {
+        self.feed(DaemonMessage::Submitted {
             command: Box::new(command),
             result: result.map(Box::new).map_err(Box::new),
         });
@@ -445,10 +465,10 @@ impl<'h> Shell<'h> {
     async fn say_news(&mut self) -> Result<(), Failure> {
         self.news_since = None;
         self.say_notices()?;
-        let live = self.state.is_live();
+        let live = self.model.is_live();
         if live != self.live {
             self.live = live;
-            let line = match &self.state.link {
+            let line = match &self.model.host().link {
                 Link::Live { .. } => "connected again".to_owned(),
                 Link::Connecting => "connecting".to_owned(),
                 Link::Lost { why, .. } => {
@@ -460,7 +480,7 @@ impl<'h> Shell<'h> {
             };
             self.out.line(&line)?;
         }
-        let keys = self.state.queue.order.clone();
+        let keys = self.model.queue.order.clone();
         let mut arrived = Vec::new();
         for key in keys {
             let open = self.is_open(&key);
@@ -468,7 +488,7 @@ impl<'h> Shell<'h> {
                 Some(before) if before == open => {}
                 Some(_) if !open => {
                     if !self.own.remove(&key)
-                        && let Some(words) = crate::tui::view::queue::in_words(&self.state, &key)
+                        && let Some(words) = crate::tui::view::queue::in_words(&self.model, &key)
                     {
                         let number = self.items.of(&key);
                         self.out.line(&format!("settled: {number}  {words}"))?;
@@ -478,7 +498,7 @@ impl<'h> Shell<'h> {
                 Some(_) | None => arrived.push(key),
             }
         }
-        let known: BTreeSet<&ItemKey> = self.state.queue.order.iter().collect();
+        let known: BTreeSet<&QueueKey> = self.model.queue.order.iter().collect();
         self.told.retain(|key, _| known.contains(key));
         if !arrived.is_empty() {
             self.announce(&arrived)?;
@@ -486,7 +506,7 @@ impl<'h> Shell<'h> {
         self.say_transcript().await
     }
 
-    fn announce(&mut self, arrived: &[ItemKey]) -> Result<(), Failure> {
+    fn announce(&mut self, arrived: &[QueueKey]) -> Result<(), Failure> {
         const ONE_BY_ONE: usize = 3;
         let bell = self
             .rang
@@ -506,7 +526,7 @@ impl<'h> Shell<'h> {
         }
         for key in arrived {
             let number = self.items.of(key);
-            if let Some(words) = crate::tui::view::queue::in_words(&self.state, key) {
+            if let Some(words) = crate::tui::view::queue::in_words(&self.model, key) {
                 self.out.line(&format!("new: {number}  {words}"))?;
             }
         }
@@ -514,14 +534,14 @@ impl<'h> Shell<'h> {
     }
 
     /// Marks these as spoken of.
-    pub fn mark_told(&mut self, keys: &[ItemKey]) {
+    pub fn mark_told(&mut self, keys: &[QueueKey]) {
         for key in keys {
             let open = self.is_open(key);
             self.told.insert(key.clone(), open);
         }
     }
 
-    async fn command(&mut self, line: Typed) -> Result<(), Failure> {
+    async fn command(&mut self, line: InputLine) -> Result<(), Failure> {
         let (word, rest) = words::first(&line.text);
         if let Ok(number) = word.parse::<usize>() {
             return match rest.parse::<usize>() {
@@ -649,7 +669,7 @@ impl<'h> Shell<'h> {
             out: &mut out,
             err: &mut err,
             input: &mut answers,
-            attended: Attended::Person,
+            attended: Attendance::Person,
         };
         let incoming = &mut self.incoming;
         let mut missed = Vec::new();
@@ -667,7 +687,7 @@ impl<'h> Shell<'h> {
                     done = &mut work => break Some(done),
                     _ = interrupted.changed() => break None,
                     // What happens meanwhile is kept, so that the engine never waits for this console.
-                    Some(message) = incoming.recv() => missed.push(message),
+                    Some((_, message)) = incoming.recv() => missed.push(message),
                 }
             }
         };
@@ -694,7 +714,7 @@ impl<'h> Shell<'h> {
     async fn emergency_stop(&mut self) -> Result<(), Failure> {
         let question = format!(
             "STOP {}: running tools are killed, everything is held. Type stop once more:",
-            cell(&self.state.place)
+            cell(&self.model.host().place)
         );
         let Some(line) = self.ask(&question).await? else {
             return Ok(());

@@ -5,14 +5,14 @@ use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::plain::out::Out;
 use crate::cli::plain::shell::Shell;
-use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::console::format;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::request::{
     CancelContinuation, Command, ListContinuations, ResumeContinuation, RetryContinuation,
 };
 use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::limit_line;
-use crate::tui::format;
 
 /// Turns that are listed.
 const LISTED: u32 = 20;
@@ -41,7 +41,7 @@ impl Shell<'_> {
                 limit_line(&turn.requester.display, 20),
                 limit_line(&turn.request.text, 60),
                 turn.steps,
-                format::age(self.state.now.wall, turn.updated_at)
+                format::age(self.model.now.wall, turn.updated_at)
             ))?;
         }
         Ok(self.out.line(
@@ -75,7 +75,7 @@ impl Shell<'_> {
             out: &mut out,
             err: &mut err,
             input: &mut std::io::empty(),
-            attended: Attended::Person,
+            attended: Attendance::Person,
         };
         let client = self.engine();
         continuations::act(

@@ -3,19 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::client::console_client::{ConsoleClient, EventStream};
-use crate::client::remote::events;
 use crate::client::remote::target::{Address, Target};
-use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER, Submission};
-use crate::protocol::event::EventFilter;
+use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
 use crate::protocol::words::Scope;
 
 /// How long an idle connection is kept. The daemon cuts one after ten seconds; a request must not meet that.
@@ -53,10 +48,10 @@ impl Default for Limits {
 pub struct RemoteClient {
     http: Client,
     base: Url,
-    address: Arc<Address>,
+    pub(super) address: Arc<Address>,
     limits: Limits,
     /// What the credential may do, from the newest answer.
-    scopes: Arc<Mutex<Option<Vec<Scope>>>>,
+    pub(super) scopes: Arc<Mutex<Option<Vec<Scope>>>>,
 }
 
 impl RemoteClient {
@@ -161,7 +156,7 @@ impl RemoteClient {
         Ok(self.http.request(method, url))
     }
 
-    async fn post<T: DeserializeOwned>(
+    pub(super) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
@@ -299,60 +294,4 @@ fn no_tls() -> Result<rustls::ClientConfig, Problem> {
         .map_err(|error| Problem::internal(format!("no TLS versions: {error}")))?
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth())
-}
-
-/// Whether a command may take longer than a request usually may.
-fn takes_long(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Sweep(_)
-            | Command::RunHygiene(_)
-            | Command::UndoHygiene(_)
-            | Command::CreateBackup(_)
-            | Command::ForgetPerson(_)
-            | Command::ImportMemories(_)
-            | Command::CompactSession(_)
-    )
-}
-
-#[async_trait]
-impl ConsoleClient for RemoteClient {
-    async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem> {
-        let long = takes_long(&envelope.command);
-        self.post(
-            "v1/submit",
-            &Submission {
-                command: envelope.command,
-                surface: envelope.surface,
-                idempotency_key: envelope.idempotency_key,
-            },
-            long,
-        )
-        .await
-    }
-
-    async fn query(&self, query: Query) -> Result<Answer, Problem> {
-        let long = matches!(query, Query::PreviewHygiene(_));
-        self.post("v1/query", &query, long).await
-    }
-
-    async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {
-        events::follow(self, &filter).await
-    }
-
-    fn scopes(&self) -> Option<Vec<Scope>> {
-        self.scopes.lock().ok()?.clone()
-    }
-
-    fn retry_after(&self) -> Duration {
-        match &*self.address {
-            // Trying costs nothing, and the daemon is back within a second.
-            Address::Unix(_) => Duration::from_secs(1),
-            Address::Http(_) => Duration::from_secs(10),
-        }
-    }
-
-    fn description(&self) -> String {
-        format!("attached to {}", self.address)
-    }
 }

@@ -3,6 +3,7 @@
 //! Nothing here waits forever, follows a redirect, uses a proxy, or sends the token anywhere but to the
 //! base it was given for.
 
+mod client;
 pub mod connection;
 pub mod events;
 pub mod sse;

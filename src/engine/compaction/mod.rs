@@ -3,79 +3,26 @@
 //! Never in the way of a turn: a task of its own asks the model after the turn has ended. Nothing is put away before
 //! the summary that covers it is committed, in the same transaction.
 
+mod limits;
 pub mod plan;
 pub mod prompt;
 mod run;
 
 use crate::engine::budget;
-use crate::engine::context;
+use crate::engine::compaction::limits::{beyond, history_tokens, room, sent_along};
+use crate::engine::compaction::run::{Occasion, Pass};
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::turn::reply::ModelReply;
-use crate::model::profiles::Profile;
 use crate::protocol::ids::SessionId;
 use crate::protocol::memory::Compaction;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::CompactionState;
-use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::error::StoreError;
 use crate::store::queries::turn::TurnRows;
 
 /// Compactions that follow each other after one turn.
 const PASSES: u32 = 4;
-
-/// Why a session is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
-    /// A turn ended: it is compacted where that is due.
-    TurnEnded,
-    /// A person wants it compacted.
-    Asked,
-}
-
-/// What became of a look at a session.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Pass {
-    /// Nothing is begun now.
-    NotNow(&'static str),
-    /// Another one is under way.
-    UnderWay,
-    /// There is nothing to put away.
-    Nothing,
-    /// A budget forbids the model call; nothing was written.
-    Refused(BudgetStop),
-    /// One ended, well or badly.
-    Ended(Box<Compaction>),
-}
-
-/// Turns that are sent to a model along with the next message, whatever they fill.
-fn sent_along(engine: &Engine, profile: &Profile) -> usize {
-    let configured = engine.settings.engine.history_exchanges;
-    context::exchanges(configured, profile.context_window) as usize
-}
-
-/// Tokens that turns beyond those may fill.
-fn history_tokens(engine: &Engine, profile: &Profile) -> u64 {
-    context::history_tokens(engine.settings.engine.history_share, profile.context_window)
-}
-
-/// Turns beyond those that are sent along anyway at which a session is compacted: before more are not read for a
-/// prompt.
-fn beyond(engine: &Engine) -> usize {
-    let configured = engine.settings.memory.compaction_exchanges;
-    let most = match engine.settings.engine.history_share {
-        0 => configured,
-        _ => configured.min(context::MOST_BEYOND / 4 * 3),
-    };
-    most as usize
-}
-
-/// What a prompt may have of a model's window.
-fn room(profile: &Profile) -> u64 {
-    profile
-        .context_window
-        .saturating_sub(u64::from(profile.max_output_tokens))
-}
 
 /// What an ended turn tells about how full its session is.
 #[derive(Debug, Clone, PartialEq, Eq)]

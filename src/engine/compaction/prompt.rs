@@ -127,7 +127,7 @@ fn ends(text: &str) -> String {
 
 /// What a model found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct Extraction {
     /// The summary.
     pub summary: String,
     /// Facts, each with the turn it is from.
@@ -153,7 +153,7 @@ struct Fact {
 }
 
 /// Reads an answer about `turns` (the first is message 1). The error says what is wrong, for the model and for people.
-pub fn read(text: &str, turns: &[ContinuationId]) -> Result<Found, String> {
+pub fn read(text: &str, turns: &[ContinuationId]) -> Result<Extraction, String> {
     if text.len() > MOST_BYTES {
         return Err(format!(
             "it has {} bytes, at most {MOST_BYTES} are read",
@@ -186,7 +186,7 @@ pub fn read(text: &str, turns: &[ContinuationId]) -> Result<Found, String> {
         .filter(|(_, fact)| !says_nothing(&fact.text))
         .map(|(at, fact)| checked(fact, turns).map_err(|wrong| format!("facts[{at}]: {wrong}")))
         .collect::<Result<_, _>>()?;
-    Ok(Found {
+    Ok(Extraction {
         summary,
         empty: found - facts.len(),
         facts,

@@ -4,9 +4,9 @@ use futures_util::StreamExt;
 
 use crate::clock::Day;
 use crate::crash_point;
+use crate::engine::compaction::limits::{beyond, history_tokens, room, sent_along};
 use crate::engine::compaction::plan::{self, Fill, Thresholds};
-use crate::engine::compaction::prompt::{self, Found};
-use crate::engine::compaction::{Occasion, Pass, beyond, history_tokens, room, sent_along};
+use crate::engine::compaction::prompt::{self, Extraction};
 use crate::engine::context;
 use crate::engine::context::estimate;
 use crate::engine::context::exchange::{self, Exchange, Replay};
@@ -14,7 +14,7 @@ use crate::engine::core::Engine;
 use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::engine::{budget, people};
-use crate::model::limits::{Lane, Limited, Place};
+use crate::model::limits::{CallPermit, Lane, LimitedProvider};
 use crate::model::profiles::Profile;
 use crate::model::request::{
     ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest, StopReason,
@@ -25,12 +25,37 @@ use crate::protocol::session::Usage;
 use crate::store::commands::begin_compaction::BeginCompaction;
 use crate::store::commands::commit_compaction::CommitCompaction;
 use crate::store::commands::fail_compaction::FailCompaction;
+use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::commands::retry_compaction::RetryCompaction;
-use crate::store::commands::settle_open::SettleOpen;
+use crate::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
 use crate::store::queries::compactions::{Compactable, OldTurn, Reach};
+
+/// Why a session is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// A turn ended: it is compacted where that is due.
+    TurnEnded,
+    /// A person wants it compacted.
+    Asked,
+}
+
+/// What became of a look at a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pass {
+    /// Nothing is begun now.
+    NotNow(&'static str),
+    /// Another one is under way.
+    UnderWay,
+    /// There is nothing to put away.
+    Nothing,
+    /// A budget forbids the model call; nothing was written.
+    Refused(BudgetStop),
+    /// One ended, well or badly.
+    Ended(Box<Compaction>),
+}
 
 /// Most turns of one compaction.
 const MOST_TURNS: usize = 100;
@@ -49,7 +74,7 @@ struct Work<'a> {
     channel: String,
     /// `<provider>/<model>` that is asked, its provider and its id there.
     name: String,
-    model: Limited,
+    model: LimitedProvider,
     model_id: String,
     profile: Profile,
     /// Version of the summary it goes on from.
@@ -69,7 +94,7 @@ pub async fn pass(
     session: SessionId,
     occasion: Occasion,
 ) -> Result<Pass, StoreError> {
-    if engine.is_held() || *engine.quarantine.borrow() {
+    if engine.is_held() || engine.emergency.is_quarantined() {
         return Ok(Pass::NotNow("the engine is held; release it first"));
     }
     if !engine.may_begin() {
@@ -128,7 +153,7 @@ pub async fn pass(
 
 /// Resolves when work has to stop.
 async fn stopped(engine: &Engine) -> &'static str {
-    let mut held = engine.held.subscribe();
+    let mut held = engine.emergency.changes();
     tokio::select! {
         () = engine.shutdown.cancelled() => "the process was stopped",
         _ = held.wait_for(Option::is_some) => "emergency stop",
@@ -357,7 +382,7 @@ fn taint(
 }
 
 /// How an asking ended, with what it used.
-struct Said {
+struct ModelOutcome {
     how: How,
     usage: Usage,
 }
@@ -368,7 +393,7 @@ enum How {
 }
 
 impl Work<'_> {
-    async fn place(&self) -> Place {
+    async fn place(&self) -> CallPermit {
         let lane = Lane {
             channel: self.channel.clone(),
             session: self.session.to_string(),
@@ -409,7 +434,7 @@ impl Work<'_> {
         &self,
         id: CompactionId,
         mut attempt: ModelAttemptId,
-        mut place: Place,
+        mut place: CallPermit,
     ) -> Result<Compaction, StoreError> {
         let mut text = self.lines.clone();
         let mut asked_again = false;
@@ -481,7 +506,7 @@ impl Work<'_> {
     }
 
     /// Makes one call, and lets go of it when work has to stop.
-    async fn ask(&self, text: &str, place: Place) -> Said {
+    async fn ask(&self, text: &str, place: CallPermit) -> ModelOutcome {
         let request = ModelRequest {
             model: self.model_id.clone(),
             system: prompt::system(),
@@ -541,10 +566,10 @@ impl Work<'_> {
             Err(why) => (How::Failed(why.to_owned()), begun),
         };
         usage.cost_usd = self.price(&usage);
-        Said { how, usage }
+        ModelOutcome { how, usage }
     }
 
-    fn usable(&self, answer: &ModelAnswer) -> Result<Found, String> {
+    fn usable(&self, answer: &ModelAnswer) -> Result<Extraction, String> {
         match &answer.stop {
             StopReason::EndTurn | StopReason::Other(_) => prompt::read(&answer.text, &self.turns),
             StopReason::MaxTokens => Err("it was cut at the output limit".to_owned()),
@@ -563,7 +588,7 @@ impl Work<'_> {
         id: CompactionId,
         attempt: ModelAttemptId,
         usage: Usage,
-        mut found: Found,
+        mut found: Extraction,
     ) -> Result<Compaction, StoreError> {
         let redactor = &self.engine.redactor;
         let summary = redactor.redact(&found.summary).into_owned();
@@ -611,7 +636,7 @@ impl Work<'_> {
     async fn give_up(&self, id: CompactionId, error: &str) -> Result<Compaction, StoreError> {
         if let Some(newest) = self.turns.last() {
             let reason = "the compaction was given up".to_owned();
-            let open = SettleOpen {
+            let open = SettleAbandonedCalls {
                 continuation_id: *newest,
                 reason,
             };

@@ -162,7 +162,11 @@ pub fn messages(exchange: &Exchange, replay: &mut Replay<'_>) -> Option<Vec<Mode
         });
     }
     reversed.push(ModelMessage::User {
-        text: speaker::message(exchange),
+        text: speaker::message(
+            &exchange.asked_by,
+            exchange.speaker.as_ref(),
+            &exchange.text,
+        ),
     });
     reversed.reverse();
     Some(reversed)

@@ -5,7 +5,6 @@
 use serde_json::Value;
 
 use crate::engine::context::block;
-use crate::engine::context::exchange::Exchange;
 use crate::protocol::approval::Speaker;
 use crate::text::untrusted::{is_hidden, limit_line};
 
@@ -40,9 +39,9 @@ pub fn header(display: &str, speaker: Option<&Speaker>) -> String {
 }
 
 /// A message as a model reads it.
-pub fn message(exchange: &Exchange) -> String {
-    let mut text = header(&exchange.asked_by, exchange.speaker.as_ref());
-    text.push_str(&without_headers(&exchange.text));
+pub fn message(asked_by: &str, speaker: Option<&Speaker>, said: &str) -> String {
+    let mut text = header(asked_by, speaker);
+    text.push_str(&without_headers(said));
     text
 }
 

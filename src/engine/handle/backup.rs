@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::config::backup_files::{self, Secrets};
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_backup;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -16,7 +16,7 @@ pub async fn write(
     caller: &Caller,
     path: String,
 ) -> Result<BackupReport, Problem> {
-    let Ok(_only) = engine.backing_up.try_lock() else {
+    let Some(_only) = engine.maintenance.try_backup() else {
         return Err(Problem::new(
             ProblemKind::Conflict,
             "a backup is being written",

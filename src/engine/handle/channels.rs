@@ -1,42 +1,17 @@
 //! Pausing, resuming, draining and testing channels.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
-use crate::engine::query::channel_view;
+use crate::engine::views::{announce_channel, channel_view};
 use crate::protocol::channel::Channel;
-use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::words::OutboxClass;
-use crate::store::commands::queue_test::QueueTest;
+use crate::store::commands::queue_channel_test::QueueChannelTest;
 use crate::store::commands::set_channel_draining::SetChannelDraining;
 use crate::store::commands::set_channel_paused::SetChannelPaused;
 use crate::store::input::NewNotice;
-
-/// Shows readers how a channel is now. Losing it loses only a moment: the next event or snapshot says the same.
-pub async fn announce(engine: &Engine, channel: &str) {
-    if let Ok(view) = channel_view(engine, channel).await {
-        engine.store.publish(Event {
-            seq: None,
-            at: engine.clock.now(),
-            session_id: None,
-            continuation_id: None,
-            body: EventBody::ChannelState {
-                channel: Box::new(view),
-            },
-        });
-    }
-}
-
-/// The same of every channel with a bridge.
-pub async fn announce_all(engine: &Engine) {
-    for channel in engine.settings.channels.keys() {
-        if engine.has_bridge(channel) {
-            announce(engine, channel).await;
-        }
-    }
-}
 
 fn bridged(engine: &Engine, channel: &str, what: &str, hint: &str) -> Result<(), Problem> {
     engine.channel(channel)?;
@@ -68,8 +43,7 @@ pub async fn set_paused(
         })
         .await
         .map_err(from_store)?;
-    // Nobody listening means that the bridge is not running; it reads the stored flag when it starts.
-    let _ = engine.pauses.send((channel.clone(), paused));
+    engine.delivery.link(&channel).set_paused(paused);
     channel_view(engine, &channel).await
 }
 
@@ -100,7 +74,7 @@ pub async fn set_draining(
             engine.wake(session);
         }
     }
-    announce(engine, &channel).await;
+    announce_channel(engine, &channel).await;
     channel_view(engine, &channel).await
 }
 
@@ -144,7 +118,7 @@ pub async fn test(
     );
     let outbox_id = engine
         .store
-        .write(QueueTest {
+        .write(QueueChannelTest {
             notice: NewNotice {
                 channel,
                 conversation: known,

@@ -1,7 +1,8 @@
 //! Cancel, resume and retry.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, messages};
+use crate::engine::handle::messages;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
@@ -10,10 +11,10 @@ use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Continuation;
 use crate::protocol::words::OutboxClass;
-use crate::store::commands::begin_test;
 use crate::store::commands::cancel::Cancel;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::resume::Resume;
+use crate::store::commands::start_model_test;
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
 
 /// The cancellation of a continuation, as stored; the chat is told unless it asked for it itself.
@@ -61,7 +62,7 @@ pub async fn cancel(
 ) -> Result<Continuation, Problem> {
     let cancel = cancellation(engine, caller, continuation_id, reason, true).await?;
     engine.store.write(cancel).await.map_err(from_store)?;
-    engine.halt(continuation_id, Halt::Cancelled);
+    engine.sessions.halt(continuation_id, Halt::Cancelled);
     let ended = continuation(engine, continuation_id).await?;
     engine.wake(ended.session_id);
     Ok(ended)
@@ -113,7 +114,7 @@ pub async fn retry(
         .read(move |reader| reader.turn(continuation_id))
         .await
         .map_err(from_store)?;
-    if rows.temporary && rows.conversation == begin_test::CONVERSATION {
+    if rows.temporary && rows.conversation == start_model_test::CONVERSATION {
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not possible now",

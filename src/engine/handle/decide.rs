@@ -1,11 +1,11 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, channels, edit, rules, unused_rules};
+use crate::engine::handle::decision;
+use crate::engine::handle::{edit, rules, unused_rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::engine::turn::input::Halt;
-use crate::engine::turn::judge::{self, Bench, Judged, Refusal};
 use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
@@ -13,8 +13,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{
     ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Risk, Scope,
 };
-use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
-use crate::store::queries::turn::TurnRows;
+use crate::store::commands::decide::{Decide, DecideOutcome};
 
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
 const MOST_EXTRA: f64 = 1e12;
@@ -69,8 +68,8 @@ pub async fn decide(
         ..command(engine, caller, &approval, request)
     };
     let report = engine.store.write(decide).await.map_err(from_store)?;
-    settle(engine, &report);
-    announce(engine, &approval).await;
+    decision::settle(engine, &report);
+    decision::announce(engine, &approval).await;
     if let DecideOutcome::Lost { approval, .. } = &report.outcome
         && revoking
         && approval.state == ApprovalState::Consumed
@@ -82,7 +81,7 @@ pub async fn decide(
         )
         .hint("a rule or permission made with it can still be removed"));
     }
-    outcome(approval_id, report)
+    decision::outcome(approval_id, report)
 }
 
 /// Why a decision cannot be made by this caller or in this form.
@@ -116,7 +115,7 @@ pub fn check(
         approval.kind,
         ApprovalKind::ResolveUnknown | ApprovalKind::Resend
     );
-    if *engine.quarantine.borrow() && !about_the_past {
+    if engine.emergency.is_quarantined() && !about_the_past {
         return Err(Problem::new(
             ProblemKind::Unavailable,
             "quarantined",
@@ -196,43 +195,13 @@ fn not_for_the_session(why: &str) -> Problem {
 
 /// Refuses a permission for the session that the policy would not use as it is by now.
 async fn check_still_used(engine: &Engine, approval: &Approval) -> Result<(), Problem> {
-    match judged_now(engine, approval, &approval.args).await? {
-        Some((_, Ok(judged))) => judged
+    match decision::judged_now(engine, approval, &approval.args).await? {
+        Some((_, Ok(evaluation))) => evaluation
             .once_only
             .map_or(Ok(()), |why| Err(not_for_the_session(&why))),
-        // It will not start; whoever decides is told so when it is judged again.
+        // It will not start; whoever decides is told so when it is evaluated again.
         Some((_, Err(_))) | None => Ok(()),
     }
-}
-
-/// The call of an approval with these arguments, judged as the policy is by now, and its turn; none = it is about no
-/// call.
-pub async fn judged_now(
-    engine: &Engine,
-    approval: &Approval,
-    args: &serde_json::Value,
-) -> Result<Option<(TurnRows, Result<Judged, Refusal>)>, Problem> {
-    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id)
-    else {
-        return Ok(None);
-    };
-    let rows = engine
-        .store
-        .read(move |reader| reader.turn(continuation_id))
-        .await
-        .map_err(from_store)?;
-    let bench = Bench::read(engine, &rows).await.map_err(from_store)?;
-    let version = bench.policy.version;
-    let judged = judge::judge(
-        engine,
-        &bench,
-        &rows,
-        call_id,
-        &approval.tool,
-        args,
-        version,
-    );
-    Ok(Some((rows, judged)))
 }
 
 /// Refuses an amount that adds nothing, more than anybody means, or to what is no budget.
@@ -362,65 +331,5 @@ pub fn command(
         grant_expires_at: Some(engine.clock.now().plus_seconds(SHAPE_SECONDS)),
         card_update: true,
         rule: None,
-    }
-}
-
-/// Starts or stops what a decision moved.
-pub fn settle(engine: &Engine, report: &DecideReport) {
-    engine.deadlines.notify_one();
-    if report.ended
-        && let Some(continuation) = report.continuation_id
-    {
-        engine.halt(continuation, Halt::Cancelled);
-    }
-    if let Some(session) = report.session_id
-        && (report.resumed || report.ended)
-    {
-        engine.wake(session);
-    }
-}
-
-/// Shows readers how a channel is now whom somebody new may talk to, or may not.
-pub async fn announce(engine: &Engine, approval: &Approval) {
-    if approval.kind == ApprovalKind::Pairing {
-        channels::announce(engine, &approval.channel).await;
-    }
-}
-
-/// What the caller is told.
-pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem> {
-    match report.outcome {
-        DecideOutcome::Decided(approval) | DecideOutcome::Same(approval) => Ok(approval),
-        DecideOutcome::Lost { winner, .. } => {
-            let mut problem = Problem::new(
-                ProblemKind::Conflict,
-                "already decided",
-                format!(
-                    "{id} was answered `{}` by {} ({})",
-                    winner.decision, winner.by, winner.surface
-                ),
-            );
-            problem.winner = Some(Box::new(winner));
-            Err(problem)
-        }
-        DecideOutcome::Stale {
-            current_revision, ..
-        } => Err(Problem::new(
-            ProblemKind::Conflict,
-            "it changed since it was shown",
-            format!("{id} is at revision {current_revision} with another digest"),
-        )
-        .hint("look at it again and decide with its current digest")),
-        DecideOutcome::Expired => Err(Problem::new(
-            ProblemKind::Gone,
-            "expired",
-            format!("{id} was not answered in time"),
-        )
-        .hint("retry the continuation to be asked again")),
-        DecideOutcome::NotPending(state) => Err(Problem::new(
-            ProblemKind::Conflict,
-            "not waiting any more",
-            format!("{id} is {state}"),
-        )),
     }
 }

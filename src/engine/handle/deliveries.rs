@@ -1,7 +1,8 @@
 //! Settling deliveries that nobody knows the outcome of.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, decide};
+use crate::engine::handle::decide;
 use crate::engine::problem::from_store;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::ids::OutboxId;

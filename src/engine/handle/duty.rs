@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::config::error::nearest;
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, decide};
+use crate::engine::handle::decision;
 use crate::engine::problem::from_store;
 use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
@@ -134,7 +135,7 @@ pub async fn assign(
         resumed: false,
         ended: false,
     };
-    decide::outcome(approval_id, report)
+    decision::outcome(approval_id, report)
 }
 
 /// Says who is on call.

@@ -3,15 +3,14 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::engine::core::{Engine, Held, lock};
-use crate::engine::deadlines;
-use crate::engine::handle::{Caller, channels};
-use crate::engine::probe;
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::emergency::ActiveStop;
 use crate::engine::problem::from_store;
-use crate::engine::query::engine_status;
-use crate::engine::scheduler;
-use crate::engine::storage;
+use crate::engine::reconcile;
 use crate::engine::turn::input::Halt;
+use crate::engine::views;
+use crate::engine::views::engine_status;
 use crate::protocol::command::Waiting;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::EngineStatus;
@@ -43,17 +42,11 @@ pub async fn stop(
         Some(_) | None => caller.actor.label(),
     };
     let since = engine.clock.now();
-    engine.held.send_if_modified(|held| {
-        if held.is_some() {
-            return false;
-        }
-        *held = Some(Held {
-            since,
-            reason: reason.clone(),
-        });
-        true
+    engine.emergency.hold(ActiveStop {
+        since,
+        reason: reason.clone(),
     });
-    engine.halt_all(Halt::Held);
+    engine.sessions.halt_all(Halt::Held);
     let record = SetHeld {
         held: Some(reason),
         by: caller.reference(),
@@ -61,9 +54,9 @@ pub async fn stop(
     };
     let recorded = engine.store.write(record.clone()).await;
     if matches!(recorded, Err(StoreError::Full(_))) {
-        *lock(&engine.unrecorded_stop) = Some(record);
+        engine.emergency.record_later(record);
     }
-    engine.wait_for_turns(None, KILL_DEADLINE).await;
+    engine.sessions.wait_for_turns(None, KILL_DEADLINE).await;
     recorded.map_err(|error| {
         let full = matches!(error, StoreError::Full(_));
         let problem = from_store(error);
@@ -94,7 +87,7 @@ pub async fn release(
             twice.session_id
         )));
     }
-    let quarantined = *engine.quarantine.borrow();
+    let quarantined = engine.emergency.is_quarantined();
     let drop = DropWaiting {
         waiting,
         conversations,
@@ -111,19 +104,15 @@ pub async fn release(
     let lifted = ReleaseQuarantine {
         by: caller.reference(),
     };
-    lock(&engine.unrecorded_stop).take();
+    engine.emergency.take_unrecorded();
     engine
         .store
         .write((drop, (released, lifted)))
         .await
         .map_err(from_store)?;
-    engine.held.send_replace(None);
-    if engine.quarantine.send_replace(false) {
-        // It stood still, so that nothing expired that nobody could answer.
-        engine.beside(deadlines::run(engine.clone()));
-        engine.beside(scheduler::run(engine.clone()));
-    }
-    probe::begin(engine);
+    engine.emergency.release();
+    engine.emergency.set_quarantine(false);
+    reconcile::begin(engine);
     for session in engine
         .store
         .read(|reader| reader.sessions_with_pending())
@@ -143,13 +132,13 @@ pub async fn uncertain(engine: &Engine) -> Result<Uncertain, Problem> {
         .read(move |reader| reader.uncertain(now, Recovered::Yes))
         .await
         .map_err(from_store)?;
-    uncertain.held_since = engine.held.borrow().as_ref().map(|held| held.since);
+    uncertain.held_since = engine.emergency.held().map(|held| held.since);
     Ok(uncertain)
 }
 
 async fn announce(engine: &Engine) -> Result<EngineStatus, Problem> {
     let status = engine_status(engine).await?;
-    storage::announce(engine).await;
-    channels::announce_all(engine).await;
+    views::announce_engine(engine).await;
+    views::announce_bridged(engine).await;
     Ok(status)
 }

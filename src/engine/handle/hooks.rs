@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::problem::Problem;

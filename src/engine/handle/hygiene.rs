@@ -1,7 +1,7 @@
 //! Hygiene: running it, taking it back, and what it answers.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
 use crate::protocol::hygiene::{HygieneRun, HygieneStatus};

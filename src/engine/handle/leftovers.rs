@@ -1,7 +1,7 @@
 //! Dismissing what a run left, once a person has looked at it.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;

@@ -2,12 +2,10 @@
 //!
 //! Secrets are taken out of every text before it is stored, whoever wrote it.
 
-use std::sync::atomic::Ordering;
-
 use crate::clock::Timestamp;
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
 use crate::protocol::ids::MemoryId;
@@ -220,7 +218,7 @@ pub async fn stats(engine: &Engine) -> Result<MemoryStats, Problem> {
     let stats = stats.map_err(from_store)?;
     let stats = embeddings::stats(engine, stats).await.map_err(from_store)?;
     Ok(MemoryStats {
-        recalls: engine.recalls.load(Ordering::Relaxed),
+        recalls: engine.embeddings.recalls(),
         ..stats
     })
 }

@@ -3,35 +3,34 @@
 use sha2::{Digest, Sha256};
 
 use crate::config::settings::BudgetSettings;
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, sessions};
+use crate::engine::handle::sessions;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
+use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
-use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
+use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
 
 /// The limits of a turn: the configured ones, lowered by the request, never raised.
 pub fn limits(settings: &BudgetSettings, request: &BudgetRequest) -> TurnLimits {
-    let seconds = settings
+    let most = settings.turn;
+    let asked_ms = request
         .max_duration_seconds
-        .min(request.max_duration_seconds.unwrap_or(u32::MAX));
+        .map(|seconds| u64::from(seconds) * 1000);
     TurnLimits {
-        max_steps: settings
-            .max_steps
-            .min(request.max_steps.unwrap_or(u32::MAX)),
-        max_tool_calls: settings
+        max_steps: most.max_steps.min(request.max_steps.unwrap_or(u32::MAX)),
+        max_tool_calls: most
             .max_tool_calls
             .min(request.max_tool_calls.unwrap_or(u32::MAX)),
-        max_active_ms: u64::from(seconds) * 1000,
-        max_tokens: settings
-            .max_tokens
-            .min(request.max_tokens.unwrap_or(u64::MAX)),
-        max_cost_usd: match (settings.max_cost_usd, request.max_cost_usd) {
+        max_active_ms: most.max_active_ms.min(asked_ms.unwrap_or(u64::MAX)),
+        max_tokens: most.max_tokens.min(request.max_tokens.unwrap_or(u64::MAX)),
+        max_cost_usd: match (most.max_cost_usd, request.max_cost_usd) {
             (Some(configured), Some(asked)) => Some(configured.min(asked)),
             (configured, asked) => configured.or(asked),
         },

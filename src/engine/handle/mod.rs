@@ -4,23 +4,23 @@
 
 use futures_util::FutureExt as _;
 
+use crate::engine::caller::Caller;
 use crate::engine::compaction;
 use crate::engine::core::Engine;
 use crate::engine::forget;
 use crate::engine::people;
 use crate::engine::sweeper;
-use crate::protocol::command::Actor;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Command, Envelope, Outcome, dispatch};
-use crate::protocol::words::{PairingState, Surface};
+use crate::protocol::words::PairingState;
 use crate::store::commands::change_memory::MemoryChange;
-use crate::store::input::ActorRef;
 
 pub mod backup;
 pub mod cache;
 pub mod channels;
 pub mod continuations;
 pub mod decide;
+pub mod decision;
 pub mod deliveries;
 pub mod duty;
 pub mod edit;
@@ -38,28 +38,6 @@ pub mod rules;
 pub mod sessions;
 pub mod take_over;
 pub mod unused_rules;
-
-/// Who acts and from where, as commands need it.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// Who.
-    pub actor: Actor,
-    /// Where.
-    pub surface: Surface,
-    /// Idempotency key, scoped to the actor.
-    pub key: Option<String>,
-}
-
-impl Caller {
-    /// As stored with what they do.
-    pub fn reference(&self) -> ActorRef {
-        ActorRef {
-            label: self.actor.label(),
-            id: people::actor_id(&self.actor),
-            surface: self.surface,
-        }
-    }
-}
 
 impl Engine {
     /// Carries out a command.
@@ -99,6 +77,7 @@ impl Engine {
             AssignApproval(c) => duty::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => duty::set_on_call(self, by, c.request),
             DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
+            DismissRefusedCalls(c) => sessions::dismiss_refused_calls(self, by, c.session_id),
             SetPolicy(c) => policy::set(self, by, c.channel, c.patch),
             PauseChannel(c) => channels::set_paused(self, by, c.channel, true),
             ResumeChannel(c) => channels::set_paused(self, by, c.channel, false),

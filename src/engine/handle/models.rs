@@ -10,12 +10,13 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::clock::Day;
 use crate::config::environment::Environment;
 use crate::engine::budget;
+use crate::engine::caller::Caller;
 use crate::engine::context::estimate;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, messages};
+use crate::engine::handle::messages;
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::model::check::{self, Account, Asked, Reserved, TestError};
+use crate::model::check::{self, Account, CallReport, ReservedCall, TestError};
 use crate::model::discovery;
 use crate::model::request::ModelRequest;
 use crate::protocol::command::BudgetRequest;
@@ -26,13 +27,13 @@ use crate::protocol::models::ModelTest;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::{ErrorBody, Usage};
 use crate::protocol::words::Surface;
-use crate::store::commands::begin_test::{BeginTest, CONVERSATION};
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::reserve_model::{Reservation, ReserveModel};
+use crate::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use crate::store::commands::settle_model::SettleModel;
-use crate::store::commands::settle_open::SettleOpen;
+use crate::store::commands::start_model_test::{CONVERSATION, StartModelTest};
 use crate::store::error::StoreError;
 use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
 
@@ -42,11 +43,11 @@ pub async fn test(
     caller: &Caller,
     model: Option<String>,
 ) -> Result<ModelTest, Problem> {
-    let mut held = engine.held.subscribe();
+    let mut held = engine.emergency.changes();
     if engine.is_held() {
         return Err(stopped());
     }
-    if engine.draining.borrow().is_some() {
+    if engine.sessions.draining().is_some() {
         return Err(Problem::new(
             ProblemKind::Unavailable,
             "about to end",
@@ -143,7 +144,7 @@ impl<'a> Turn<'a> {
             bounds: TurnBounds::default(),
         };
         let epoch = engine.store.epoch();
-        let begin = BeginTest { turn, epoch };
+        let begin = StartModelTest { turn, epoch };
         Ok(Self {
             engine,
             id: engine.store.write(begin).await.map_err(from_store)?,
@@ -175,7 +176,7 @@ impl<'a> Turn<'a> {
     async fn end(&self, tested: Result<ModelTest, Problem>) -> Result<ModelTest, Problem> {
         let engine = self.engine;
         let epoch = engine.store.epoch();
-        let open = SettleOpen {
+        let open = SettleAbandonedCalls {
             continuation_id: self.id,
             reason: "the test was ended".to_owned(),
         };
@@ -235,7 +236,7 @@ fn summary(test: &ModelTest) -> String {
 
 #[async_trait]
 impl Account for Turn<'_> {
-    async fn reserve(&self, request: &ModelRequest) -> Result<Reserved, Problem> {
+    async fn reserve(&self, request: &ModelRequest) -> Result<ReservedCall, Problem> {
         let engine = self.engine;
         let tools: u64 = request
             .tools
@@ -265,7 +266,7 @@ impl Account for Turn<'_> {
             })
             .await;
         match reservation {
-            Ok(Reservation::Granted(attempt_id)) => Ok(Reserved {
+            Ok(Reservation::Granted(attempt_id)) => Ok(ReservedCall {
                 attempt_id,
                 input_tokens,
             }),
@@ -283,7 +284,7 @@ impl Account for Turn<'_> {
         }
     }
 
-    async fn settle(&self, reserved: Reserved, asked: &Asked) -> Result<Usage, Problem> {
+    async fn settle(&self, reserved: ReservedCall, asked: &CallReport) -> Result<Usage, Problem> {
         let engine = self.engine;
         let begun = !asked.text.is_empty() || asked.signs > 0;
         let (mut usage, error) = match &asked.end {

@@ -1,8 +1,10 @@
 //! Letting strangers in, keeping them out, and taking either back.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, channels, decide};
+use crate::engine::handle::decide;
 use crate::engine::problem::from_store;
+use crate::engine::views;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::pairing::Pairing;
@@ -33,7 +35,7 @@ pub async fn settle(
             let by = caller.reference();
             let revoke = RevokePairing { id, by };
             engine.store.write(revoke).await.map_err(from_store)?;
-            channels::announce(engine, &found.channel).await;
+            views::announce_channel(engine, &found.channel).await;
         }
         _ => return Err(too_late(&found)),
     }

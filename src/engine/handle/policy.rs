@@ -1,11 +1,11 @@
 //! Changing a channel's policy at run time.
 
 use crate::config::settings::ChannelSettings;
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::engine::query::channel_view;
+use crate::engine::views::channel_view;
 use crate::protocol::channel::Channel;
 use crate::protocol::policy::{Policy, PolicyPatch};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -78,7 +78,7 @@ pub async fn set(
         })
         .await
         .map_err(from_store)?;
-    engine.deadlines.notify_one();
+    engine.scheduler.deadlines_changed();
     channel_view(engine, &channel).await
 }
 

@@ -5,8 +5,9 @@ use jiff::tz::TimeZone;
 
 use crate::clock::Timestamp;
 use crate::config::error::nearest;
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, messages, sessions};
+use crate::engine::handle::{messages, sessions};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::routine::schedule::{HINT, Schedule, begin_at};
@@ -19,7 +20,7 @@ use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{
     Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
 };
-use crate::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
+use crate::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::put_routine::{Due, NextDue, PutRoutine, RemoveRoutine, RoutineFields};
 use crate::store::error::StoreError;
@@ -69,7 +70,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, wanted: &str) -> Result<Ro
     let by = caller.reference();
     let remove = RemoveRoutine { id, by };
     engine.store.write(remove).await.map_err(from_store)?;
-    engine.routines.notify_one();
+    engine.scheduler.routines_changed();
     Ok(id)
 }
 
@@ -112,7 +113,7 @@ fn taken(name: &str) -> Problem {
 
 async fn write(engine: &Engine, put: PutRoutine) -> Result<Routine, Problem> {
     let routine = engine.store.write(put).await.map_err(from_store)?;
-    engine.routines.notify_one();
+    engine.scheduler.routines_changed();
     Ok(routine)
 }
 
@@ -435,7 +436,7 @@ pub fn asked(
         id: routine.id,
         note: Some(format!("asked for by {}", by.label)),
         occasion: Occasion::Asked(by),
-        deed: Deed::Turn(Box::new(turn)),
+        deed: RunAction::Turn(Box::new(turn)),
     })
 }
 

@@ -2,13 +2,15 @@
 //! to a rule.
 
 use crate::config::error::nearest;
+use crate::engine::call_shape::{self, CallShape, Location};
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, unused_rules};
-use crate::engine::policy::{Circumstances, covers};
+use crate::engine::handle::unused_rules;
+use crate::engine::policy::{PolicyInput, covers};
 use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
-use crate::engine::rules::{self, CallShape, Location};
-use crate::engine::turn::judge::{Place, judge_at};
+use crate::engine::rules;
+use crate::engine::turn::evaluate::{CallSite, evaluate_at};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -445,9 +447,9 @@ fn checked_value(
             value.len()
         )));
     }
-    if field == Some(rules::ARGV) {
-        return match rules::words(value) {
-            Some(words) => Ok(rules::unwords(&words)),
+    if field == Some(call_shape::ARGV) {
+        return match call_shape::words(value) {
+            Some(words) => Ok(call_shape::unwords(&words)),
             None => Err(Problem::invalid(
                 "`value` is no list of words: a quote is not closed, or a `\\` ends it",
             )),
@@ -621,14 +623,14 @@ pub async fn test(
         .await
         .map_err(from_store)?;
     let version = policy.version;
-    let place = Place {
+    let place = CallSite {
         channel: &channel,
         session_id: session_id.unwrap_or_else(SessionId::generate),
         call_id: ToolCallId::generate(),
         taint: &taint,
         rules: &in_force,
     };
-    let circumstances = Circumstances {
+    let policy_input = PolicyInput {
         policy,
         also: None,
         held: engine.is_held(),
@@ -638,15 +640,15 @@ pub async fn test(
         ceiling: None,
     };
     let preview = one_line(&tool, &args);
-    let judged = judge_at(engine, &place, circumstances, &tool, &args, version);
-    Ok(match judged {
-        Ok(judged) => RuleTest {
+    let evaluation = evaluate_at(engine, &place, policy_input, &tool, &args, version);
+    Ok(match evaluation {
+        Ok(evaluation) => RuleTest {
             tool,
             preview,
-            access: judged.facts.access,
-            risk: Some(judged.facts.risk),
-            verdict: judged.verdict,
-            matching: judged.matching,
+            access: evaluation.facts.access,
+            risk: Some(evaluation.facts.risk),
+            verdict: evaluation.verdict,
+            matching: evaluation.matching,
         },
         Err(refusal) => RuleTest {
             tool,

@@ -1,12 +1,13 @@
 //! Opening, changing and ending sessions.
 
+use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Session;
+use crate::store::commands::dismiss_refused_calls::DismissRefusedCalls;
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::start_session::StartSession;
@@ -98,7 +99,7 @@ pub async fn end(
         .await
         .map_err(from_store)?;
     for continuation in cancelled {
-        engine.halt(continuation, Halt::Cancelled);
+        engine.sessions.halt(continuation, Halt::Cancelled);
     }
     session(engine, session_id).await
 }
@@ -118,9 +119,22 @@ pub async fn resume(
         .await
         .map_err(from_store)?;
     for continuation in cancelled {
-        engine.halt(continuation, Halt::Cancelled);
+        engine.sessions.halt(continuation, Halt::Cancelled);
     }
     session(engine, session_id).await
+}
+
+/// Takes the calls that were refused because too many waited off the Queue.
+pub async fn dismiss_refused_calls(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+) -> Result<Session, Problem> {
+    let dismiss = DismissRefusedCalls {
+        session_id,
+        by: caller.reference(),
+    };
+    engine.store.write(dismiss).await.map_err(from_store)
 }
 
 async fn session(engine: &Engine, id: SessionId) -> Result<Session, Problem> {

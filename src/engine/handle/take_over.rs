@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use crate::engine::core::{Engine, lock};
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
 use crate::engine::handle::messages;
-use crate::engine::handle::{Caller, channels};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::finish;
 use crate::engine::turn::input::Halt;
+use crate::engine::views;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::{SessionId, TakeOverId};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -27,7 +28,7 @@ async fn told(
     engine: &Engine,
     (session_id, channel): (SessionId, String),
 ) -> Result<Session, Problem> {
-    channels::announce(engine, &channel).await;
+    views::announce_channel(engine, &channel).await;
     engine
         .store
         .read_here(move |reader| reader.session(session_id))
@@ -66,7 +67,7 @@ pub async fn take(
 ) -> Result<Session, Problem> {
     let place = place(engine, session_id).await?;
     // From here on a turn that is being taken up lets go by itself.
-    let held_before = !lock(&engine.taken_over).insert(place.clone());
+    let held_before = !engine.sessions.take_over(&place);
     let take = Take {
         session_id,
         id: TakeOverId::generate(),
@@ -75,11 +76,11 @@ pub async fn take(
     };
     let taken = engine.store.write(take).await;
     if taken.is_err() && !held_before {
-        lock(&engine.taken_over).remove(&place);
+        engine.sessions.give_back(&place);
         engine.wake(session_id);
     }
     if let Some(running) = taken.map_err(conflict)? {
-        engine.halt(running, Halt::TakenOver);
+        engine.sessions.halt(running, Halt::TakenOver);
     }
     told(engine, (session_id, place.0)).await
 }
@@ -95,7 +96,10 @@ pub async fn say(
     messages::check_text(&text)?;
     let (channel, conversation) = place(engine, session_id).await?;
     // What still lets go may be what is answered now.
-    engine.wait_for_turns(Some(session_id), LET_GO).await;
+    engine
+        .sessions
+        .wait_for_turns(Some(session_id), LET_GO)
+        .await;
     let text = engine.redactor.redact(&text).into_owned();
     let session = session_id.to_string();
     let body = messages::body_digest(&["say", &session, &text]);
@@ -155,7 +159,7 @@ pub async fn give_back(
         })
         .await
         .map_err(conflict)?;
-    lock(&engine.taken_over).remove(&place);
+    engine.sessions.give_back(&place);
     if let Some(active) = active {
         engine.wake(active);
     }

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::engine::core::lock;
-use crate::engine::hooks::breaker::Gate;
+use crate::engine::hooks::breaker::BreakerVerdict;
 use crate::engine::hooks::document::{self, About};
 use crate::engine::hooks::{
-    Asked, Entered, Entry, Hooks, Kind, Named, Stop, modifies, process, shown, trust,
+    Entry, Hooks, Kind, Named, PointOutcome, Stop, TrialGuard, modifies, process, shown, trust,
 };
+use crate::engine::lock::lock;
 use crate::protocol::hook::{HookNote, HookVerdict};
 use crate::protocol::words::HookPoint;
 use crate::text::untrusted::limit_line;
@@ -31,8 +31,8 @@ impl Hooks {
         at_start: bool,
         about: &About<'_>,
         value: Value,
-    ) -> Asked {
-        let mut asked = Asked {
+    ) -> PointOutcome {
+        let mut asked = PointOutcome {
             value,
             notes: Vec::new(),
             stop: None,
@@ -76,7 +76,7 @@ impl Hooks {
             Kind::Audit => HookVerdict::Pass,
             Kind::Command { .. } => {
                 let now = self.clock.now();
-                if let Gate::Wait(until) = lock(&hook.breaker).enter(now) {
+                if let BreakerVerdict::Wait(until) = lock(&hook.breaker).enter(now) {
                     lock(&entry.gauge).skipped();
                     return HookVerdict::Failed {
                         error: format!("it failed too often and is not asked until {until}"),
@@ -99,7 +99,7 @@ impl Hooks {
         point: HookPoint,
         document: Value,
     ) -> Result<HookVerdict, String> {
-        let mut entered = Entered {
+        let mut entered = TrialGuard {
             breaker: &hook.breaker,
             ended: false,
         };
@@ -174,7 +174,7 @@ impl Hooks {
         point: HookPoint,
         at_start: bool,
         verdict: HookVerdict,
-        asked: &mut Asked,
+        asked: &mut PointOutcome,
     ) {
         let mut before = None;
         match &verdict {
@@ -236,7 +236,7 @@ fn settle(said: Result<HookVerdict, String>, at_start: bool, current: &Value) ->
 }
 
 /// The audit hook: everything that had an effect.
-fn write_down(entry: &Entry, asked: &mut Asked) {
+fn write_down(entry: &Entry, asked: &mut PointOutcome) {
     let began = Instant::now();
     asked.audited = asked
         .notes

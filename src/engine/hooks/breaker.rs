@@ -12,7 +12,7 @@ pub const REST_SECONDS: i64 = 60;
 
 /// Whether a call may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
+pub enum BreakerVerdict {
     /// Yes. Say how it ended.
     Go,
     /// No, until then, or until the one call that is being tried ended well.
@@ -29,13 +29,13 @@ pub struct Breaker {
 
 impl Breaker {
     /// Asks for a call now.
-    pub fn enter(&mut self, now: Timestamp) -> Gate {
+    pub fn enter(&mut self, now: Timestamp) -> BreakerVerdict {
         match self.open_until {
-            None => Gate::Go,
-            Some(until) if now < until || self.trying => Gate::Wait(until),
+            None => BreakerVerdict::Go,
+            Some(until) if now < until || self.trying => BreakerVerdict::Wait(until),
             Some(_) => {
                 self.trying = true;
-                Gate::Go
+                BreakerVerdict::Go
             }
         }
     }

@@ -2,14 +2,17 @@
 //!
 //! What is refused uses nothing up, and of several limits all or none is used.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::clock::rate::RateWindow;
 use crate::config::settings::RateLimits;
 
-/// Milliseconds that are looked back.
+/// Time that is looked back.
+const WINDOW: Duration = Duration::from_mins(1);
 const WINDOW_MS: i64 = 60_000;
-/// Keys kept before those are looked for that nothing happened under.
+/// Keys kept before those are looked for that nobody was told about lately.
 const MANY_KEYS: usize = 4096;
 
 /// One limit as it applies to something that is about to happen.
@@ -33,11 +36,19 @@ pub struct Over {
 }
 
 /// What happened lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Limiter {
-    /// Milliseconds, oldest first.
-    happened: HashMap<String, VecDeque<i64>>,
+    happened: RateWindow<String>,
     told: HashMap<String, i64>,
+}
+
+impl Default for Limiter {
+    fn default() -> Self {
+        Self {
+            happened: RateWindow::new(WINDOW),
+            told: HashMap::new(),
+        }
+    }
 }
 
 /// The limits of a message.
@@ -90,20 +101,11 @@ pub fn of_call(limits: &RateLimits, channel: &str, person: &str, tool: &str) -> 
 impl Limiter {
     /// Whether it would be too much now; nothing is used up.
     pub fn look(&mut self, now: Timestamp, limits: &[Limit]) -> Result<(), Over> {
-        let now = now.as_millis();
         for limit in limits {
-            let Some(times) = self.happened.get_mut(&limit.key) else {
+            let Some(wait) = self.happened.wait(&limit.key, limit.most, now) else {
                 continue;
             };
-            while times.front().is_some_and(|at| at + WINDOW_MS <= now) {
-                times.pop_front();
-            }
-            if times.len() < limit.most as usize {
-                continue;
-            }
-            let since = times.len() - limit.most as usize;
-            let free = times.get(since).map_or(now, |at| at + WINDOW_MS);
-            let seconds = (free - now + 999) / 1000;
+            let seconds = wait.as_millis().div_ceil(1000);
             let told = self.told.get(&limit.key).copied();
             return Err(Over {
                 reason: format!(
@@ -112,7 +114,7 @@ impl Limiter {
                     limit.what,
                     seconds.max(1)
                 ),
-                first: told.is_none_or(|at| at + WINDOW_MS <= now),
+                first: told.is_none_or(|at| at + WINDOW_MS <= now.as_millis()),
             });
         }
         Ok(())
@@ -123,17 +125,19 @@ impl Limiter {
         if limits.is_empty() {
             return Ok(());
         }
-        self.forget_old(now.as_millis());
         self.look(now, limits)?;
         for limit in limits {
-            let times = self.happened.entry(limit.key.clone()).or_default();
-            times.push_back(now.as_millis());
+            self.happened.note(limit.key.clone(), now);
         }
         Ok(())
     }
 
     /// Notes that somebody was told that these are used up.
     pub fn told(&mut self, now: Timestamp, limits: &[Limit]) {
+        if self.told.len() > MANY_KEYS {
+            let now = now.as_millis();
+            self.told.retain(|_, at| *at + WINDOW_MS > now);
+        }
         for limit in limits {
             self.told.insert(limit.key.clone(), now.as_millis());
         }
@@ -142,15 +146,5 @@ impl Limiter {
     /// Begins anew.
     pub fn clear(&mut self) {
         *self = Self::default();
-    }
-
-    fn forget_old(&mut self, now: i64) {
-        if self.happened.len() > MANY_KEYS {
-            self.happened
-                .retain(|_, times| times.back().is_some_and(|at| at + WINDOW_MS > now));
-        }
-        if self.told.len() > MANY_KEYS {
-            self.told.retain(|_, at| *at + WINDOW_MS > now);
-        }
     }
 }

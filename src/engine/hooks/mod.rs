@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{HookSettings, RateLimits, Secret};
-use crate::engine::core::lock;
 use crate::engine::hooks::breaker::Breaker;
 use crate::engine::hooks::document::About;
 use crate::engine::hooks::gauge::Gauge;
 use crate::engine::hooks::limiter::{Limiter, Over};
+use crate::engine::lock::lock;
 use crate::protocol::approval::Requester;
 use crate::protocol::hook::{Hook, HookNote, HookVerdict};
 use crate::protocol::words::HookPoint;
@@ -99,7 +99,7 @@ pub struct Stop {
 
 /// What all hooks at a point came to.
 #[derive(Debug)]
-pub struct Asked {
+pub struct PointOutcome {
     /// The value to go on with.
     pub value: Value,
     /// What was changed, cancelled or failed, in order.
@@ -111,12 +111,12 @@ pub struct Asked {
 }
 
 /// Frees the one trial of a breaker when a call is given up before its end.
-struct Entered<'a> {
+struct TrialGuard<'a> {
     breaker: &'a Mutex<Breaker>,
     ended: bool,
 }
 
-impl Drop for Entered<'_> {
+impl Drop for TrialGuard<'_> {
     fn drop(&mut self) {
         if !self.ended {
             lock(self.breaker).given_up();

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-use crate::engine::core::{Engine, lock};
-use crate::engine::hooks::breaker::Gate;
+use crate::engine::core::Engine;
+use crate::engine::hooks::breaker::BreakerVerdict;
 use crate::engine::hooks::{Entry, document, modifies};
+use crate::engine::lock::lock;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::ids::ToolCallId;
@@ -102,10 +103,10 @@ pub fn begin(engine: &Engine) {
     let mut observers = Vec::with_capacity(entries.len());
     for entry in entries {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        engine.beside(work(engine.clone(), Arc::clone(&entry), waiting));
+        engine.spawn(work(engine.clone(), Arc::clone(&entry), waiting));
         observers.push(Observer { entry, queue });
     }
-    engine.beside(listen(engine.clone(), observers, events));
+    engine.spawn(listen(engine.clone(), observers, events));
 }
 
 async fn listen(
@@ -229,7 +230,7 @@ async fn work(engine: Engine, entry: Arc<Entry>, mut waiting: mpsc::Receiver<Arc
 
 async fn run(engine: &Engine, entry: &Entry, mut document: Value) {
     let hooks = &engine.hooks;
-    if let Gate::Wait(_) = lock(&entry.hook.breaker).enter(hooks.now()) {
+    if let BreakerVerdict::Wait(_) = lock(&entry.hook.breaker).enter(hooks.now()) {
         lock(&entry.gauge).skipped();
         return;
     }

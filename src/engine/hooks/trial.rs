@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::engine::core::lock;
 use crate::engine::hooks::{Entry, Hooks, Kind, document, limiter};
+use crate::engine::lock::lock;
 use crate::protocol::hook::{HookTrial, HookVerdict};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::HookPoint;

@@ -1,4 +1,4 @@
-//! Where a turn asks its hooks: before a model is asked, before proposed calls are judged, and once more before an
+//! Where a turn asks its hooks: before a model is asked, before proposed calls are evaluated, and once more before an
 //! allowed call starts. What they did is recorded in the transaction of what follows from it.
 
 use serde_json::{Value, json};
@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use crate::engine::core::Engine;
 use crate::engine::hooks::document::About;
 use crate::engine::hooks::limiter::Over;
-use crate::engine::hooks::{Asked, Stop};
-use crate::engine::turn::judge;
+use crate::engine::hooks::{PointOutcome, Stop};
+use crate::engine::turn::error::TurnError;
+use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
 use crate::model::request::ModelToolCall;
 use crate::protocol::approval::Requester;
 use crate::protocol::event::{Event, EventBody};
@@ -18,20 +19,6 @@ use crate::store::commands::record_hooks::{HookRow, RecordHooks};
 use crate::store::input::ActorRef;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::text::untrusted::reveal_line;
-
-/// Longest tool name, in characters.
-pub const MAX_TOOL_NAME: usize = 128;
-
-/// A proposed call after its hooks.
-#[derive(Debug, Clone)]
-pub struct Proposed {
-    /// Its id.
-    pub id: ToolCallId,
-    /// As it goes on.
-    pub call: ModelToolCall,
-    /// Set when a hook stops it: what the model reads, and the rule for people.
-    pub stopped: Option<(String, String)>,
-}
 
 /// Whether a model may be asked.
 #[derive(Debug, Clone)]
@@ -88,7 +75,7 @@ fn publish(
 }
 
 /// The rows of the audit that the audit hook wants.
-fn rows_of(asked: &Asked, channel: &str, subject: &str, tool: Option<&str>) -> Vec<HookRow> {
+fn rows_of(asked: &PointOutcome, channel: &str, subject: &str, tool: Option<&str>) -> Vec<HookRow> {
     let notes = asked.audited.iter().filter_map(|at| asked.notes.get(*at));
     notes
         .map(|note| {
@@ -135,7 +122,11 @@ fn refusal(stop: &Stop) -> (String, String) {
 }
 
 /// Asks the hooks of a model call. A changed text is durable before the model reads it.
-pub async fn before_llm_call(engine: &Engine, rows: &TurnRows, model: &str) -> anyhow::Result<Ask> {
+pub async fn before_llm_call(
+    engine: &Engine,
+    rows: &TurnRows,
+    model: &str,
+) -> Result<Ask, TurnError> {
     let about = About {
         model: Some(model),
         ..about(rows)
@@ -211,15 +202,15 @@ pub async fn before_tool_calls(
     engine: &Engine,
     rows: &TurnRows,
     calls: Vec<ModelToolCall>,
-) -> (Vec<Proposed>, RecordHooks) {
+) -> (Vec<ProposedCall>, RecordHooks) {
     let mut proposed = Vec::with_capacity(calls.len());
     let mut record = RecordHooks::default();
     for (index, mut call) in calls.into_iter().enumerate() {
         let id = ToolCallId::generate();
         let args = match &mut call.args {
-            Ok(args) if judge::left_out(engine, rows, index).is_none() => args,
+            Ok(args) if skip_reason(engine, rows, index).is_none() => args,
             Ok(_) | Err(_) => {
-                proposed.push(Proposed {
+                proposed.push(ProposedCall {
                     id,
                     call,
                     stopped: None,
@@ -248,7 +239,7 @@ pub async fn before_tool_calls(
             record.notes.push((id, asked.notes));
         }
         *args = asked.value;
-        proposed.push(Proposed {
+        proposed.push(ProposedCall {
             id,
             call,
             stopped: asked.stop.as_ref().map(refusal),
@@ -334,7 +325,7 @@ pub fn limit_message(
     };
     publish(engine, None, None, std::slice::from_ref(&note));
     let record = over.first.then(|| {
-        let asked = Asked {
+        let asked = PointOutcome {
             value: Value::Null,
             notes: vec![note],
             stop: None,

@@ -3,113 +3,44 @@
 //! Whatever goes wrong here ends in asking the model. A cached response passes through the same steps, events and
 //! deliveries as one that was just made, and says that it was kept.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::config::settings::{ProviderKind, ReplyStyle, Settings};
-use crate::engine::core::{Engine, lock};
+use crate::config::settings::{ProviderKind, ReplyStyle};
+use crate::engine::core::Engine;
 use crate::engine::response_cache::key::Facts;
-use crate::engine::response_cache::single_flight::{Flights, Joined, Lead, Told};
-use crate::engine::tool_cache;
-use crate::engine::turn::judge::Bench;
+use crate::engine::response_cache::single_flight::{FlightResult, FlightRole, Lead};
+use crate::engine::response_cache::state::Shared;
+use crate::engine::turn::evaluate::PolicyContext;
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
 use crate::protocol::approval::Speaker;
 use crate::protocol::event::{Event, EventBody};
+use crate::protocol::hex::hex;
 use crate::protocol::policy::Policy;
 use crate::protocol::session::{CachedAnswer, Usage};
 use crate::protocol::words::{CacheMissReason, CacheNotKept, CacheScope};
 use crate::store::queries::turn::TurnRows;
-use crate::store::response_cache::counters::{Counted, CounterKey, Delta, local_day};
-use crate::store::response_cache::{Found, Key, Look, NewEntry, Options, ResponseCache};
+use crate::store::response_cache::counters::{CounterKey, CounterKind, Delta, local_day};
+use crate::store::response_cache::{CacheState, Key, NewEntry, StoredAnswer};
 
 pub mod eligibility;
 pub mod key;
 pub mod single_flight;
+pub mod state;
 pub mod stats;
 
-/// Most bytes of questions and answers that are kept.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// Questions whose last answer could not be kept that are remembered.
-const REMEMBERED: usize = 1024;
 /// Pieces in which a cached response is shown.
 const PIECES: usize = 3;
 
-/// An answer on its way to those who asked for it.
-#[derive(Debug, Clone)]
-struct Shared {
-    found: Found,
-    /// Whether it was kept already when the leader looked; else the leader's call made it.
-    kept: bool,
-}
-
-/// The cache of an engine.
-pub struct Caching {
-    /// The file.
-    pub file: ResponseCache,
-    flights: Flights<Key, Shared>,
-    refused: Mutex<Refused>,
-    enabled: bool,
-}
-
-/// Why the last answer to a question could not be kept, for the questions asked last.
-#[derive(Default)]
-struct Refused {
-    reasons: HashMap<Key, CacheMissReason>,
-    order: VecDeque<Key>,
-}
-
-impl Refused {
-    fn note(&mut self, key: Key, reason: CacheMissReason) {
-        if self.reasons.insert(key, reason).is_none() {
-            self.order.push_back(key);
-        }
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.reasons.remove(&oldest);
-        }
-    }
-}
-
-impl Caching {
-    /// The cache that settings ask for. Opens nothing.
-    pub fn new(settings: &Settings) -> Self {
-        let limits = settings.response_cache;
-        Self {
-            file: ResponseCache::new(Options {
-                path: settings.paths.data_dir.join("response_cache.db"),
-                ttl_ms: u64::from(limits.ttl_minutes) * 60_000,
-                max_entries: u64::from(limits.max_entries.max(1)),
-                max_bytes: MAX_BYTES,
-                max_results: tool_cache::MAX_RESULTS,
-                max_result_bytes: tool_cache::MAX_RESULT_BYTES,
-            }),
-            flights: Flights::default(),
-            refused: Mutex::default(),
-            enabled: settings
-                .channels
-                .values()
-                .any(|channel| channel.response_cache != CacheScope::Off),
-        }
-    }
-
-    /// Whether any channel caches responses.
-    pub fn is_enabled(&self) -> bool {
-        self.enabled
-    }
-}
-
 /// What a look came to.
-pub enum Consulted {
+pub enum CacheLookup {
     /// A cached response.
-    Answer(Kept),
+    Answer(StoredResponse),
     /// Ask the model, and give its answer to this.
     Ask(Pass),
 }
 
 /// A cached response for one turn.
-pub struct Kept {
+pub struct StoredResponse {
     /// The answer: outside text.
     pub text: String,
     /// `<provider>/<model>` that had answered.
@@ -142,9 +73,9 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    fn count(&self, counted: Counted, delta: Delta) {
+    fn count(&self, counted: CounterKind, delta: Delta) {
         let caching = &self.engine.response_cache;
-        if caching.enabled {
+        if caching.is_enabled() {
             let key = CounterKey {
                 day: local_day(self.engine.clock.now()),
                 channel: self.rows.channel.clone(),
@@ -158,7 +89,7 @@ impl Visit<'_> {
 
     /// Counts a miss and tells whoever watches.
     fn miss(&self, reason: CacheMissReason) {
-        self.count(Counted::Miss(reason), Delta::ONCE);
+        self.count(CounterKind::Miss(reason), Delta::ONCE);
         if reason != CacheMissReason::Off {
             self.engine.store.publish(Event {
                 seq: None,
@@ -173,17 +104,17 @@ impl Visit<'_> {
         }
     }
 
-    fn hit(&self, key: &Key, found: Found, coalesced: bool) -> Consulted {
+    fn hit(&self, key: &Key, found: StoredAnswer, coalesced: bool) -> CacheLookup {
         let saved = found.usage;
         let counted = if coalesced {
-            Counted::Coalesced
+            CounterKind::Coalesced
         } else {
-            Counted::Hit
+            CounterKind::Hit
         };
         self.count(counted, self.savings(&saved));
-        let mut entry = crate::tools::canonical::hex(key);
+        let mut entry = hex(key);
         entry.truncate(16);
-        Consulted::Answer(Kept {
+        CacheLookup::Answer(StoredResponse {
             text: found.answer,
             model: found.model,
             cached: CachedAnswer {
@@ -219,7 +150,7 @@ impl Visit<'_> {
 
 /// What a model would be sent.
 #[derive(Debug, Clone, Copy)]
-pub struct Sent<'a> {
+pub struct ModelInput<'a> {
     /// All of it.
     pub request: &'a ModelRequest,
     /// What of the history was left out.
@@ -232,7 +163,7 @@ pub struct Sent<'a> {
     pub tainted: bool,
 }
 
-impl Sent<'_> {
+impl ModelInput<'_> {
     /// The request without what stands before the question, and the digest of that: the question is known by its own
     /// words. Of who asks, the role counts and not the name: the scope says whom an answer is for, and an answer that
     /// names somebody is not given to others.
@@ -256,11 +187,16 @@ impl Sent<'_> {
 }
 
 /// Looks for a cached response before the first model call of a turn.
-pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'_>) -> Consulted {
-    let ask = || Consulted::Ask(Pass::default());
+pub async fn consult(
+    engine: &Engine,
+    rows: &TurnRows,
+    model: &str,
+    sent: ModelInput<'_>,
+) -> CacheLookup {
+    let ask = || CacheLookup::Ask(Pass::default());
     let caching = &engine.response_cache;
     // Only the question itself is ever answered from here, not what comes behind a tool.
-    if !caching.enabled || !rows.steps.is_empty() || !rows.calls.is_empty() {
+    if !caching.is_enabled() || !rows.steps.is_empty() || !rows.calls.is_empty() {
         return ask();
     }
     let Some(channel) = engine.settings.channels.get(&rows.channel) else {
@@ -276,20 +212,23 @@ pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'
         visit.miss(CacheMissReason::Off);
         return ask();
     }
-    let bench = match Bench::read(engine, rows).await {
-        Ok(bench) => bench,
+    let policy_context = match PolicyContext::read(engine, rows).await {
+        Ok(policy_context) => policy_context,
         Err(error) => {
             tracing::warn!(%error, "no look into the response cache");
             return ask();
         }
     };
     let (request, memory) = sent.apart(rows.speaker.as_ref());
-    let policies: Vec<&Policy> = std::iter::once(&bench.policy).chain(&bench.also).collect();
+    let policies: Vec<&Policy> = std::iter::once(&policy_context.policy)
+        .chain(&policy_context.also)
+        .collect();
     let provider = model.split_once('/').map_or("", |(name, _)| name);
     let settings = engine.settings.providers.get(provider);
     let reply_format = match channel.reply_style {
         ReplyStyle::Final => format!("{} final", channel.kind),
         ReplyStyle::Progress => format!("{} progress", channel.kind),
+        ReplyStyle::Streaming => format!("{} streaming", channel.kind),
     };
     let facts = Facts {
         scope: visit.scope,
@@ -312,12 +251,12 @@ pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'
         });
         return ask();
     }
-    if sent.tainted || !bench.taint.is_empty() {
+    if sent.tainted || !policy_context.taint.is_empty() {
         visit.miss(CacheMissReason::Tainted);
         return ask();
     }
     let candidate = |lead| {
-        Consulted::Ask(Pass(Some(Box::new(Candidate {
+        CacheLookup::Ask(Pass(Some(Box::new(Candidate {
             key: key::of(&facts),
             asked,
             scope: visit.scope,
@@ -330,7 +269,7 @@ pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'
         return candidate(None);
     }
     let key = key::of(&facts);
-    let known_refused = lock(&caching.refused).reasons.get(&key).copied();
+    let known_refused = caching.refused(&key);
     if let Some(reason) = known_refused {
         // Its answers are never shared: nobody should wait for one.
         visit.miss(reason);
@@ -339,29 +278,31 @@ pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'
     let patience = settings.map_or(Duration::from_secs(60), |provider| {
         Duration::from_secs(provider.first_byte_timeout_seconds + provider.idle_timeout_seconds)
     });
-    let lead = match caching.flights.join(&key) {
-        Joined::Lead(lead) => lead,
-        Joined::Follow(told) => match tokio::time::timeout(patience, told).await {
-            Ok(Ok(Told::Answer(shared))) => return visit.hit(&key, shared.found, !shared.kept),
-            Ok(Ok(Told::Lead(lead))) => lead,
-            Ok(Ok(Told::Alone) | Err(_)) | Err(_) => {
+    let lead = match caching.join(&key) {
+        FlightRole::Lead(lead) => lead,
+        FlightRole::Follow(told) => match tokio::time::timeout(patience, told).await {
+            Ok(Ok(FlightResult::Answer(shared))) => {
+                return visit.hit(&key, shared.found, !shared.kept);
+            }
+            Ok(Ok(FlightResult::Lead(lead))) => lead,
+            Ok(Ok(FlightResult::Alone) | Err(_)) | Err(_) => {
                 visit.miss(CacheMissReason::Ineligible);
                 return candidate(None);
             }
         },
     };
     let reason = match caching.file.look(key, asked, engine.clock.now()).await {
-        Look::Found(found) => {
+        CacheState::Found(found) => {
             lead.answer(&Shared {
                 found: found.clone(),
                 kept: true,
             });
             return visit.hit(&key, found, false);
         }
-        Look::Expired => CacheMissReason::Expired,
-        Look::Changed => CacheMissReason::Changed,
-        Look::Nothing => CacheMissReason::NoEntry,
-        Look::Unusable => CacheMissReason::Disabled,
+        CacheState::Expired => CacheMissReason::Expired,
+        CacheState::Changed => CacheMissReason::Changed,
+        CacheState::Nothing => CacheMissReason::NoEntry,
+        CacheState::Unusable => CacheMissReason::Disabled,
     };
     visit.miss(reason);
     candidate(Some(lead))
@@ -407,7 +348,7 @@ impl Pass {
             Ok(())
         });
         if let Err(why) = may_keep {
-            visit.count(Counted::NotKept(why), Delta::ONCE);
+            visit.count(CounterKind::NotKept(why), Delta::ONCE);
             let lasting = match why {
                 CacheNotKept::ToolsUsed => Some(CacheMissReason::ToolsUsed),
                 CacheNotKept::Cut
@@ -422,11 +363,11 @@ impl Pass {
                 lead.unshareable();
             }
             if let Some(reason) = lasting {
-                lock(&caching.refused).note(key, reason);
+                caching.refuse(key, reason);
             }
             return;
         }
-        let found = Found {
+        let found = StoredAnswer {
             answer: engine.redactor.redact(&answer.text).into_owned(),
             model: gave.to_owned(),
             usage: answer.usage,
@@ -445,11 +386,7 @@ impl Pass {
             usage: found.usage,
             stored_at: found.stored_at,
         });
-        let mut refused = lock(&caching.refused);
-        if refused.reasons.remove(&key).is_some() {
-            refused.order.retain(|known| *known != key);
-        }
-        drop(refused);
+        caching.accept(&key);
         if let Some(lead) = lead {
             lead.answer(&Shared { found, kept: false });
         }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 const UNSHAREABLE: u32 = 2;
 
 /// What one who waits is told.
-pub enum Told<K: Key, A> {
+pub enum FlightResult<K: Key, A> {
     /// The answer.
     Answer(A),
     /// Lead now.
@@ -27,7 +27,7 @@ pub trait Key: Clone + Eq + std::hash::Hash + Send + 'static {}
 impl<K: Clone + Eq + std::hash::Hash + Send + 'static> Key for K {}
 
 struct Flight<K: Key, A> {
-    waiting: VecDeque<oneshot::Sender<Told<K, A>>>,
+    waiting: VecDeque<oneshot::Sender<FlightResult<K, A>>>,
     unshareable: u32,
 }
 
@@ -52,21 +52,21 @@ impl<K: Key, A> Default for Flights<K, A> {
 }
 
 /// What somebody who asks is.
-pub enum Joined<K: Key, A> {
+pub enum FlightRole<K: Key, A> {
     /// The one who asks.
     Lead(Lead<K, A>),
     /// One who waits.
-    Follow(oneshot::Receiver<Told<K, A>>),
+    Follow(oneshot::Receiver<FlightResult<K, A>>),
 }
 
 impl<K: Key, A: Clone> Flights<K, A> {
     /// Joins the others who ask the same.
-    pub fn join(&self, key: &K) -> Joined<K, A> {
+    pub fn join(&self, key: &K) -> FlightRole<K, A> {
         let mut map = lock(&self.map);
         if let Some(flight) = map.get_mut(key) {
             let (tell, told) = oneshot::channel();
             flight.waiting.push_back(tell);
-            return Joined::Follow(told);
+            return FlightRole::Follow(told);
         }
         map.insert(
             key.clone(),
@@ -75,7 +75,7 @@ impl<K: Key, A: Clone> Flights<K, A> {
                 unshareable: 0,
             },
         );
-        Joined::Lead(Lead {
+        FlightRole::Lead(Lead {
             key: Some(key.clone()),
             map: Arc::clone(&self.map),
         })
@@ -108,7 +108,7 @@ impl<K: Key, A: Clone> Lead<K, A> {
         let flight = lock(&self.map).remove(&key);
         for waiting in flight.into_iter().flat_map(|flight| flight.waiting) {
             // Whoever has gone away needs no answer.
-            let _ = waiting.send(Told::Answer(answer.clone()));
+            let _ = waiting.send(FlightResult::Answer(answer.clone()));
         }
     }
 }
@@ -133,7 +133,7 @@ impl<K: Key, A> Lead<K, A> {
         drop(map);
         self.key = None;
         for waiting in flight.into_iter().flat_map(|flight| flight.waiting) {
-            let _ = waiting.send(Told::Alone);
+            let _ = waiting.send(FlightResult::Alone);
         }
     }
 }
@@ -157,6 +157,6 @@ impl<K: Key, A> Drop for Lead<K, A> {
             map: Arc::clone(&self.map),
         };
         // Where nobody listens any more, the refused message is dropped here and the duty goes to the next.
-        let _ = next.send(Told::Lead(lead));
+        let _ = next.send(FlightResult::Lead(lead));
     }
 }

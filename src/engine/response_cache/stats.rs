@@ -7,7 +7,7 @@ use crate::model::prices;
 use crate::protocol::cache::{CacheCounts, CacheGroup, CacheStats, CacheSummary};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::CacheMissReason;
-use crate::store::response_cache::counters::{Counted, Row, local_day};
+use crate::store::response_cache::counters::{CounterKind, Row, local_day};
 use crate::store::response_cache::{CacheError, Picture};
 
 /// Days that are listed.
@@ -16,27 +16,29 @@ const DAYS: usize = 30;
 fn add(counts: &mut CacheCounts, row: &Row) {
     let sum = &row.sum;
     match row.key.counted {
-        Counted::Hit => {
+        CounterKind::Hit => {
             counts.hits += sum.times;
             counts.lookups += sum.times;
         }
-        Counted::Coalesced => {
+        CounterKind::Coalesced => {
             counts.coalesced += sum.times;
             counts.lookups += sum.times;
         }
-        Counted::Miss(reason) => {
+        CounterKind::Miss(reason) => {
             *counts.misses.entry(reason).or_default() += sum.times;
             if reason != CacheMissReason::Off {
                 counts.lookups += sum.times;
             }
         }
-        Counted::Store => counts.stores += sum.times,
-        Counted::NotKept(reason) => *counts.not_kept.entry(reason).or_default() += sum.times,
-        Counted::Evicted(cause) => *counts.evictions.entry(cause).or_default() += sum.times,
-        Counted::ToolHit => counts.tools.hits += sum.times,
-        Counted::ToolMiss(reason) => *counts.tools.misses.entry(reason).or_default() += sum.times,
-        Counted::ToolStore => counts.tools.stores += sum.times,
-        Counted::ToolNotKept(reason) => {
+        CounterKind::Store => counts.stores += sum.times,
+        CounterKind::NotKept(reason) => *counts.not_kept.entry(reason).or_default() += sum.times,
+        CounterKind::Evicted(cause) => *counts.evictions.entry(cause).or_default() += sum.times,
+        CounterKind::ToolHit => counts.tools.hits += sum.times,
+        CounterKind::ToolMiss(reason) => {
+            *counts.tools.misses.entry(reason).or_default() += sum.times;
+        }
+        CounterKind::ToolStore => counts.tools.stores += sum.times,
+        CounterKind::ToolNotKept(reason) => {
             *counts.tools.not_kept.entry(reason).or_default() += sum.times;
         }
     }

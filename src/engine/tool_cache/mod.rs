@@ -4,53 +4,25 @@
 //! result writes the same rows as one that ran. Whatever goes wrong here ends in running the tool.
 
 use crate::clock::Timestamp;
-use crate::config::settings::Settings;
 use crate::engine::core::Engine;
 use crate::engine::tool_cache::key::Facts;
-use crate::engine::tool_cache::workspaces::{Change, Workspaces};
-use crate::engine::turn::judge::{Bench, hidden_directories};
-use crate::engine::turn::large_result::Shown;
+use crate::engine::tool_cache::workspaces::Change;
+use crate::engine::turn::evaluate::PolicyContext;
+use crate::engine::turn::large_result::ResultExcerpt;
 use crate::protocol::session::CachedResult;
 use crate::protocol::words::{Access, CacheScope, Effect, ToolCacheMiss, ToolCacheNotKept};
 use crate::store::queries::turn::{CallRow, TurnRows};
-use crate::store::response_cache::Key;
-use crate::store::response_cache::counters::{Counted, CounterKey, Delta, local_day};
-use crate::store::response_cache::results::{Made, NewResult, ResultLook};
+use crate::store::response_cache::counters::{CounterKey, CounterKind, Delta, local_day};
+use crate::store::response_cache::{Key, Made, NewResult, ResultLook};
 use crate::tools::registry::reads;
 use crate::tools::tool::{Cacheable, DependsOn, EffectDisposition, Plan, ToolOutcome};
 
 pub mod key;
+pub mod state;
 pub mod workspaces;
 
-/// Most results that are kept.
-pub const MAX_RESULTS: u64 = 512;
-/// Most bytes of them.
-pub const MAX_RESULT_BYTES: u64 = 2 * 1024 * 1024;
-
-/// What the engine knows for it, beside the file it shares with the response cache.
-pub struct ToolCache {
-    workspaces: Workspaces,
-    enabled: bool,
-}
-
-impl ToolCache {
-    /// What settings ask for.
-    pub fn new(settings: &Settings) -> Self {
-        let channels = settings.channels.values();
-        Self {
-            enabled: channels.clone().any(|channel| channel.tool_cache),
-            workspaces: Workspaces::new(channels.map(|channel| channel.workspace.clone())),
-        }
-    }
-
-    /// Whether any channel keeps results.
-    pub fn is_enabled(&self) -> bool {
-        self.enabled
-    }
-}
-
 /// A kept result.
-pub struct Kept {
+pub struct StoredResult {
     /// What the model reads: outside text.
     pub content: String,
     /// From when it is.
@@ -69,7 +41,7 @@ struct Candidate {
     began: Timestamp,
 }
 
-fn count(engine: &Engine, rows: &TurnRows, tool: &str, counted: Counted) {
+fn count(engine: &Engine, rows: &TurnRows, tool: &str, counted: CounterKind) {
     let key = CounterKey {
         day: local_day(engine.clock.now()),
         channel: rows.channel.clone(),
@@ -85,18 +57,18 @@ fn made(engine: &Engine, rows: &TurnRows) -> Option<Made> {
     let channel = engine.settings.channels.get(&rows.channel)?;
     Some(Made {
         epoch: engine.store.epoch(),
-        changes: engine.tool_cache.workspaces.settled(&channel.workspace)?,
+        changes: engine.tool_cache.workspaces().settled(&channel.workspace)?,
     })
 }
 
-/// Looks for a kept result of a call that was started just now under the policies of `bench`.
+/// Looks for a kept result of a call that was started just now under the policies of `policy_context`.
 pub async fn consult(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
     plan: &Plan,
-    bench: &Bench,
-) -> (Option<Kept>, Pass) {
+    policy_context: &PolicyContext,
+) -> (Option<StoredResult>, Pass) {
     let nothing = (None, Pass::default());
     let name = row.call.name.as_str();
     let tool = engine.tools.get(name);
@@ -106,10 +78,10 @@ pub async fn consult(
     ) else {
         return nothing;
     };
-    if !engine.tool_cache.enabled {
+    if !engine.tool_cache.is_enabled() {
         return nothing;
     }
-    let miss = |reason| count(engine, rows, name, Counted::ToolMiss(reason));
+    let miss = |reason| count(engine, rows, name, CounterKind::ToolMiss(reason));
     if !channel.tool_cache {
         miss(ToolCacheMiss::Off);
         return nothing;
@@ -122,8 +94,8 @@ pub async fn consult(
         miss(ToolCacheMiss::WorkspaceChanged);
         return nothing;
     };
-    let policies: Vec<u64> = std::iter::once(&bench.policy)
-        .chain(&bench.also)
+    let policies: Vec<u64> = std::iter::once(&policy_context.policy)
+        .chain(&policy_context.also)
         .map(|policy| policy.version)
         .collect();
     let facts = Facts {
@@ -134,7 +106,7 @@ pub async fn consult(
         requester: &rows.requester.id,
         policies: &policies,
         workspace: &channel.workspace,
-        hidden: &hidden_directories(engine, &channel.workspace),
+        hidden: &engine.hidden_directories(&channel.workspace),
         plan,
     };
     let (key, asked) = (key::of(&facts), key::asked(&facts));
@@ -153,14 +125,14 @@ pub async fn consult(
     let file = &engine.response_cache.file;
     let reason = match file.look_for_result(key, asked, made, ttl_ms, now).await {
         ResultLook::Found(kept) => {
-            count(engine, rows, name, Counted::ToolHit);
+            count(engine, rows, name, CounterKind::ToolHit);
             let cached = CachedResult {
                 stored_at: kept.stored_at,
                 age_ms: now.millis_since(kept.stored_at),
                 ran_ms: kept.ran_ms,
             };
             let content = kept.content;
-            return (Some(Kept { content, cached }), Pass::default());
+            return (Some(StoredResult { content, cached }), Pass::default());
         }
         ResultLook::Expired => ToolCacheMiss::Expired,
         ResultLook::Stale => ToolCacheMiss::WorkspaceChanged,
@@ -187,11 +159,11 @@ pub fn begin_change(engine: &Engine, row: &CallRow, workspace: &std::path::Path)
         | Access::Write
         | Access::Send => false,
     };
-    Some(engine.tool_cache.workspaces.begin(workspace, everywhere))
+    Some(engine.tool_cache.workspaces().begin(workspace, everywhere))
 }
 
 /// Why a result may not be kept.
-pub fn may_keep(outcome: &ToolOutcome, shown: &Shown) -> Result<(), ToolCacheNotKept> {
+pub fn may_keep(outcome: &ToolOutcome, shown: &ResultExcerpt) -> Result<(), ToolCacheNotKept> {
     if outcome.is_error || outcome.disposition != EffectDisposition::Done {
         return Err(ToolCacheNotKept::Failed);
     }
@@ -209,7 +181,7 @@ impl Pass {
         rows: &TurnRows,
         tool: &str,
         outcome: &ToolOutcome,
-        shown: &Shown,
+        shown: &ResultExcerpt,
         ran_ms: u64,
     ) {
         let Some(candidate) = self.0 else {
@@ -224,7 +196,7 @@ impl Pass {
             }
         });
         if let Err(why) = refused {
-            return count(engine, rows, tool, Counted::ToolNotKept(why));
+            return count(engine, rows, tool, CounterKind::ToolNotKept(why));
         }
         engine.response_cache.file.keep_result(NewResult {
             key: candidate.key,
@@ -235,6 +207,6 @@ impl Pass {
             made: candidate.made,
             stored_at: candidate.began,
         });
-        count(engine, rows, tool, Counted::ToolStore);
+        count(engine, rows, tool, CounterKind::ToolStore);
     }
 }

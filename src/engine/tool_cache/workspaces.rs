@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::engine::core::lock;
+use crate::engine::lock::lock;
 
 #[derive(Debug)]
 struct Space {

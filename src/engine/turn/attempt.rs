@@ -9,14 +9,16 @@ use futures_util::StreamExt;
 use crate::clock::Day;
 use crate::crash_point;
 use crate::engine::budget;
-use crate::engine::core::{Engine, lock};
+use crate::engine::core::Engine;
+use crate::engine::open_calls::OpenCall;
+use crate::engine::turn::error::TurnError;
 use crate::engine::turn::memory::ReadNote;
-use crate::engine::turn::open_call::{self, OpenCall};
-use crate::model::limits::Limited;
+use crate::engine::turn::open_call;
+use crate::model::limits::LimitedProvider;
 use crate::model::request::{
     ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, TokenCount,
 };
-use crate::protocol::event::{Event, EventBody};
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::OpenStream;
@@ -25,11 +27,11 @@ use crate::store::commands::settle_model::SettleModel;
 use crate::store::queries::turn::TurnRows;
 
 /// One model as it is about to be asked.
-pub struct Asked<'a> {
+pub struct AttemptTarget<'a> {
     /// `<provider>/<model>`.
     pub name: &'a str,
     /// Its provider.
-    pub model: &'a Limited,
+    pub model: &'a LimitedProvider,
     /// What it is asked.
     pub request: ModelRequest,
     /// Estimated input tokens of the request, not calibrated: the session learns from them.
@@ -45,17 +47,17 @@ pub struct Asked<'a> {
 }
 
 /// What became of a try.
-pub enum Tried {
+pub enum AttemptOutcome {
     /// An answer. Its reservation is settled with the step that it becomes.
-    Answered(Answered),
+    Answered(AttemptAnswer),
     /// A budget forbids it: nothing was sent.
     Refused(BudgetStop),
     /// No answer; the reservation is settled.
-    Failed(Failed),
+    Failed(AttemptFailure),
 }
 
 /// An answer with what it took.
-pub struct Answered {
+pub struct AttemptAnswer {
     /// The answer, priced.
     pub answer: ModelAnswer,
     /// Its reservation.
@@ -65,7 +67,7 @@ pub struct Answered {
 }
 
 /// A try without an answer.
-pub struct Failed {
+pub struct AttemptFailure {
     /// Why; the message is redacted.
     pub error: ModelError,
     /// Text that readers saw before it failed, redacted.
@@ -75,7 +77,11 @@ pub struct Failed {
 }
 
 /// Makes one try. The outer error is the store's.
-pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyhow::Result<Tried> {
+pub async fn attempt(
+    engine: &Engine,
+    rows: &TurnRows,
+    asked: AttemptTarget<'_>,
+) -> Result<AttemptOutcome, TurnError> {
     let name = asked.name;
     let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(name, usage));
     let estimate = budget::most(
@@ -103,12 +109,12 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
     };
     let attempt_id = match reservation {
         Reservation::Granted(id) => id,
-        Reservation::Exhausted(stop) => return Ok(Tried::Refused(stop)),
+        Reservation::Exhausted(stop) => return Ok(AttemptOutcome::Refused(stop)),
     };
     crash_point!("llm.pre");
-    publish(
-        engine,
-        rows,
+    engine.publish(
+        Some(rows.session_id),
+        Some(rows.id),
         EventBody::ModelStarted {
             model: name.to_owned(),
             attempt: asked.attempt,
@@ -116,7 +122,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
         },
     );
     let started = Instant::now();
-    lock(&engine.open_calls).insert(
+    engine.open_calls.begin(
         rows.id,
         OpenCall {
             attempt_id,
@@ -130,13 +136,15 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
     );
     let stream = asked.model.stream_in(place, asked.request);
     let (outcome, shown) = listen(engine, rows, asked.step, stream).await;
-    lock(&engine.streams).remove(&rows.id);
+    engine.open_calls.close_stream(rows.id);
     crash_point!("llm.post");
     match outcome {
         Ok(mut answer) => {
             answer.usage.cost_usd = price(&answer.usage);
-            open_call::update(engine, rows.id, |call| call.usage = Some(answer.usage));
-            Ok(Tried::Answered(Answered {
+            engine
+                .open_calls
+                .update(rows.id, |call| call.usage = Some(answer.usage));
+            Ok(AttemptOutcome::Answered(AttemptAnswer {
                 answer,
                 attempt_id,
                 latency_ms: started.elapsed().as_millis() as u64,
@@ -152,8 +160,8 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
                     active_ms: 0,
                 })
                 .await?;
-            lock(&engine.open_calls).remove(&rows.id);
-            Ok(Tried::Failed(Failed {
+            engine.open_calls.take(rows.id);
+            Ok(AttemptOutcome::Failed(AttemptFailure {
                 error,
                 shown,
                 tokens: usage.input_tokens + usage.output_tokens,
@@ -163,7 +171,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
 }
 
 /// Settles an answer that does not become a step: what it used counts.
-pub async fn settle(engine: &Engine, answered: Answered, why: &str) -> anyhow::Result<()> {
+pub async fn settle(engine: &Engine, answered: AttemptAnswer, why: &str) -> Result<(), TurnError> {
     engine
         .persist(SettleModel {
             attempt_id: answered.attempt_id,
@@ -190,29 +198,31 @@ async fn listen(
                     continue;
                 }
                 if shown.is_empty() {
-                    publish(engine, rows, EventBody::ContinuationStreaming { step });
-                    lock(&engine.streams).insert(
-                        rows.id,
-                        OpenStream {
-                            continuation_id: rows.id,
-                            session_id: rows.session_id,
-                            step,
-                            text: String::new(),
-                            offset: 0,
-                        },
+                    engine.publish(
+                        Some(rows.session_id),
+                        Some(rows.id),
+                        EventBody::ContinuationStreaming { step },
                     );
+                    engine.open_calls.open_stream(OpenStream {
+                        continuation_id: rows.id,
+                        session_id: rows.session_id,
+                        step,
+                        text: String::new(),
+                        offset: 0,
+                    });
                 }
                 crash_point!("llm.mid_stream");
-                if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
-                    stream.text.push_str(&text);
-                    stream.offset += text.len() as u64;
-                }
+                engine.open_calls.show(rows.id, &text);
                 let offset = shown.len() as u64;
                 shown.push_str(&text);
-                publish(engine, rows, EventBody::MessageDelta { step, offset, text });
+                engine.publish(
+                    Some(rows.session_id),
+                    Some(rows.id),
+                    EventBody::MessageDelta { step, offset, text },
+                );
             }
             Ok(ModelEvent::Heartbeat) => {
-                open_call::update(engine, rows.id, |call| call.signs += 1);
+                engine.open_calls.update(rows.id, |call| call.signs += 1);
             }
             Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), shown),
             Err(error) => return (Err(error), shown),
@@ -223,17 +233,6 @@ async fn listen(
         "the model's stream ended without an answer",
     );
     (Err(error), shown)
-}
-
-/// Tells whoever listens; may be lost.
-pub fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
-    engine.store.publish(Event {
-        seq: None,
-        at: engine.clock.now(),
-        session_id: Some(rows.session_id),
-        continuation_id: Some(rows.id),
-        body,
-    });
 }
 
 /// What a try without an answer used: what the provider reported, else, where its answer had begun, an estimate. One

@@ -6,97 +6,39 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::Context as _;
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::core::{Engine, lock};
+use crate::engine::core::Engine;
+use crate::engine::delivery::platform_conversation;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::turn::after;
+use crate::engine::turn::chat_progress::ChatProgress;
 use crate::engine::turn::effect::Effect;
-use crate::engine::turn::ending::{self, TurnError};
+use crate::engine::turn::ending;
+use crate::engine::turn::error::TurnError;
+use crate::engine::turn::evaluate::{self, PolicyContext};
 use crate::engine::turn::finish;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
-use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call;
 use crate::engine::turn::open_call;
-use crate::engine::turn::reply::{ModelReply, Outcome};
+use crate::engine::turn::progress::{Driver, read_rows};
+use crate::engine::turn::reply::Outcome;
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
-#[cfg(feature = "test-hooks")]
-use crate::store::commands::llm_result::AskLater;
 use crate::store::commands::llm_result::LlmResult;
-use crate::store::commands::park::{Park, Parked};
-use crate::store::commands::reserve_model::BudgetStop;
-use crate::store::commands::settle_open::SettleOpen;
-use crate::store::commands::yield_turn::{Yield, YieldTo};
+use crate::store::commands::park::{Park, ParkOutcome};
+use crate::store::commands::release_turn::{Yield, YieldTo};
 use crate::store::queries::turn::TurnRows;
 
-/// A turn under way.
-pub struct Driver<'a> {
-    /// The engine.
-    pub engine: &'a Engine,
-    /// Which turn.
-    pub continuation: ContinuationId,
-    /// The rows as they were read at the last fold.
-    pub rows: Arc<TurnRows>,
-    /// Milliseconds of model and engine time used by earlier drivers of this turn.
-    active_before: u64,
-    /// Milliseconds of this driver that are stored already.
-    stored_ms: u64,
-    /// Model and engine time of this driver; stopped while tools run or a person is waited for.
-    active: ActiveTime,
-    /// The answer being recorded.
-    reply: Option<ModelReply>,
-    /// The budget that refused a call.
-    stop: Option<BudgetStop>,
-}
-
-/// A stopwatch that can stand still.
-struct ActiveTime {
-    done_ms: u64,
-    running_since: Option<Instant>,
-}
-
-impl ActiveTime {
-    fn started() -> Self {
-        Self {
-            done_ms: 0,
-            running_since: Some(Instant::now()),
-        }
-    }
-
-    fn pause(&mut self) {
-        self.done_ms = self.elapsed_ms();
-        self.running_since = None;
-    }
-
-    fn resume(&mut self) {
-        if self.running_since.is_none() {
-            self.running_since = Some(Instant::now());
-        }
-    }
-
-    /// Takes time off again that was no work of this turn.
-    fn excuse(&mut self, time: Duration) {
-        self.pause();
-        self.done_ms = self.done_ms.saturating_sub(time.as_millis() as u64);
-        self.resume();
-    }
-
-    fn elapsed_ms(&self) -> u64 {
-        self.done_ms
-            + self
-                .running_since
-                .map_or(0, |since| since.elapsed().as_millis() as u64)
-    }
-}
+/// How often a typing indicator is asked for: platforms show one for about five seconds.
+const TYPING: Duration = Duration::from_millis(4_500);
 
 /// Drives one claimed turn until it is over or must let go. However that ends, the turn is not left running.
 pub async fn drive(
@@ -107,7 +49,7 @@ pub async fn drive(
 ) {
     let driven = AssertUnwindSafe(carry_out(engine, session, continuation, halted)).catch_unwind();
     let ended = match driven.await {
-        Ok(ended) => ended.map_err(TurnError::from),
+        Ok(ended) => ended,
         // The payload of a panic is not shown: it could quote outside text or a secret.
         Err(_) => Err(TurnError::Bug("a panic; see the log".to_owned())),
     };
@@ -119,55 +61,59 @@ async fn carry_out(
     session: SessionId,
     continuation: ContinuationId,
     mut halted: watch::Receiver<Option<Halt>>,
-) -> anyhow::Result<()> {
+) -> Result<(), TurnError> {
     let rows = read_rows(engine, continuation).await?;
-    anyhow::ensure!(
-        rows.session_id == session,
-        "continuation {continuation} is not of session {session}"
-    );
-    if engine.has_bridge(&rows.channel) {
-        let _ = engine
-            .typing
-            .send((rows.channel.clone(), rows.conversation.clone()));
+    if rows.session_id != session {
+        let detail = format!("continuation {continuation} is not of session {session}");
+        return Err(TurnError::Bug(detail));
     }
+    let typing = keep_typing(engine, &rows);
+    let progress = chat_progress(engine, &rows);
     let mut turn = fold::turn(&rows);
     // Whoever took it over between the claim and now has not told this turn.
     let place = (rows.channel.clone(), rows.conversation.clone());
-    let taken_over = lock(&engine.taken_over).contains(&place);
-    let mut driver = Driver {
-        engine,
-        continuation,
-        active_before: rows.used.active_ms,
-        stored_ms: 0,
-        rows: Arc::new(rows),
-        active: ActiveTime::started(),
-        reply: None,
-        stop: None,
-    };
+    let taken_over = engine.sessions.is_taken_over(&place);
+    let mut driver = Driver::new(engine, continuation, rows);
     if taken_over {
-        driver.let_go().await
-    } else {
-        driver.run(&mut turn, &mut halted).await
+        return driver.let_go().await;
+    }
+    if let Some(progress) = progress {
+        engine.open_calls.show_progress(continuation, progress);
+    }
+    tokio::select! {
+        driven = driver.run(&mut turn, &mut halted) => driven,
+        never = typing => match never {},
     }
 }
 
-/// Counts model calls that nobody listens to any more at what they may have cost.
-pub async fn settle_open(engine: &Engine, continuation_id: ContinuationId) -> anyhow::Result<()> {
-    engine
-        .persist(SettleOpen {
-            continuation_id,
-            reason: "the call was given up".to_owned(),
-        })
-        .await?;
-    Ok(())
+/// What the chat of a turn sees of it, where the channel has a bridge.
+fn chat_progress(engine: &Engine, rows: &TurnRows) -> Option<ChatProgress> {
+    let settings = engine.settings.channels.get(&rows.channel)?;
+    if !engine.has_bridge(&rows.channel) {
+        return None;
+    }
+    let link = engine.delivery.link(&rows.channel);
+    ChatProgress::of(rows, settings.reply_style, link)
 }
 
-async fn read_rows(engine: &Engine, continuation: ContinuationId) -> anyhow::Result<TurnRows> {
-    engine
-        .store
-        .read_here(move |reader| reader.turn(continuation))
-        .await
-        .context("reading the turn")
+/// Shows the asker that their turn is worked on for as long as it is, where the channel has a bridge.
+fn keep_typing(
+    engine: &Engine,
+    rows: &TurnRows,
+) -> impl Future<Output = std::convert::Infallible> + use<> {
+    let link = engine
+        .has_bridge(&rows.channel)
+        .then(|| engine.delivery.link(&rows.channel));
+    let conversation = platform_conversation(&rows.conversation).to_owned();
+    async move {
+        let Some(link) = link else {
+            return std::future::pending().await;
+        };
+        loop {
+            link.show_typing(&conversation);
+            tokio::time::sleep(TYPING).await;
+        }
+    }
 }
 
 impl Driver<'_> {
@@ -175,13 +121,11 @@ impl Driver<'_> {
         &mut self,
         turn: &mut Turn,
         halted: &mut watch::Receiver<Option<Halt>>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), TurnError> {
         let mut effects: VecDeque<Effect> = turn.step(Input::Claimed).into();
         let mut tools = FuturesUnordered::new();
         let kill = CancellationToken::new();
         let engine = self.engine;
-        let patience = tool_run::tell_that_work_goes_on(engine, Arc::clone(&self.rows));
-        tokio::pin!(patience);
         loop {
             while let Some(effect) = effects.pop_front() {
                 turn.step(Input::TimePassed {
@@ -238,7 +182,7 @@ impl Driver<'_> {
             }
             tokio::select! {
                 Some(ended) = tools.next() => {
-                    let ended: anyhow::Result<Input> = ended;
+                    let ended: Result<Input, TurnError> = ended;
                     let input = ended?;
                     if tools.is_empty() {
                         self.active.resume();
@@ -250,52 +194,16 @@ impl Driver<'_> {
                         effects.extend(turn.step(Input::Halted(halt)));
                     }
                 }
-                () = &mut patience => {}
             }
         }
-    }
-
-    /// Milliseconds of model and engine time this turn has used in all.
-    pub fn active_ms(&self) -> u64 {
-        self.active_before + self.active.elapsed_ms()
-    }
-
-    /// Milliseconds not stored yet; the caller stores them with its next row.
-    pub fn take_active_ms(&mut self) -> u64 {
-        let elapsed = self.active.elapsed_ms();
-        let unstored = elapsed.saturating_sub(self.stored_ms);
-        self.stored_ms = elapsed;
-        unstored
-    }
-
-    /// Takes the answer that is being recorded.
-    pub fn take_reply(&mut self) -> Option<ModelReply> {
-        self.reply.take()
-    }
-
-    /// Takes the budget that refused a call.
-    pub fn take_stop(&mut self) -> Option<BudgetStop> {
-        self.stop.take()
-    }
-
-    /// Reads the rows again, after steps were added.
-    pub async fn refresh(&mut self) -> anyhow::Result<()> {
-        self.rows = Arc::new(read_rows(self.engine, self.continuation).await?);
-        Ok(())
     }
 
     async fn call_model(
         &mut self,
         halted: &mut watch::Receiver<Option<Halt>>,
-    ) -> anyhow::Result<Option<Input>> {
+    ) -> Result<Option<Input>, TurnError> {
         if !self.rows.steps.is_empty() || !self.rows.calls.is_empty() {
             self.refresh().await?;
-        }
-        if self.engine.has_bridge(&self.rows.channel) {
-            let _ = self
-                .engine
-                .typing
-                .send((self.rows.channel.clone(), self.rows.conversation.clone()));
         }
         let mut outcome = tokio::select! {
             biased;
@@ -305,7 +213,7 @@ impl Driver<'_> {
             }
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
-        if let Some(wait) = open_call::take_wait(self.engine, self.continuation) {
+        if let Some(wait) = self.engine.open_calls.take_wait(self.continuation) {
             self.active.excuse(wait);
             if let Outcome::Answered(reply) = &mut outcome {
                 reply.notes.extend(open_call::wait_note(&reply.model, wait));
@@ -339,18 +247,21 @@ impl Driver<'_> {
     }
 
     /// Counts a model call whose answer is not waited for, or not recorded.
-    async fn dropped(&self, halt: Halt) -> anyhow::Result<Input> {
+    async fn dropped(&self, halt: Halt) -> Result<Input, TurnError> {
         tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
         open_call::settle(self.engine, self.continuation, halt.as_str()).await;
-        settle_open(self.engine, self.continuation).await?;
+        open_call::settle_abandoned_calls(self.engine, self.continuation).await?;
         Ok(Input::Halted(halt))
     }
 
     async fn record_calls(
         &mut self,
         halted: &mut watch::Receiver<Option<Halt>>,
-    ) -> anyhow::Result<Input> {
-        let mut reply = self.reply.take().context("no answer to record")?;
+    ) -> Result<Input, TurnError> {
+        let mut reply = self
+            .reply
+            .take()
+            .ok_or_else(|| TurnError::Bug("no answer to record".to_owned()))?;
         let proposed = std::mem::take(&mut reply.answer.tool_calls);
         let (proposed, hooked) = tokio::select! {
             // An answer whose hooks are done is recorded whatever happens; it was paid for.
@@ -358,22 +269,17 @@ impl Driver<'_> {
             hooked = hooks::before_tool_calls(self.engine, &self.rows, proposed) => hooked,
             halt = until_halted(halted) => return self.dropped(halt).await,
         };
-        let bench = Bench::read(self.engine, &self.rows).await?;
+        let policy_context = PolicyContext::read(self.engine, &self.rows).await?;
         let step = self.rows.steps.last().map_or(0, |step| step.n) + 1;
         let active_ms = self.take_active_ms();
-        let calls = judge::judge_all(
+        let calls = evaluate::evaluate_all(
             self.engine,
-            &bench,
+            &policy_context,
             &self.rows,
             step,
             &reply.answer.text,
             proposed,
         );
-        #[cfg(feature = "test-hooks")]
-        let torn = crate::mutant!("approval_before_ask").then(|| AskLater {
-            continuation_id: self.continuation,
-            calls: calls.clone(),
-        });
         let result = LlmResult {
             continuation_id: self.continuation,
             epoch: self.engine.store.epoch(),
@@ -385,18 +291,14 @@ impl Driver<'_> {
         } else {
             self.engine.persist((result, hooked)).await?;
         }
-        #[cfg(feature = "test-hooks")]
-        if let Some(questions) = torn {
-            self.engine.store.write(questions).await?;
-        }
-        self.engine.deadlines.notify_one();
+        self.engine.scheduler.deadlines_changed();
         self.refresh().await?;
         Ok(Input::CallsRecorded {
             calls: fold::open_calls(&self.rows),
         })
     }
 
-    async fn park(&mut self) -> anyhow::Result<Option<Input>> {
+    async fn park(&mut self) -> Result<Option<Input>, TurnError> {
         self.active.pause();
         self.refresh().await?;
         let notices = finish::waiting_notice(self).await?;
@@ -411,8 +313,8 @@ impl Driver<'_> {
             })
             .await?;
         Ok(match parked {
-            Parked::Waiting => None,
-            Parked::NothingToWaitFor => {
+            ParkOutcome::Waiting => None,
+            ParkOutcome::NothingToWaitFor => {
                 self.refresh().await?;
                 let calls: Vec<Call> = fold::open_calls(&self.rows);
                 self.active.resume();
@@ -421,12 +323,12 @@ impl Driver<'_> {
         })
     }
 
-    async fn let_go(&mut self) -> anyhow::Result<()> {
+    async fn let_go(&mut self) -> Result<(), TurnError> {
         let active_ms = self.take_active_ms();
         let place = (self.rows.channel.clone(), self.rows.conversation.clone());
         let reason = if self.engine.is_held() {
             "emergency stop"
-        } else if lock(&self.engine.taken_over).contains(&place) {
+        } else if self.engine.sessions.is_taken_over(&place) {
             Halt::TakenOver.as_str()
         } else {
             "the process was stopped"

@@ -8,7 +8,7 @@ use crate::store::input::BudgetKind;
 pub enum Effect {
     /// Ask the model; answer with `ModelSaid`, `ModelProposed`, `ModelFailed`, `ModelInterrupted` or `BudgetReached`.
     CallModel,
-    /// Judge and store the proposed calls; answer with `CallsRecorded`.
+    /// Evaluate and store the proposed calls; answer with `CallsRecorded`.
     RecordCalls,
     /// Store the intent, run, store the outcome; answer with `ToolEnded` or `CallBecame`.
     StartTool(ToolCallId),

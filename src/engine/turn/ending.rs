@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use crate::clock::backoff::doubled;
 use crate::engine::core::Engine;
-use crate::engine::turn::driver::settle_open;
+use crate::engine::turn::error::TurnError;
 use crate::engine::turn::open_call;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::words::{ContinuationState, OutboxClass};
 use crate::store::commands::interrupt_turn::InterruptTurn;
-use crate::store::commands::yield_turn::{Yield, YieldTo};
+use crate::store::commands::release_turn::{Yield, YieldTo};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 
@@ -18,59 +19,12 @@ const REASON_CHARS: usize = 500;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LAST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Why a driver ended before its turn did.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TurnError {
-    /// Another boot has taken the database over.
-    #[error("{0}")]
-    Fenced(String),
-    /// What it was about to change had moved on: cancelled, ended, decided.
-    #[error("{0}")]
-    Conflict(String),
-    /// What it asked for is not possible.
-    #[error("{0}")]
-    Rejected(String),
-    /// The database cannot be used, or is being closed.
-    #[error("{0}")]
-    Store(String),
-    /// A defect of ours.
-    #[error("a defect of this program: {0}")]
-    Bug(String),
-}
-
-impl From<anyhow::Error> for TurnError {
-    fn from(error: anyhow::Error) -> Self {
-        let text = format!("{error:#}");
-        match error.downcast_ref::<StoreError>() {
-            Some(StoreError::Fenced { .. }) => Self::Fenced(text),
-            Some(
-                StoreError::Conflict { .. }
-                | StoreError::KeyConflict
-                | StoreError::VersionConflict { .. }
-                | StoreError::NotFound { .. },
-            ) => Self::Conflict(text),
-            Some(StoreError::Rejected { .. }) => Self::Rejected(text),
-            Some(
-                StoreError::Locked { .. }
-                | StoreError::Newer { .. }
-                | StoreError::Older { .. }
-                | StoreError::Foreign(_)
-                | StoreError::TooOldSqlite(_)
-                | StoreError::Full(_)
-                | StoreError::Closed
-                | StoreError::Corrupt(_),
-            ) => Self::Store(text),
-            Some(StoreError::Bug { .. } | StoreError::Sqlite(_)) | None => Self::Bug(text),
-        }
-    }
-}
-
 /// What is left to do when a driver has ended.
 pub async fn close(engine: &Engine, continuation: ContinuationId, ended: Result<(), TurnError>) {
     if let Err(error) = &ended {
         open_call::settle(engine, continuation, "the turn ended first").await;
         // An answer that came too late to be recorded was paid for all the same.
-        if let Err(unsettled) = settle_open(engine, continuation).await {
+        if let Err(unsettled) = open_call::settle_abandoned_calls(engine, continuation).await {
             tracing::warn!(%continuation, %unsettled, "a model call stays reserved");
         }
         match error {
@@ -83,7 +37,7 @@ pub async fn close(engine: &Engine, continuation: ContinuationId, ended: Result<
             }
         }
     }
-    let mut pause = FIRST_PAUSE;
+    let mut failures: u32 = 0;
     while let Err(error) = put_down(engine, continuation, &ended).await {
         if matches!(error, StoreError::Closed) || engine.shutdown.is_cancelled() {
             // The next start finds it running and interrupts it.
@@ -91,11 +45,11 @@ pub async fn close(engine: &Engine, continuation: ContinuationId, ended: Result<
             return;
         }
         tracing::error!(%continuation, %error, "a turn without a driver cannot be interrupted; tried again");
+        failures = failures.saturating_add(1);
         tokio::select! {
             () = engine.shutdown.cancelled() => {}
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(doubled(FIRST_PAUSE, failures, LAST_PAUSE)) => {}
         }
-        pause = (pause * 2).min(LAST_PAUSE);
     }
 }
 

@@ -1,14 +1,13 @@
 //! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
 
-use anyhow::Context as _;
-
 use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::budget;
 use crate::engine::compaction::{self, TurnEnd};
-use crate::engine::core::{Engine, lock};
-use crate::engine::turn::driver::Driver;
-use crate::engine::turn::judge;
+use crate::engine::core::Engine;
+use crate::engine::turn::error::TurnError;
+use crate::engine::turn::evaluate;
+use crate::engine::turn::progress::Driver;
 use crate::engine::turn::reply::stop_word;
 use crate::model::request::StopReason;
 use crate::protocol::approval::Preview;
@@ -18,10 +17,8 @@ use crate::protocol::words::{ApprovalKind, ApprovalState, OutboxClass, Risk, Too
 use crate::store::commands::ask_budget::AskBudget;
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
-#[cfg(feature = "test-hooks")]
-use crate::store::commands::finish_turn::QueueReply;
 use crate::store::commands::queue_notice::QueueNotice;
-use crate::store::commands::yield_turn::{Yield, YieldTo};
+use crate::store::commands::release_turn::{Yield, YieldTo};
 use crate::store::input::{BudgetKind, NewNotice, NewPart};
 use crate::text::chunk::chunk;
 use crate::text::untrusted::reveal_line;
@@ -32,8 +29,10 @@ pub const SCRIPTED_LABEL: &str = "[built-in script, no AI model]";
 const LAST_LINE_CHARS: usize = 200;
 
 /// Stores the final answer with all its parts.
-pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
-    let reply = driver.take_reply().context("no answer to finish with")?;
+pub async fn finish(driver: &mut Driver<'_>) -> Result<(), TurnError> {
+    let reply = driver
+        .take_reply()
+        .ok_or_else(|| TurnError::Bug("no answer to finish with".to_owned()))?;
     let engine = driver.engine;
     let active_ms = driver.take_active_ms();
     let rows = &driver.rows;
@@ -59,7 +58,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         | StopReason::Paused
         | StopReason::Other(_) => {}
     }
-    // A silence after work was done is the operator's to judge; an empty message tells the chat nothing.
+    // A silence after work was done is the operator's to evaluate; an empty message tells the chat nothing.
     let silent = text.trim().is_empty();
     let posted = !silent || rows.calls.is_empty();
     if silent {
@@ -82,11 +81,6 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         .chars()
         .take(LAST_LINE_CHARS)
         .collect();
-    #[cfg(feature = "test-hooks")]
-    let torn = crate::mutant!("final_with_outbox").then(|| QueueReply {
-        continuation_id: rows.id,
-        parts: parts.clone(),
-    });
     engine
         .persist(FinishTurn {
             continuation_id: rows.id,
@@ -99,10 +93,6 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         })
         .await?;
     compaction::after_turn(engine, rows, &end);
-    #[cfg(feature = "test-hooks")]
-    if let Some(reply) = torn {
-        engine.store.write(reply).await?;
-    }
     Ok(())
 }
 
@@ -146,9 +136,8 @@ pub fn parts_for(
     if !engine.has_bridge(channel) {
         return Vec::new();
     }
-    let limit = lock(&engine.bridges)
-        .get(channel)
-        .map(|bridge| (bridge.capabilities.max_length, bridge.capabilities.unit));
+    let known = engine.delivery.link(channel).capabilities();
+    let limit = known.map(|known| (known.max_length, known.unit));
     // The bridge may not have said yet what it can; Telegram's limit is the smallest of all bridges.
     let (max, unit) = limit.unwrap_or((4000, crate::protocol::channel::LengthUnit::Utf16));
     let mut pieces = if label.is_empty() {
@@ -191,7 +180,7 @@ pub async fn fail(
     driver: &mut Driver<'_>,
     code: &'static str,
     message: String,
-) -> anyhow::Result<()> {
+) -> Result<(), TurnError> {
     let engine = driver.engine;
     tracing::warn!(continuation = %driver.continuation, code, %message, "turn failed");
     let told = match code {
@@ -219,7 +208,7 @@ pub async fn interrupt(
     driver: &mut Driver<'_>,
     reason: String,
     partial: String,
-) -> anyhow::Result<()> {
+) -> Result<(), TurnError> {
     let engine = driver.engine;
     tracing::warn!(continuation = %driver.continuation, %reason, "turn interrupted");
     let text = "The answer could not be finished. Send /continue to go on with it.".to_owned();
@@ -245,14 +234,14 @@ pub async fn interrupt(
 }
 
 /// Asks a person for more of a used-up budget.
-pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Result<()> {
+pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> Result<(), TurnError> {
     let engine = driver.engine;
     driver.refresh().await?;
     let question = match driver.take_stop() {
         Some(stop) => budget::of_stop(&stop),
         None => budget::of_turn(kind, &driver.rows),
     };
-    if judge::nobody_is_there(&driver.rows) {
+    if evaluate::nobody_is_there(&driver.rows) {
         let reached = question.text.split(". Continue with").next();
         let message = format!(
             "{}. Nobody is there to allow more: raise the limits of the routine, or let it wait for a person (park)",
@@ -276,7 +265,7 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
     };
     let approval = approvals::build(
         engine,
-        &judge::origin(&driver.rows),
+        &evaluate::origin(&driver.rows),
         ask,
         engine.clock.now(),
     );
@@ -303,12 +292,12 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
             engine.persist(ask).await?;
         }
     }
-    engine.deadlines.notify_one();
+    engine.scheduler.deadlines_changed();
     Ok(())
 }
 
 /// What the chat is told when the turn starts to wait for people.
-pub async fn waiting_notice(driver: &Driver<'_>) -> anyhow::Result<Vec<NewNotice>> {
+pub async fn waiting_notice(driver: &Driver<'_>) -> Result<Vec<NewNotice>, TurnError> {
     let engine = driver.engine;
     if !engine.has_bridge(&driver.rows.channel) {
         return Ok(Vec::new());
@@ -337,7 +326,7 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> anyhow::Result<Vec<NewNotice
         .await?;
     let asked = approvals::cards(
         engine,
-        &judge::origin(&driver.rows),
+        &evaluate::origin(&driver.rows),
         ApprovalKind::Execute,
         Risk::Low,
     );

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::engine::context::exchange::{Exchange, ReplayCall};
 use crate::engine::context::{estimate, speaker};
 use crate::engine::turn::input::{Call, CallStatus};
-use crate::engine::turn::machine::{Limits, Turn, Used};
+use crate::engine::turn::machine::Turn;
 use crate::protocol::session::StepBody;
 use crate::protocol::words::{Access, Effect, ToolCallState};
 use crate::store::queries::history::Exchange as HistoryExchange;
@@ -57,19 +57,7 @@ pub fn open_calls(rows: &TurnRows) -> Vec<Call> {
 
 /// The machine as the rows describe it.
 pub fn turn(rows: &TurnRows) -> Turn {
-    let limits = Limits {
-        max_steps: rows.limits.max_steps,
-        max_tool_calls: rows.limits.max_tool_calls,
-        max_active_ms: rows.limits.max_active_ms,
-        max_tokens: rows.limits.max_tokens,
-    };
-    let used = Used {
-        steps: rows.used.steps,
-        tool_calls: rows.used.tool_calls,
-        active_ms: rows.used.active_ms,
-        tokens: rows.used.tokens,
-    };
-    Turn::restore(limits, used, open_calls(rows))
+    Turn::restore(rows.limits, rows.used, open_calls(rows))
 }
 
 fn replay_calls(calls: &[CallRow]) -> HashMap<crate::protocol::ids::ToolCallId, ReplayCall> {

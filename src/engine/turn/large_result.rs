@@ -17,7 +17,7 @@ const TAIL: usize = 2 * 1024;
 const WINDOW: usize = 64 * 1024;
 
 /// What the model reads, and where the rest is.
-pub struct Shown {
+pub struct ResultExcerpt {
     /// What the model reads.
     pub content: String,
     /// Hold it until the row that names it is committed.
@@ -26,7 +26,7 @@ pub struct Shown {
     pub whole: bool,
 }
 
-impl Shown {
+impl ResultExcerpt {
     /// What to name in the row.
     pub fn artifact(&self) -> Option<ArtifactRef> {
         self.stored.as_ref().map(|stored| stored.artifact.clone())
@@ -34,9 +34,9 @@ impl Shown {
 }
 
 /// Keeps a redacted result whole and shows its ends, unless it is short or a window already.
-pub async fn show(engine: &Engine, content: String, is_window: bool) -> Shown {
+pub async fn show(engine: &Engine, content: String, is_window: bool) -> ResultExcerpt {
     if content.len() <= WHOLE || is_window {
-        return Shown {
+        return ResultExcerpt {
             whole: content.len() <= WINDOW,
             content: shorten(content),
             stored: None,
@@ -47,7 +47,7 @@ pub async fn show(engine: &Engine, content: String, is_window: bool) -> Shown {
         .store
         .put_artifact(content.clone().into_bytes(), TEXT, now);
     match put.await {
-        Ok(stored) => Shown {
+        Ok(stored) => ResultExcerpt {
             content: ends(&content, &stored.artifact),
             stored: Some(stored),
             whole: false,
@@ -55,7 +55,7 @@ pub async fn show(engine: &Engine, content: String, is_window: bool) -> Shown {
         // The result counts more than its middle: the call ran, and its outcome must be recorded.
         Err(error) => {
             tracing::warn!(%error, "a large result cannot be kept; it is shortened instead");
-            Shown {
+            ResultExcerpt {
                 content: shorten(content),
                 stored: None,
                 whole: false,

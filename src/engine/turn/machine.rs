@@ -7,34 +7,9 @@
 
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::input::{Call, CallStatus, Halt, Input};
+use crate::protocol::budget::{TurnLimits, TurnUsed};
 use crate::protocol::ids::ToolCallId;
 use crate::store::input::BudgetKind;
-
-/// Limits of a turn; zero means "none allowed", not "unlimited".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Model calls.
-    pub max_steps: u32,
-    /// Tool calls.
-    pub max_tool_calls: u32,
-    /// Milliseconds of active time.
-    pub max_active_ms: u64,
-    /// Tokens.
-    pub max_tokens: u64,
-}
-
-/// What a turn has used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Used {
-    /// Model calls that answered.
-    pub steps: u32,
-    /// Calls proposed.
-    pub tool_calls: u32,
-    /// Milliseconds of active time.
-    pub active_ms: u64,
-    /// Tokens.
-    pub tokens: u64,
-}
 
 /// Where the turn is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +18,7 @@ pub enum Phase {
     Idle,
     /// The model was asked.
     CallingModel,
-    /// Proposed calls are being judged and stored.
+    /// Proposed calls are being evaluated and stored.
     RecordingCalls,
     /// Calls of the current step are being worked on.
     Tools,
@@ -56,17 +31,17 @@ pub enum Phase {
 }
 
 /// One turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    limits: Limits,
-    used: Used,
+    limits: TurnLimits,
+    used: TurnUsed,
     calls: Vec<Call>,
     phase: Phase,
 }
 
 impl Turn {
     /// A turn as the store holds it: what it may use, what it has used, and the calls of its last step.
-    pub fn restore(limits: Limits, used: Used, calls: Vec<Call>) -> Self {
+    pub fn restore(limits: TurnLimits, used: TurnUsed, calls: Vec<Call>) -> Self {
         Self {
             limits,
             used,
@@ -81,7 +56,7 @@ impl Turn {
     }
 
     /// What it has used.
-    pub fn used(&self) -> Used {
+    pub fn used(&self) -> TurnUsed {
         self.used
     }
 

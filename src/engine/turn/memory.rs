@@ -5,7 +5,6 @@
 //! reads it tainted, before the model reads it. What was recalled is never written again.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
@@ -14,17 +13,18 @@ use crate::engine::context::block;
 use crate::engine::context::build::{MemoryContext, MemoryItem};
 use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
-use crate::engine::turn::judge::Bench;
+use crate::engine::turn::evaluate::PolicyContext;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{MAX_TEXT, Memory, MemoryPlace};
 use crate::protocol::session::StepBody;
 use crate::protocol::words::{ApprovalState, MemoryAuthor, MemoryKind, MemoryScope};
 use crate::store::commands::add_memory::{AddMemory, NewMemory};
-use crate::store::commands::note_used::NoteUsed;
+use crate::store::commands::record_memory_use::RecordMemoryUse;
 use crate::store::commands::taint_session::TaintSession;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::memories::{RecallLimits, RecallPlace};
+use crate::store::queries::memories::RecallLimits;
+use crate::store::queries::memory_rows::RecallPlace;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::store::reader::Reader;
 use crate::text::fold;
@@ -48,7 +48,7 @@ const MODELS_CONFIDENCE: f64 = 0.7;
 const PART: usize = 16;
 
 /// Counts uses and taints the session, with the write that goes before the reading.
-pub type ReadNote = (NoteUsed, TaintSession);
+pub type ReadNote = (RecordMemoryUse, TaintSession);
 
 /// What is remembered, as one step of a turn reads it. The summary is read with the exchanges that it leaves.
 #[derive(Debug, Default)]
@@ -160,7 +160,7 @@ impl Recollection {
 
 fn note(rows: &TurnRows, ids: Vec<MemoryId>, taint: Vec<String>) -> ReadNote {
     let session_id = rows.session_id;
-    (NoteUsed { ids }, TaintSession { session_id, taint })
+    (RecordMemoryUse { ids }, TaintSession { session_id, taint })
 }
 
 /// The words for something read that had come from untrusted content.
@@ -232,7 +232,7 @@ pub async fn recall(
     let words_only = words_only
         .map(|why| format!("[only words were looked for: {}]\n", limit_line(&why, 200)))
         .unwrap_or_default();
-    engine.recalls.fetch_add(1, Ordering::Relaxed);
+    engine.embeddings.count_recall();
     let mut lines = Vec::new();
     let mut room = MOST_RECALLED;
     let mut ids = Vec::new();
@@ -354,7 +354,7 @@ pub async fn remember(
                 .to_owned(),
         );
     }
-    let bench = Bench::read(engine, rows)
+    let policy_context = PolicyContext::read(engine, rows)
         .await
         .map_err(|error| said(&error))?;
     let place = place(engine, rows);
@@ -377,7 +377,7 @@ pub async fn remember(
         row.approval_state,
         Some(ApprovalState::Approved | ApprovalState::Consumed)
     );
-    let proposed = !bench.taint.is_empty() && !approved;
+    let proposed = !policy_context.taint.is_empty() && !approved;
     let model = model_of(rows, row);
     let add = AddMemory {
         by: ActorRef {
@@ -404,7 +404,7 @@ pub async fn remember(
             source: Some(rows.id),
             message_ref: rows.message_ref.clone(),
             confidence: MODELS_CONFIDENCE,
-            taint: without_names(bench.taint),
+            taint: without_names(policy_context.taint),
             pinned: false,
             proposed,
             created_at: None,

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::clock::backoff::jitter;
 use crate::engine::context;
 use crate::engine::context::build::{self, Context, Material, MemoryItem, Target};
 use crate::engine::context::estimate;
@@ -12,10 +13,13 @@ use crate::engine::context::prefix::Prefix;
 use crate::engine::context::speaker;
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn as hooks;
-use crate::engine::response_cache::{self, Consulted, Pass, Sent};
+use crate::engine::response_cache::{self, CacheLookup, ModelInput, Pass};
 use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
-use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
+use crate::engine::turn::attempt::{
+    self, AttemptAnswer, AttemptFailure, AttemptOutcome, AttemptTarget, attempt,
+};
 use crate::engine::turn::candidates::candidates;
+use crate::engine::turn::error::TurnError;
 use crate::engine::turn::fold;
 use crate::engine::turn::memory::{self, Recollection};
 use crate::engine::turn::reply::{GaveUp, ModelReply, Outcome, code, describe, nobody_answered};
@@ -35,7 +39,7 @@ const NUDGE: &str =
     "(You have the results of your calls. Answer the user now, or say what is missing.)";
 
 /// What became of asking one model.
-enum Asking {
+enum CallOutcome {
     Done(Outcome),
     GaveUp(GaveUp),
 }
@@ -60,7 +64,7 @@ struct Step<'a> {
 }
 
 /// Asks for the next step of a turn. The error is the store's.
-pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
+pub async fn call(engine: &Engine, rows: &TurnRows) -> Result<Outcome, TurnError> {
     let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
     let first = chosen.models.first().map_or("", String::as_str);
     let changed;
@@ -80,7 +84,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
     };
     let prefix = engine
         .prefix(&rows.channel)
-        .map_err(|problem| anyhow::anyhow!(problem))?;
+        .map_err(|problem| TurnError::Bug(problem.to_string()))?;
     let mut step = Step {
         engine,
         rows,
@@ -97,7 +101,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
     let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
     for name in &chosen.models {
         match step.ask(name).await? {
-            Asking::Done(Outcome::Answered(mut reply)) => {
+            CallOutcome::Done(Outcome::Answered(mut reply)) => {
                 if !gave_up.is_empty() {
                     let why: Vec<String> = gave_up.iter().map(describe).collect();
                     let note = format!("{}; {name} stood in", why.join("; "));
@@ -106,8 +110,8 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
                 }
                 return Ok(Outcome::Answered(reply));
             }
-            Asking::Done(outcome) => return Ok(outcome),
-            Asking::GaveUp(reason) => gave_up.push((name, reason)),
+            CallOutcome::Done(outcome) => return Ok(outcome),
+            CallOutcome::GaveUp(reason) => gave_up.push((name, reason)),
         }
     }
     Ok(nobody_answered(engine, gave_up))
@@ -115,14 +119,14 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
 
 /// What is sent of earlier exchanges to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wanted {
+struct HistoryMode {
     /// Exchanges that are sent whatever they fill.
     least: u32,
     /// Tokens that more of them may fill.
     tokens: u64,
 }
 
-impl Wanted {
+impl HistoryMode {
     fn of(engine: &Engine, profile: &Profile) -> Self {
         let settings = &engine.settings.engine;
         Self {
@@ -141,12 +145,12 @@ impl Wanted {
 
 impl Step<'_> {
     /// Asks one model, as often as it may be asked.
-    async fn ask(&mut self, name: &str) -> anyhow::Result<Asking> {
+    async fn ask(&mut self, name: &str) -> Result<CallOutcome, TurnError> {
         let (engine, rows) = (self.engine, self.rows);
         let (model, model_id) = match engine.models.limited(name) {
             Ok(found) => found,
             Err(error) => {
-                return Ok(Asking::GaveUp(GaveUp {
+                return Ok(CallOutcome::GaveUp(GaveUp {
                     code: "model_unknown",
                     message: error.to_string(),
                     tries: 0,
@@ -157,14 +161,14 @@ impl Step<'_> {
         let profile = engine.models.profile(name);
         let history = self.history(name, &profile).await?;
         let Some(mut context) = self.fit(name, &profile, &history, false) else {
-            return Ok(Asking::Done(Outcome::failed(
+            return Ok(CallOutcome::Done(Outcome::failed(
                 "internal",
                 "a tool call of this turn has no result; cancel and retry the turn",
             )));
         };
         let mut request = self.request(model_id, &profile, context.messages.clone());
         if self.pass.is_none() {
-            let sent = Sent {
+            let sent = ModelInput {
                 request: &request,
                 dropped: &context.dropped,
                 remembered: &context.before_message,
@@ -172,12 +176,12 @@ impl Step<'_> {
                 tainted: !self.memory.taint(&context.recalled).is_empty(),
             };
             match response_cache::consult(engine, rows, name, sent).await {
-                Consulted::Answer(kept) => {
+                CacheLookup::Answer(kept) => {
                     response_cache::replay(engine, rows, self.n, &kept.text);
                     let reply = Box::new(ModelReply::kept(kept));
-                    return Ok(Asking::Done(Outcome::Answered(reply)));
+                    return Ok(CallOutcome::Done(Outcome::Answered(reply)));
                 }
-                Consulted::Ask(pass) => self.pass = Some(pass),
+                CacheLookup::Ask(pass) => self.pass = Some(pass),
             }
         }
         let most = engine.settings.engine.max_model_attempts.max(1);
@@ -188,7 +192,7 @@ impl Step<'_> {
         loop {
             made += 1;
             self.attempts += 1;
-            let asked = Asked {
+            let asked = AttemptTarget {
                 name,
                 model: &model,
                 request: request.clone(),
@@ -199,8 +203,10 @@ impl Step<'_> {
                 read: self.memory.note(rows, self.attempts, &context.recalled),
             };
             match attempt(engine, rows, asked).await? {
-                Tried::Refused(stop) => return Ok(Asking::Done(Outcome::Refused(stop))),
-                Tried::Answered(answered) => {
+                AttemptOutcome::Refused(stop) => {
+                    return Ok(CallOutcome::Done(Outcome::Refused(stop)));
+                }
+                AttemptOutcome::Answered(answered) => {
                     match after(&answered.answer, profile.max_output_tokens, tries, before) {
                         After::Take => {
                             // The built-in model counts its own way.
@@ -213,7 +219,7 @@ impl Step<'_> {
                                 pass.settle(engine, rows, &answered.answer, name, noted);
                             }
                             let reply = self.reply(name, answered, context);
-                            return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
+                            return Ok(CallOutcome::Done(Outcome::Answered(Box::new(reply))));
                         }
                         After::Nudge => {
                             tries.nudged = true;
@@ -234,11 +240,11 @@ impl Step<'_> {
                         }
                         After::Fail { code, message } => {
                             self.put_aside(answered, &message).await?;
-                            return Ok(Asking::Done(Outcome::failed(code, message)));
+                            return Ok(CallOutcome::Done(Outcome::failed(code, message)));
                         }
                     }
                 }
-                Tried::Failed(Failed {
+                AttemptOutcome::Failed(AttemptFailure {
                     error,
                     shown,
                     tokens,
@@ -246,7 +252,7 @@ impl Step<'_> {
                     self.failed_tokens += tokens;
                     failed += 1;
                     if !shown.is_empty() {
-                        return Ok(Asking::Done(Outcome::Interrupted {
+                        return Ok(CallOutcome::Done(Outcome::Interrupted {
                             reason: format!(
                                 "the answer broke off: {}; resume it to ask again",
                                 error.message
@@ -257,7 +263,7 @@ impl Step<'_> {
                     if error.kind == ModelErrorKind::ContextTooLong {
                         if tries.compacted {
                             let message = format!("{}; {TOO_LONG}", error.message);
-                            return Ok(Asking::Done(Outcome::failed(code(&error), message)));
+                            return Ok(CallOutcome::Done(Outcome::failed(code(&error), message)));
                         }
                         tries.compacted = true;
                         self.notes.push(format!("{WINDOW_FULL}: {}", error.message));
@@ -268,7 +274,7 @@ impl Step<'_> {
                         continue;
                     }
                     let Some(delay) = retry_delay(&error, failed, most, false, jitter()) else {
-                        return Ok(Asking::GaveUp(GaveUp {
+                        return Ok(CallOutcome::GaveUp(GaveUp {
                             code: code(&error),
                             asks_to_wait: asks_too_long(&error),
                             message: error.message,
@@ -286,9 +292,9 @@ impl Step<'_> {
         let (engine, rows) = (self.engine, self.rows);
         tracing::info!(continuation = %rows.id, attempt = self.attempts, ?delay, message = %error.message, "model call fails; trying again");
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
-        attempt::publish(
-            engine,
-            rows,
+        engine.publish(
+            Some(rows.session_id),
+            Some(rows.id),
             EventBody::ModelStarted {
                 model: name.to_owned(),
                 attempt: self.attempts + 1,
@@ -299,14 +305,14 @@ impl Step<'_> {
     }
 
     /// Settles an answer that is not taken.
-    async fn put_aside(&mut self, answered: Answered, why: &str) -> anyhow::Result<()> {
+    async fn put_aside(&mut self, answered: AttemptAnswer, why: &str) -> Result<(), TurnError> {
         let usage = answered.answer.usage;
         self.failed_tokens += usage.input_tokens + usage.output_tokens;
         self.notes.push(why.to_owned());
         attempt::settle(self.engine, answered, why).await
     }
 
-    fn reply(&mut self, name: &str, answered: Answered, context: Context) -> ModelReply {
+    fn reply(&mut self, name: &str, answered: AttemptAnswer, context: Context) -> ModelReply {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(context.notes);
         let mut answer = answered.answer;
@@ -365,7 +371,7 @@ impl Step<'_> {
         history: &[Exchange],
         compact: bool,
     ) -> Option<Context> {
-        let wanted = Wanted::of(self.engine, profile);
+        let wanted = HistoryMode::of(self.engine, profile);
         let material = Material {
             prefix: self.prefix,
             memory: &self.memory.context,
@@ -388,16 +394,16 @@ impl Step<'_> {
 
     /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as
     /// many as that one was sent, for the summary.
-    async fn history(&mut self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
-        let wanted = Wanted::of(self.engine, profile);
+    async fn history(&mut self, name: &str, profile: &Profile) -> Result<Vec<Exchange>, TurnError> {
+        let wanted = HistoryMode::of(self.engine, profile);
         let history = self.read_history(wanted).await?;
         let all = history
             .iter()
             .flat_map(Exchange::models)
             .filter(|model| *model != name)
             .filter(|model| self.engine.models.get(model).is_ok())
-            .map(|other| Wanted::of(self.engine, &self.engine.models.profile(other)))
-            .fold(wanted, Wanted::or_more);
+            .map(|other| HistoryMode::of(self.engine, &self.engine.models.profile(other)))
+            .fold(wanted, HistoryMode::or_more);
         if all != wanted {
             return self.read_history(all).await;
         }
@@ -405,7 +411,7 @@ impl Step<'_> {
     }
 
     /// Reads the summary with the exchanges, so that each turn is in one of them and none in both.
-    async fn read_history(&mut self, wanted: Wanted) -> anyhow::Result<Vec<Exchange>> {
+    async fn read_history(&mut self, wanted: HistoryMode) -> Result<Vec<Exchange>, TurnError> {
         let (session, continuation) = (self.rows.session_id, self.rows.id);
         let ratio = self.rows.estimate_ratio.unwrap_or(1.0);
         let most = wanted.least + u32::from(wanted.tokens > 0) * context::MOST_BEYOND;
@@ -465,13 +471,4 @@ fn cut_by_server(answer: &ModelAnswer, sent: u64) -> Option<String> {
              set context_window to what it really takes"
         )
     })
-}
-
-/// A number in 0..1 that differs between callers; retries of many sessions must not fall together.
-fn jitter() -> f64 {
-    let mut bytes = [0_u8; 4];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0),
-        Err(_) => 0.5,
-    }
 }

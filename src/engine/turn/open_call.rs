@@ -6,13 +6,15 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::context::estimate;
-use crate::engine::core::{Engine, lock};
-use crate::engine::turn::attempt::publish;
-use crate::model::limits::{Lane, Limited, Place};
+use crate::engine::core::Engine;
+use crate::engine::open_calls::OpenCall;
+use crate::engine::turn::error::TurnError;
+use crate::model::limits::{CallPermit, Lane, LimitedProvider};
 use crate::model::request::Model as _;
 use crate::protocol::event::EventBody;
-use crate::protocol::ids::{ContinuationId, ModelAttemptId};
+use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::Usage;
+use crate::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use crate::store::commands::settle_model::SettleModel;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
@@ -23,32 +25,6 @@ const WORTH_A_NOTE: Duration = Duration::from_secs(1);
 
 /// How a step stopped whose call was dropped because a person ended the turn.
 pub const CANCELLED: &str = "cancelled";
-
-/// A model call under way.
-#[derive(Debug, Clone)]
-pub struct OpenCall {
-    /// Its row.
-    pub attempt_id: ModelAttemptId,
-    /// `<provider>/<model>`.
-    pub model: String,
-    /// Number of the try, from 1.
-    pub attempt: u32,
-    /// Estimated input tokens.
-    pub input_tokens: u64,
-    /// Signs of life that showed no text: reasoning or arguments under way, at least a token each.
-    pub signs: u64,
-    /// When it began.
-    pub started: Instant,
-    /// What it used, once its answer is complete.
-    pub usage: Option<Usage>,
-}
-
-/// Changes the open call of a turn.
-pub fn update(engine: &Engine, id: ContinuationId, act: impl FnOnce(&mut OpenCall)) {
-    if let Some(call) = lock(&engine.open_calls).get_mut(&id) {
-        act(call);
-    }
-}
 
 /// What a call has used, as far as it can be known.
 fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
@@ -65,17 +41,14 @@ fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
 
 /// What a call has used whose answer had begun before it broke off; none = nothing of an answer came.
 pub fn begun(engine: &Engine, id: ContinuationId, shown: &str) -> Option<Usage> {
-    let call = lock(&engine.open_calls).get(&id).cloned()?;
+    let call = engine.open_calls.call(id)?;
     (!shown.is_empty() || call.signs > 0).then(|| usage(engine, &call, shown))
 }
 
 /// The step that a turn's open call leaves when a person ends the turn now.
 pub fn cut_short(engine: &Engine, id: ContinuationId) -> Option<ModelStep> {
-    let call = lock(&engine.open_calls).get(&id).cloned()?;
-    let text = lock(&engine.streams)
-        .get(&id)
-        .map(|stream| stream.text.clone())
-        .unwrap_or_default();
+    let call = engine.open_calls.call(id)?;
+    let text = engine.open_calls.shown(id);
     let mut notes = Vec::new();
     if call.usage.is_none() {
         notes.push("cancelled before its end; tokens are estimated".to_owned());
@@ -97,13 +70,10 @@ pub fn cut_short(engine: &Engine, id: ContinuationId) -> Option<ModelStep> {
 
 /// Settles the open call of a turn that its driver has dropped; does nothing where it is settled already.
 pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
-    let Some(call) = lock(&engine.open_calls).remove(&id) else {
+    let Some(call) = engine.open_calls.take(id) else {
         return;
     };
-    let shown = lock(&engine.streams)
-        .get(&id)
-        .map(|stream| stream.text.clone())
-        .unwrap_or_default();
+    let shown = engine.open_calls.shown(id);
     let settled = engine
         .store
         .write(SettleModel {
@@ -124,7 +94,11 @@ pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
 }
 
 /// Waits for a place among the calls of a provider; tells whoever looks when it has to.
-pub async fn wait_for_place(engine: &Engine, rows: &TurnRows, model: &Limited) -> Place {
+pub async fn wait_for_place(
+    engine: &Engine,
+    rows: &TurnRows,
+    model: &LimitedProvider,
+) -> CallPermit {
     let lane = Lane {
         channel: rows.channel.clone(),
         session: rows.session_id.to_string(),
@@ -136,16 +110,11 @@ pub async fn wait_for_place(engine: &Engine, rows: &TurnRows, model: &Limited) -
         provider: model.provider().to_owned(),
         ahead: u32::try_from(model.limiter().waiting()).unwrap_or(u32::MAX),
     };
-    publish(engine, rows, waiting);
+    engine.publish(Some(rows.session_id), Some(rows.id), waiting);
     let asked = Instant::now();
     let place = model.limiter().enter(lane).await;
-    *lock(&engine.waits).entry(rows.id).or_default() += asked.elapsed();
+    engine.open_calls.add_wait(rows.id, asked.elapsed());
     place
-}
-
-/// How long a turn has waited for places since this was asked last, if it has.
-pub fn take_wait(engine: &Engine, id: ContinuationId) -> Option<Duration> {
-    lock(&engine.waits).remove(&id)
 }
 
 /// What a step says about the wait before it, where it was worth a word.
@@ -157,4 +126,18 @@ pub fn wait_note(model: &str, wait: Duration) -> Option<String> {
             wait.as_secs_f64()
         )
     })
+}
+
+/// Counts model calls that nobody listens to any more at what they may have cost.
+pub async fn settle_abandoned_calls(
+    engine: &Engine,
+    continuation_id: ContinuationId,
+) -> Result<(), TurnError> {
+    engine
+        .persist(SettleAbandonedCalls {
+            continuation_id,
+            reason: "the call was given up".to_owned(),
+        })
+        .await?;
+    Ok(())
 }

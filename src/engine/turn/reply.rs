@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::engine::core::Engine;
-use crate::engine::response_cache::Kept;
+use crate::engine::response_cache::StoredResponse;
 use crate::model::request::{ModelAnswer, ModelError, StopReason};
 use crate::protocol::session::Usage;
 use crate::store::commands::reserve_model::BudgetStop;
@@ -40,7 +40,7 @@ pub struct ModelReply {
 
 impl ModelReply {
     /// A cached response: no model was asked, nothing was used.
-    pub fn kept(kept: Kept) -> Self {
+    pub fn kept(kept: StoredResponse) -> Self {
         Self {
             answer: ModelAnswer {
                 text: kept.text,

@@ -1,4 +1,4 @@
-//! One tool call: judged once more, intent stored, run, outcome stored.
+//! One tool call: evaluated once more, intent stored, run, outcome stored.
 //!
 //! A call starts only with the plan whose digest was allowed, and only under the stricter of the policy
 //! it was allowed by and the policy of this moment.
@@ -7,9 +7,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
+use futures_util::future::OptionFuture;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -18,12 +18,13 @@ use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn as hooks;
-use crate::engine::probe;
-use crate::engine::tool_cache::{self, Kept, Pass};
+use crate::engine::reconcile;
+use crate::engine::tool_cache::{self, StoredResult};
+use crate::engine::turn::error::TurnError;
+use crate::engine::turn::evaluate::{self, Evaluation, PolicyContext};
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
-use crate::engine::turn::judge::{self, Bench, Judged};
-use crate::engine::turn::large_result::{self, Shown};
+use crate::engine::turn::large_result::{self, ResultExcerpt};
 use crate::engine::turn::memory;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
@@ -31,16 +32,15 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::CachedResult;
 use crate::protocol::words::{
-    ApprovalKind, ApprovalState, Effect, MemoryScope, OutboxClass, Risk, ToolCallState, VerdictWord,
+    ApprovalKind, ApprovalState, Effect, MemoryScope, Risk, ToolCallState, VerdictWord,
 };
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::queue_cards::QueueCards;
-use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::refuse_call::RefuseCall;
-use crate::store::commands::return_to_ask::ReturnToAsk;
+use crate::store::commands::reopen_approval::ReopenApproval;
 use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
 use crate::store::error::StoreError;
-use crate::store::input::{NewApproval, NewNotice};
+use crate::store::input::NewApproval;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{
     EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
@@ -95,19 +95,19 @@ impl ToolHost for LiveHost<'_> {
     }
 }
 
-/// Judges a call again, starts it, runs it and stores its outcome.
+/// Evaluates a call again, starts it, runs it and stores its outcome.
 pub async fn start_and_run(
     engine: &Engine,
     rows: Arc<TurnRows>,
     id: ToolCallId,
     kill: CancellationToken,
-) -> anyhow::Result<Input> {
+) -> Result<Input, TurnError> {
     let rows = rows.as_ref();
     let row = rows
         .calls
         .iter()
         .find(|row| row.call.id == id)
-        .context("the call to start is not of this turn")?
+        .ok_or_else(|| TurnError::Bug("the call to start is not of this turn".to_owned()))?
         .clone();
     if let Some(status) = held_back(engine, &row, &kill).await? {
         return Ok(Input::CallBecame { id, status });
@@ -138,23 +138,23 @@ pub async fn start_and_run(
     if !record.is_empty() {
         engine.persist(record).await?;
     }
-    let mut bench = Bench::read(engine, rows).await?;
-    bench.without_use_of(&row);
-    let judged = judge::judge(
+    let mut policy_context = PolicyContext::read(engine, rows).await?;
+    policy_context.without_use_of(&row);
+    let evaluation = evaluate::evaluate(
         engine,
-        &bench,
+        &policy_context,
         rows,
         id,
         &row.call.name,
         &row.call.args,
         row.call.verdict.policy_version,
     );
-    let judged = match judged {
-        Ok(judged) => judged,
+    let evaluation = match evaluation {
+        Ok(evaluation) => evaluation,
         Err(refusal) => return refuse(engine, &row, refusal.content).await,
     };
     let approved = row.call.state == ToolCallState::Approved;
-    match judged.verdict.decision {
+    match evaluation.verdict.decision {
         VerdictWord::Deny => {
             return refuse(
                 engine,
@@ -163,14 +163,14 @@ pub async fn start_and_run(
             )
             .await;
         }
-        // Only what became stricter since it was judged comes here with nobody there.
-        VerdictWord::Ask if judge::nobody_is_there(rows) => {
-            return refuse(engine, &row, judge::UNATTENDED.to_owned()).await;
+        // Only what became stricter since it was evaluated comes here with nobody there.
+        VerdictWord::Ask if evaluate::nobody_is_there(rows) => {
+            return refuse(engine, &row, evaluate::UNATTENDED.to_owned()).await;
         }
         VerdictWord::Ask if !approved => {
             return ask_again(
                 engine,
-                &bench,
+                &policy_context,
                 rows,
                 &row,
                 "the policy became stricter before it started",
@@ -179,24 +179,21 @@ pub async fn start_and_run(
         }
         VerdictWord::Ask | VerdictWord::Allow => {}
     }
-    // A call that was allowed without a person is judged as it is now, just above; one that a person allowed must
+    // A call that was allowed without a person is evaluated as it is now, just above; one that a person allowed must
     // still be what they saw.
-    if approved && judged.digest != row.digest && !crate::mutant!("digest_checked") {
+    if approved && evaluation.digest != row.digest && !crate::mutant!("digest_checked") {
         return ask_again(
             engine,
-            &bench,
+            &policy_context,
             rows,
             &row,
             "what it would do changed after it was approved",
         )
         .await;
     }
-    // Off: the effect comes first, and what is written is written behind it.
-    let early = if crate::mutant!("attempt_before_effect") {
-        Some(carry_out(engine, rows, &row, &kill).await?)
-    } else {
-        None
-    };
+    let early =
+        crate::mutant!("attempt_before_effect").then(|| carry_out(engine, rows, &row, &kill));
+    let early = OptionFuture::from(early).await.transpose()?;
     let start = StartTool {
         call_id: id,
         epoch: engine.store.epoch(),
@@ -207,7 +204,7 @@ pub async fn start_and_run(
             .get(&row.call.name)
             .and_then(|tool| tool.spec().key_lifetime)
             .map(|lifetime| u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)),
-        leans_on: judged.leans_on.filter(|_| !approved),
+        basis: evaluation.basis.filter(|_| !approved),
     };
     let started = loop {
         // Looked at before every try: a full disk may have held this up for hours.
@@ -229,7 +226,7 @@ pub async fn start_and_run(
         StartToolOutcome::DigestMismatch => {
             return ask_again(
                 engine,
-                &bench,
+                &policy_context,
                 rows,
                 &row,
                 "what it would do changed after it was approved",
@@ -237,7 +234,7 @@ pub async fn start_and_run(
             .await;
         }
         StartToolOutcome::NoLongerAllowed => {
-            // Judged again from the beginning, under what is in force now.
+            // Evaluated again from the beginning, under what is in force now.
             return Ok(Input::CallBecame {
                 id,
                 status: fold::status(row.call.state),
@@ -251,7 +248,7 @@ pub async fn start_and_run(
             });
         }
         StartToolOutcome::KeyRanOut => {
-            probe::begin(engine);
+            reconcile::begin(engine);
             return Ok(Input::CallBecame {
                 id,
                 status: CallStatus::Indeterminate,
@@ -264,15 +261,22 @@ pub async fn start_and_run(
             });
         }
     };
-    let (kept, pass) = match early {
-        Some(_) => (None, Pass::default()),
-        None => tool_cache::consult(engine, rows, &row, &judged.plan, &bench).await,
-    };
+    let (kept, pass) =
+        tool_cache::consult(engine, rows, &row, &evaluation.plan, &policy_context).await;
     let cached = kept.as_ref().map(|kept| kept.cached);
-    let (outcome, duration_ms) = match (early, kept) {
-        (Some(ran), _) => ran,
-        (None, Some(kept)) => given_again(kept),
-        (None, None) => carry_out(engine, rows, &row, &kill).await?,
+    let (outcome, duration_ms) = match kept.map(given_again).or(early) {
+        Some(ran) => ran,
+        None => {
+            let progress = engine.open_calls.progress(rows.id);
+            if let Some(progress) = &progress {
+                progress.tool_started(id, &row.call.name);
+            }
+            let ran = carry_out(engine, rows, &row, &kill).await;
+            if let Some(progress) = &progress {
+                progress.tool_finished(id);
+            }
+            ran?
+        }
     };
     let content = hooks::clean_result(engine, rows, &outcome.content);
     let windows = engine
@@ -294,7 +298,7 @@ pub async fn start_and_run(
     pass.settle(engine, rows, &row.call.name, &outcome, &shown, duration_ms);
     // Until here, the file must not be swept.
     drop(shown);
-    engine.deadlines.notify_one();
+    engine.scheduler.deadlines_changed();
     Ok(Input::ToolEnded {
         id,
         status: fold::status(state),
@@ -307,7 +311,7 @@ async fn held_back(
     engine: &Engine,
     row: &CallRow,
     kill: &CancellationToken,
-) -> anyhow::Result<Option<CallStatus>> {
+) -> Result<Option<CallStatus>, TurnError> {
     let window = i64::from(engine.settings.approvals.undo_seconds);
     let Some(approval) = row.call.approval_id.filter(|_| {
         window > 0 && row.call.state == ToolCallState::Approved && row.call.risk < Risk::High
@@ -358,7 +362,7 @@ async fn turn_changed(events: &mut broadcast::Receiver<Arc<Event>>, turn: Contin
 }
 
 /// A result that was kept, as if the tool had run just now and taken no time.
-fn given_again(kept: Kept) -> (ToolOutcome, u64) {
+fn given_again(kept: StoredResult) -> (ToolOutcome, u64) {
     let outcome = ToolOutcome {
         content: kept.content,
         is_error: false,
@@ -375,15 +379,14 @@ async fn carry_out(
     rows: &TurnRows,
     row: &CallRow,
     kill: &CancellationToken,
-) -> anyhow::Result<(ToolOutcome, u64)> {
+) -> Result<(ToolOutcome, u64), TurnError> {
     let id = row.call.id;
-    let tool = engine
-        .tools
-        .get(&row.call.name)
-        .context("the tool vanished between judging and running")?;
+    let tool = engine.tools.get(&row.call.name).ok_or_else(|| {
+        TurnError::Bug("the tool vanished between judging and running".to_owned())
+    })?;
     let workspace = engine
         .channel(&rows.channel)
-        .map_err(|problem| anyhow::anyhow!(problem))?
+        .map_err(|problem| TurnError::Bug(problem.to_string()))?
         .workspace
         .clone();
     let host = LiveHost {
@@ -399,7 +402,7 @@ async fn carry_out(
     let limit = tool.spec().max_duration;
     let outcome = {
         let cancel = kill.child_token();
-        let context = judge::run_context(
+        let context = evaluate::run_context(
             engine,
             workspace,
             rows.session_id,
@@ -421,7 +424,7 @@ async fn carry_out(
             outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
             crash_point!("tool.effect_done");
         } else if lost && row.call.effect == Effect::Reconcilable && !engine.is_held() {
-            let probe = probe::bounded(tool.as_ref(), &context, &row.call.args, &cancel).await;
+            let probe = reconcile::bounded(tool.as_ref(), &context, &row.call.args, &cancel).await;
             outcome = looked_up(engine, outcome, probe);
         }
         outcome
@@ -488,7 +491,7 @@ looked up: it did not happen",
                 "{}
 looked up: {}",
                 outcome.content,
-                probe::said(engine, &why)
+                reconcile::said(engine, &why)
             ),
             ..outcome
         },
@@ -503,7 +506,7 @@ fn finished(
     attempt: u32,
     (duration_ms, cached): (u64, Option<CachedResult>),
     outcome: &ToolOutcome,
-    shown: &Shown,
+    shown: &ResultExcerpt,
 ) -> FinishTool {
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
     let (state, resolve) = match outcome.disposition {
@@ -548,15 +551,19 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
         model_reason: None,
         question: Some("it was stopped while it ran: did it happen?".to_owned()),
     };
-    approvals::build(engine, &judge::origin(rows), ask, engine.clock.now())
+    approvals::build(engine, &evaluate::origin(rows), ask, engine.clock.now())
 }
 
 /// A decision that was not used in time is asked again; its old cards are disarmed.
-async fn send_cards_again(engine: &Engine, rows: &TurnRows, row: &CallRow) -> anyhow::Result<()> {
+async fn send_cards_again(
+    engine: &Engine,
+    rows: &TurnRows,
+    row: &CallRow,
+) -> Result<(), TurnError> {
     let Some(approval_id) = row.call.approval_id else {
         return Ok(());
     };
-    let origin = judge::origin(rows);
+    let origin = evaluate::origin(rows);
     let cards = approvals::cards(engine, &origin, ApprovalKind::Execute, row.call.risk);
     if !cards.is_empty() {
         engine.persist(QueueCards { approval_id, cards }).await?;
@@ -564,7 +571,7 @@ async fn send_cards_again(engine: &Engine, rows: &TurnRows, row: &CallRow) -> an
     Ok(())
 }
 
-async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Result<Input> {
+async fn refuse(engine: &Engine, row: &CallRow, content: String) -> Result<Input, TurnError> {
     engine
         .persist(RefuseCall {
             call_id: row.call.id,
@@ -578,25 +585,25 @@ async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Resu
     })
 }
 
-/// The call must be asked (again): judged afresh under the policy of now.
+/// The call must be asked (again): evaluated afresh under the policy of now.
 async fn ask_again(
     engine: &Engine,
-    bench: &Bench,
+    policy_context: &PolicyContext,
     rows: &TurnRows,
     row: &CallRow,
     reason: &str,
-) -> anyhow::Result<Input> {
-    let fresh = judge::judge(
+) -> Result<Input, TurnError> {
+    let fresh = evaluate::evaluate(
         engine,
-        bench,
+        policy_context,
         rows,
         row.call.id,
         &row.call.name,
         &row.call.args,
-        bench.policy.version,
+        policy_context.policy.version,
     );
-    let judged: Judged = match fresh {
-        Ok(judged) => judged,
+    let evaluation: Evaluation = match fresh {
+        Ok(evaluation) => evaluation,
         Err(refusal) => return refuse(engine, row, refusal.content).await,
     };
     let model_text = rows
@@ -611,10 +618,10 @@ async fn ask_again(
             | crate::protocol::session::StepBody::Error { .. } => None,
         })
         .unwrap_or_default();
-    let approval = judge::approval(engine, rows, model_text, &judged);
-    let facts = judge::call_facts(engine, &row.call.name, row.call.args.clone(), &judged);
+    let approval = evaluate::approval(engine, rows, model_text, &evaluation);
+    let facts = evaluate::call_facts(engine, &row.call.name, row.call.args.clone(), &evaluation);
     engine
-        .persist(ReturnToAsk {
+        .persist(ReopenApproval {
             call_id: row.call.id,
             epoch: engine.store.epoch(),
             approval,
@@ -622,34 +629,9 @@ async fn ask_again(
             call: facts,
         })
         .await?;
-    engine.deadlines.notify_one();
+    engine.scheduler.deadlines_changed();
     Ok(Input::CallBecame {
         id: row.call.id,
         status: CallStatus::Awaiting,
     })
-}
-
-/// Tells the chat once, after the channel's `max_wait_seconds`, that work goes on; never resolves.
-pub async fn tell_that_work_goes_on(engine: &Engine, rows: Arc<TurnRows>) {
-    let wait = engine
-        .settings
-        .channels
-        .get(&rows.channel)
-        .filter(|_| engine.has_bridge(&rows.channel))
-        .map(|settings| Duration::from_secs(settings.max_wait_seconds));
-    if let Some(wait) = wait {
-        tokio::time::sleep(wait).await;
-        let notice = NewNotice {
-            channel: rows.channel.clone(),
-            conversation: rows.conversation.clone(),
-            class: OutboxClass::Progress,
-            text: "Still working on it; the answer will follow.".to_owned(),
-            reply_to: rows.message_ref.clone(),
-            continuation_id: Some(rows.id),
-        };
-        if let Err(error) = engine.store.write(QueueNotice { notice }).await {
-            tracing::warn!(%error, "cannot queue the notice that work goes on");
-        }
-    }
-    std::future::pending::<()>().await;
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::config::settings::{ProviderKind, ProviderSettings};
 use crate::model::catalogue::is_elsewhere;
-use crate::model::discovery::{Candidate, NoJson, ServerKind, Verdict, json_at};
+use crate::model::discovery::candidate::{Candidate, NoJson, ServerKind, Verdict, json_at};
 use crate::model::http::is_loopback_address;
 use crate::protocol::models::{FoundModel, FoundServer};
 
@@ -168,7 +168,7 @@ fn vllm_models(list: &Value) -> Option<Vec<FoundModel>> {
 
 /// What a configured server says of one of its models.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ServerModel {
     /// Context window, in tokens.
     pub context_window: Option<u64>,
     /// Whether it takes tools.
@@ -178,7 +178,7 @@ pub struct Told {
 }
 
 /// Asks a configured server about a model, where there is a way to ask. None when it does not tell.
-pub async fn told(provider: &ProviderSettings, model: &str) -> Option<Told> {
+pub async fn told(provider: &ProviderSettings, model: &str) -> Option<ServerModel> {
     let base = provider.base_url.trim_end_matches('/');
     let root = base.strip_suffix("/v1").unwrap_or(base);
     match provider.kind {
@@ -210,7 +210,7 @@ pub async fn told(provider: &ProviderSettings, model: &str) -> Option<Told> {
                 .iter()
                 .find(|entry| text(entry, "id") == Some(model))?;
             let window = tokens(entry, "max_model_len").or_else(|| tokens(entry, "context_length"));
-            Some(Told {
+            Some(ServerModel {
                 context_window: Some(window?),
                 tools: None,
                 by: "its list of models",
@@ -223,22 +223,22 @@ pub async fn told(provider: &ProviderSettings, model: &str) -> Option<Told> {
     }
 }
 
-fn of(found: FoundModel, by: &'static str) -> Told {
-    Told {
+fn of(found: FoundModel, by: &'static str) -> ServerModel {
+    ServerModel {
         context_window: found.context_window,
         tools: found.tools,
         by,
     }
 }
 
-async fn ollama_show(root: &str, model: &str) -> Option<Told> {
+async fn ollama_show(root: &str, model: &str) -> Option<ServerModel> {
     let body = json!({"model": model});
     let shown = json_at(&format!("{root}/api/show"), Some(&body), None).await;
     shown.ok().and_then(|shown| ollama_told(&shown))
 }
 
 /// `parameters` is text, one a line; a window set there comes before what the model was trained for.
-fn ollama_told(shown: &Value) -> Option<Told> {
+fn ollama_told(shown: &Value) -> Option<ServerModel> {
     let info = shown.get("model_info")?.as_object()?;
     let set = text(shown, "parameters").and_then(|lines| {
         lines.lines().find_map(|line| {
@@ -252,7 +252,7 @@ fn ollama_told(shown: &Value) -> Option<Told> {
             .find(|(name, _)| name.ends_with(".context_length"))
             .and_then(|(_, value)| value.as_u64())
     };
-    Some(Told {
+    Some(ServerModel {
         context_window: set.or_else(trained),
         tools: names_tools(shown),
         by: "Ollama /api/show",

@@ -1,10 +1,19 @@
-//! Addresses of providers: what a base URL may be, and what it leads to.
+//! Addresses of providers: what a base URL may be, what it leads to, and why it cannot be used.
 //!
 //! No user name, password, query or fragment is accepted in one.
 
 use reqwest::Url;
 
-use crate::model::http::EndpointProblem;
+/// Why a provider's settings cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointProblem {
+    /// The base URL is not one.
+    #[error("base_url is not an http or https URL with a host: {0}")]
+    BaseUrl(String),
+    /// A header value would not be legal.
+    #[error("{0} holds characters that cannot stand in an HTTP header (a line break?)")]
+    Header(&'static str),
+}
 
 /// The host of a base URL, lower case; none where it is not a URL.
 pub fn host_of(base_url: &str) -> Option<String> {

@@ -14,7 +14,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::scripted::{
+use crate::model::scripted::script::{
     FailureWord, RATE_LIMIT_WAIT_MS, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 

@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use crate::model::request::{ModelMessage, StopReason, ToolDefinition};
-use crate::model::scripted::{
+use crate::model::scripted::script::{
     FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 

@@ -20,7 +20,7 @@ pub struct Prefixes {
 
 /// Characters of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counted {
+pub struct CharCount {
     /// All of it.
     pub all: usize,
     /// The longest beginning that was sent before.
@@ -29,8 +29,8 @@ pub struct Counted {
 
 impl Prefixes {
     /// Counts a request and remembers its beginnings: system text with tools, then each message.
-    pub fn count(&mut self, request: &ModelRequest) -> Counted {
-        let mut counted = Counted::default();
+    pub fn count(&mut self, request: &ModelRequest) -> CharCount {
+        let mut counted = CharCount::default();
         let mut so_far = DefaultHasher::new();
         request.model.hash(&mut so_far);
         request.system.hash(&mut so_far);
@@ -48,7 +48,7 @@ impl Prefixes {
         counted
     }
 
-    fn note(&mut self, hash: u64, size: usize, counted: &mut Counted) {
+    fn note(&mut self, hash: u64, size: usize, counted: &mut CharCount) {
         counted.all = size;
         if !self.known.insert(hash) {
             counted.known = size;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::scripted::{
+use crate::model::scripted::script::{
     FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 

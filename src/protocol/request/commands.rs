@@ -30,7 +30,7 @@ use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Request, mismatch};
+use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
@@ -506,5 +506,11 @@ requests! {
     DismissLeftovers: Approve -> Leftovers {
         /// Which call.
         tool_call_id: ToolCallId,
+    }
+
+    /// Takes the calls of a session that were refused because too many waited off the Queue; they stay refused.
+    DismissRefusedCalls: Approve -> Session {
+        /// Which session.
+        session_id: SessionId,
     }
 }

@@ -25,7 +25,7 @@ use crate::protocol::models::ProviderModels;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Request, mismatch};
+use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutineRun};
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleTest};
 use crate::protocol::session::{Continuation, OutboxItem, Session, Step, TranscriptEntry, Why};

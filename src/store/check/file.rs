@@ -4,8 +4,10 @@
 
 use std::path::Path;
 
-use crate::store::artifacts::check_artifacts;
-use crate::store::check::rule::{Found, Rule, code};
+use sha2::{Digest as _, Sha256};
+
+use crate::store::artifact_files::{FOLDER, path_of};
+use crate::store::check::rule::{Findings, Rule, Violation, code};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::Statements;
@@ -24,7 +26,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
 ];
 
-fn quick_check(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn quick_check(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     found.rows = reader.conn.value("PRAGMA page_count", [])?;
     // A connection that looked at the search index before goes on with what it read then, and would find it broken where
     // only somebody wrote to it since. Opening the index for reading makes it look again.
@@ -49,7 +51,7 @@ fn quick_check(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError>
 }
 
 /// The files lie beside the database, wherever that is.
-fn artifacts(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn artifacts(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     found.rows = reader.conn.value("SELECT count(*) FROM artifacts", [])?;
     let dir = reader.conn.path().map(Path::new).and_then(Path::parent);
     for wrong in check_artifacts(reader, dir.unwrap_or(Path::new(".")))? {
@@ -58,7 +60,38 @@ fn artifacts(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn foreign_keys(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+/// I25: every row has its file below the data directory, with that size and that hash.
+pub fn check_artifacts(reader: &Reader<'_>, data_dir: &Path) -> Result<Vec<Violation>, StoreError> {
+    let root = data_dir.join(FOLDER);
+    let mut found = Vec::new();
+    reader.conn.each(
+        "SELECT hash, size FROM artifacts ORDER BY hash",
+        [],
+        |row| {
+            let hash = row.get("hash")?;
+            let size: u64 = row.get("size")?;
+            let wrong = match std::fs::read(path_of(&root, hash)) {
+                Err(error) => Some(format!("its file cannot be read: {error}")),
+                Ok(content) if content.len() as u64 != size => Some(format!(
+                    "its file has {} bytes, the row says {size}",
+                    content.len()
+                )),
+                Ok(content) if Sha256::digest(&content).as_slice() != hash.to_bytes() => {
+                    Some("its file has another content".to_owned())
+                }
+                Ok(_) => None,
+            };
+            found.extend(wrong.map(|wrong| Violation {
+                invariant: "I25",
+                detail: format!("artifact {hash}: {wrong}"),
+            }));
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+fn foreign_keys(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let tables: Vec<String> = reader.conn.values(
         "SELECT DISTINCT m.name FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) WHERE m.type = 'table'",
         [],

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::protocol::words::ContinuationState;
-use crate::store::check::rule::{Found, Rule, Subject, code, query};
+use crate::store::check::rule::{Findings, Rule, Subject, code, query};
 use crate::store::error::StoreError;
+use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::Statements;
 use crate::store::transitions;
 
@@ -53,8 +53,8 @@ pub(crate) const RULES: &[Rule] = &[
 ];
 
 /// The events of each continuation are a legal path that ends in its stored state.
-fn fold_events(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
-    let pruned = schema::meta(reader.conn, "events_pruned")?.is_some();
+fn fold_events(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let pruned = meta::get(reader.conn, "events_pruned")?.is_some();
     let mut states: HashMap<ContinuationId, ContinuationState> = HashMap::new();
     reader.conn.each(
         "SELECT seq, continuation_id, body FROM events WHERE continuation_id IS NOT NULL ORDER BY seq",
@@ -104,7 +104,7 @@ fn fold_events(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError>
     Ok(())
 }
 
-fn chain(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn chain(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     match reader.verify_audit()? {
         Ok(rows) => found.rows = rows,
         Err(broken) => {
@@ -126,7 +126,7 @@ fn subjects(reader: &Reader<'_>, query: &str) -> Result<HashSet<String>, StoreEr
     Ok(reader.conn.values(query, [])?.into_iter().collect())
 }
 
-fn starts_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn starts_are_audited(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let mut audited: HashMap<String, u64> = HashMap::new();
     reader.conn.each(
         "SELECT subject, count(*) AS count FROM audit WHERE action = 'tool.started' GROUP BY subject",
@@ -153,7 +153,7 @@ fn starts_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), Stor
     Ok(())
 }
 
-fn decisions_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn decisions_are_audited(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let audited = subjects(
         reader,
         "SELECT DISTINCT coalesce(json_extract(detail, '$.approval'), subject) FROM audit
@@ -174,7 +174,7 @@ fn decisions_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), S
     Ok(())
 }
 
-fn policies_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn policies_are_audited(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     let since = kept_since(reader)?;
     let count = |query: &str| -> Result<u64, StoreError> { reader.conn.value(query, [since]) };
     let versions = count("SELECT count(*) FROM policy_versions WHERE at > ?1")?;

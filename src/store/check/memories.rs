@@ -1,11 +1,11 @@
 //! M1: what is remembered is in a state that makes sense, in a place that is one, and equal texts are known as such.
 
 use crate::protocol::ids::MemoryId;
-use crate::store::check::rule::{Found, Rule, Subject, code, query};
+use crate::store::check::rule::{Findings, Rule, Subject, code, query};
 use crate::store::error::StoreError;
 use crate::store::meaning;
-use crate::store::ops::memories::digest;
 use crate::store::reader::Reader;
+use crate::store::rows::digest;
 use crate::store::sql::Statements;
 
 pub(crate) const RULES: &[Rule] = &[
@@ -42,7 +42,7 @@ pub(crate) const RULES: &[Rule] = &[
 ];
 
 /// A vector of another length would be nearer to everything, or to nothing, than it is.
-fn lengths(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn lengths(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     reader
         .conn
         .each("SELECT memory_id, vector FROM memory_vectors", [], |row| {
@@ -58,7 +58,7 @@ fn lengths(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn digests(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+fn digests(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
     reader
         .conn
         .each("SELECT id, text, digest FROM memories", [], |row| {

@@ -20,18 +20,11 @@ mod take_overs;
 mod turns;
 
 use crate::protocol::doctor::{CheckReport, RuleResult};
+pub use crate::store::check::file::check_artifacts;
 use crate::store::check::rule::Rule;
+pub use crate::store::check::rule::Violation;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-
-/// A broken invariant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// Its name in DESIGN.md: `I4`; `file` for the database file itself.
-    pub invariant: &'static str,
-    /// What is wrong, with ids.
-    pub detail: String,
-}
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
 const GROUPS: [&[Rule]; 12] = [

@@ -10,6 +10,15 @@ use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::{Row, Statements};
 
+/// A broken invariant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Its name in DESIGN.md: `I4`; `file` for the database file itself.
+    pub invariant: &'static str,
+    /// What is wrong, with ids.
+    pub detail: String,
+}
+
 /// Violations of one rule that are named; further ones are counted.
 const NAMED: usize = 100;
 
@@ -59,7 +68,7 @@ pub(crate) enum Find {
     /// A query that answers them: what they are about, and optionally, as `note`, a word more about each.
     Query(Subject, &'static str),
     /// What no query can say.
-    Code(fn(&Reader<'_>, &mut Found) -> Result<(), StoreError>),
+    Code(fn(&Reader<'_>, &mut Findings) -> Result<(), StoreError>),
 }
 
 /// One rule.
@@ -94,7 +103,7 @@ pub(crate) const fn query(
 pub(crate) const fn code(
     invariant: &'static str,
     broken: &'static str,
-    find: fn(&Reader<'_>, &mut Found) -> Result<(), StoreError>,
+    find: fn(&Reader<'_>, &mut Findings) -> Result<(), StoreError>,
 ) -> Rule {
     Rule {
         invariant,
@@ -106,13 +115,13 @@ pub(crate) const fn code(
 
 /// What a rule has found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     pub(crate) rows: u64,
     violations: u64,
     named: Vec<String>,
 }
 
-impl Found {
+impl Findings {
     /// Notes a violation.
     pub(crate) fn add(&mut self, what: impl FnOnce() -> String) {
         self.violations += 1;
@@ -125,7 +134,7 @@ impl Found {
 impl Rule {
     /// Runs the rule in the reader's transaction.
     pub(crate) fn run(&self, reader: &Reader<'_>) -> Result<RuleResult, StoreError> {
-        let mut found = Found::default();
+        let mut found = Findings::default();
         if !self.examined.is_empty() {
             let count = format!("SELECT count(*) FROM {}", self.examined);
             found.rows = reader.conn.value(&count, [])?;

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::protocol::ids::ToolCallId;
-use crate::store::check::rule::Found;
+use crate::store::check::rule::Findings;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::Statements;
@@ -25,7 +25,7 @@ enum May {
 /// Finds starts of calls that had to ask, by seq of the audit.
 pub(crate) fn starts_were_allowed(
     reader: &Reader<'_>,
-    found: &mut Found,
+    found: &mut Findings,
 ) -> Result<(), StoreError> {
     let asked_later = reader.conn.values(
         "SELECT DISTINCT subject FROM audit WHERE action = 'tool.asks_again'",

@@ -6,7 +6,7 @@ use crate::protocol::memory::Memory;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-pub use crate::store::ops::memories::{NewMemory, Remembered};
+pub use crate::store::tx::memories::{MemoryPlacement, NewMemory};
 
 /// Writes one. Durable; answers the one that says it now, and whether it was known. A person's is audited.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval};
-use crate::store::ops::approvals::Subject;
+use crate::store::tx::approvals::Subject;
 
 /// A budget is used up: asks (kind `budget`) and parks. Durable.
 #[derive(Debug, Clone)]

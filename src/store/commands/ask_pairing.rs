@@ -7,9 +7,9 @@ use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, seen_before};
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
-use crate::store::ops::approvals::{Place, Subject};
 use crate::store::queries::pairings::standing;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::approvals::{ApprovalSite, Subject};
 
 /// How many may wait on one channel at a time.
 pub const MOST_PENDING: u32 = 3;
@@ -83,7 +83,7 @@ impl WriteCommand for AskPairing {
             ],
         )?;
         tx.ask_at(
-            &Place {
+            &ApprovalSite {
                 channel: &origin.channel,
                 conversation: &origin.conversation,
                 session_id: None,

@@ -9,12 +9,12 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::decide::DecideOutcome;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCard};
-use crate::store::ops::approvals::Gate;
+use crate::store::meta;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::duty::{ON_CALL, load_on_call};
 use crate::store::rows::to_json;
-use crate::store::schema;
 use crate::store::sql::{Json, Statements, params};
+use crate::store::tx::approvals::ApprovalRow;
 use serde_json::json;
 
 /// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
@@ -37,7 +37,7 @@ pub struct Assign {
 }
 
 /// Whether a card of this question can still be answered where this one would go.
-fn has_card(tx: &WriteTx<'_>, gate: &Gate, card: &NewCard) -> Result<bool, StoreError> {
+fn has_card(tx: &WriteTx<'_>, gate: &ApprovalRow, card: &NewCard) -> Result<bool, StoreError> {
     tx.conn.value(
         "SELECT EXISTS (SELECT 1 FROM outbox o
          WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2 AND o.conversation = ?3
@@ -174,9 +174,9 @@ impl WriteCommand for SetOnCall {
             note: self.note.clone(),
         });
         match &on_call {
-            Some(one) => schema::set_meta(tx.conn, ON_CALL, &to_json(one)?)?,
+            Some(one) => meta::set(tx.conn, ON_CALL, &to_json(one)?)?,
             None if before.is_none() => return Ok(()),
-            None => schema::clear_meta(tx.conn, ON_CALL)?,
+            None => meta::clear(tx.conn, ON_CALL)?,
         }
         tx.audit(
             "oncall.set",

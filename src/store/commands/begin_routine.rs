@@ -35,7 +35,7 @@ pub enum Occasion {
 
 /// What is to become of it.
 #[derive(Debug, Clone)]
-pub enum Deed {
+pub enum RunAction {
     /// A turn, unless the run before is still open.
     Turn(Box<IngestTurn>),
     /// Nothing, for a reason.
@@ -55,7 +55,7 @@ pub struct BeginRoutine {
     /// Why now.
     pub occasion: Occasion,
     /// What with.
-    pub deed: Deed,
+    pub deed: RunAction,
     /// What is noted with a run that begins: whom it makes up for, who asked.
     pub note: Option<String>,
 }
@@ -156,11 +156,11 @@ impl BeginRoutine {
         };
         let mut ingested = None;
         match (&self.deed, self.last_open(tx)?) {
-            (Deed::Not { state, detail }, _) => {
+            (RunAction::Not { state, detail }, _) => {
                 run.state = *state;
                 run.detail = Some(detail.clone());
             }
-            (Deed::Turn(turn), open) => {
+            (RunAction::Turn(turn), open) => {
                 // A repeated request finds the run it began the first time.
                 let seen = crate::store::commands::ingest_turn::seen_before(tx, &turn.origin)?;
                 match (open, &self.occasion) {

@@ -6,9 +6,9 @@ use crate::protocol::words::OutboxState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::end_send::ask_unknown;
 use crate::store::error::StoreError;
-use crate::store::ops::outbox::{Part, idempotency_columns};
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::outbox::{Part, idempotency_columns};
 
 /// Marks a part as being sent. Durable: send only after this.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ impl WriteCommand for BeginSend {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<BeginSendOutcome, StoreError> {
         tx.same_epoch(self.epoch)?;
-        if schema::quarantined(tx.conn)? {
+        if meta::quarantined(tx.conn)? {
             return Err(StoreError::conflict(format!(
                 "delivery {}: the database is quarantined, nothing is sent",
                 self.outbox_id

@@ -23,7 +23,7 @@ pub struct Cancel {
 
 /// What a cancel found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cancelled {
+pub struct CancelOutcome {
     /// State before.
     pub was: ContinuationState,
     /// Calls in flight, to be killed; `FinishTool` still settles them.
@@ -31,10 +31,10 @@ pub struct Cancelled {
 }
 
 impl WriteCommand for Cancel {
-    type Output = Cancelled;
+    type Output = CancelOutcome;
     const DURABILITY: Durability = Durability::Durable;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Cancelled, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<CancelOutcome, StoreError> {
         let mut head = tx.head(self.continuation_id)?;
         let was = head.state;
         let started_calls = tx.started_calls(head.id)?;
@@ -43,7 +43,7 @@ impl WriteCommand for Cancel {
         }
         tx.cancel_continuation(&mut head, &self.by, self.reason.as_deref(), &self.notices)?;
         crate::crash_point!("cancel.pre_commit");
-        Ok(Cancelled { was, started_calls })
+        Ok(CancelOutcome { was, started_calls })
     }
 
     fn committed(&self) {

@@ -9,8 +9,9 @@ use crate::protocol::words::{MemoryKind, MemoryState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::memories::{checked, digest};
+use crate::store::rows::digest;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::memories::checked;
 
 /// What is done with it.
 #[derive(Debug, Clone, PartialEq, Eq)]

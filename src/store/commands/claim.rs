@@ -4,7 +4,7 @@ use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::Statements;
 
 /// Takes up a session's oldest pending continuation, unless one is running, the session is paused, a person has taken
@@ -24,7 +24,7 @@ impl WriteCommand for Claim {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
         tx.same_epoch(self.epoch)?;
-        if schema::quarantined(tx.conn)? {
+        if meta::quarantined(tx.conn)? {
             return Ok(None);
         }
         let found = tx.conn.value_opt::<ContinuationId>(

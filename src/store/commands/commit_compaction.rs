@@ -9,9 +9,9 @@ use crate::protocol::session::Usage;
 use crate::protocol::words::{Autonomy, MemoryAuthor, MemoryKind};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::ops::memories::NewMemory;
 use crate::store::queries::channels::load_policy;
 use crate::store::sql::{Json, Statements, params};
+use crate::store::tx::memories::NewMemory;
 
 /// A fact that a compaction found.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,12 +1,13 @@
 //! Answers an approval: compare-and-set, and everything that follows from it.
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Approval, Decision, MAX_SNOOZE_MINUTES, snooze_end};
+use crate::protocol::approval::{Approval, Decision, MAX_SNOOZE_MINUTES, only_once, snooze_end};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::session::{ErrorBody, StepBody};
 use crate::protocol::words::{
-    ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, PairingState, ToolCallState,
+    ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, PairingState, Risk,
+    ToolCallState,
 };
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
@@ -15,11 +16,11 @@ use crate::store::commands::put_rule::{PutRule, RuleFields};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::{BudgetKind, NewNotice};
-use crate::store::ops::approvals::Gate;
-use crate::store::ops::calls::{Call, CallResult};
-use crate::store::ops::continuations::Head;
 use crate::store::queries::approvals::load_approval;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::approvals::ApprovalRow;
+use crate::store::tx::calls::{Call, CallResult};
+use crate::store::tx::continuations::ContinuationRow;
 use serde_json::json;
 
 /// A decision. Durable. The first one wins; an identical repeat is a success.
@@ -114,7 +115,7 @@ impl Decide {
     }
 
     /// What a decision on something that is no longer pending means.
-    fn late(&self, tx: &WriteTx<'_>, gate: &Gate) -> Result<DecideOutcome, StoreError> {
+    fn late(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Result<DecideOutcome, StoreError> {
         let approval = load_approval(tx.conn, gate.id)?;
         Ok(match (&gate.decision, gate.state) {
             (Some(winner), _) if winner.decision == self.decision && winner.scope == self.scope => {
@@ -137,7 +138,7 @@ impl Decide {
     }
 
     /// Why a pending approval does not take this decision now.
-    fn refused(&self, tx: &WriteTx<'_>, gate: &Gate) -> Option<DecideOutcome> {
+    fn refused(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Option<DecideOutcome> {
         if self.digest != gate.digest || self.revision.is_some_and(|shown| shown != gate.revision) {
             return Some(DecideOutcome::Stale {
                 current_digest: gate.digest.clone(),
@@ -150,7 +151,7 @@ impl Decide {
         None
     }
 
-    fn snooze(&self, tx: &WriteTx<'_>, gate: &Gate) -> Result<DecideOutcome, StoreError> {
+    fn snooze(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Result<DecideOutcome, StoreError> {
         let minutes = self.minutes.unwrap_or(60).clamp(1, MAX_SNOOZE_MINUTES);
         let until = snooze_end(tx.now, minutes, gate.expires_at).ok_or_else(|| {
             StoreError::rejected(format!(
@@ -166,7 +167,7 @@ impl Decide {
         Ok(DecideOutcome::Decided(load_approval(tx.conn, gate.id)?))
     }
 
-    fn not_possible(&self, gate: &Gate) -> StoreError {
+    fn not_possible(&self, gate: &ApprovalRow) -> StoreError {
         StoreError::rejected(format!(
             "approval {} of kind {} takes no decision `{}`; it offers {}",
             gate.id, gate.kind, self.decision, gate.offered
@@ -187,8 +188,8 @@ impl Decide {
     fn on_call(
         &self,
         tx: &mut WriteTx<'_>,
-        gate: &mut Gate,
-        head: &Head,
+        gate: &mut ApprovalRow,
+        head: &ContinuationRow,
         call: &mut Call,
     ) -> Result<(), StoreError> {
         let decision = self.decision(tx);
@@ -226,19 +227,19 @@ impl Decide {
         }
     }
 
-    fn grant(&self, tx: &WriteTx<'_>, gate: &Gate, call: &Call) -> Result<(), StoreError> {
+    fn grant(&self, tx: &WriteTx<'_>, gate: &ApprovalRow, call: &Call) -> Result<(), StoreError> {
         let session = gate
             .session_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
-        let too_much: bool = tx.conn.value(
-            "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical') OR p.once_only IS NOT NULL
+        let (risk, taint, always_asks): (Risk, Vec<String>, Option<String>) = tx.conn.row(
+            "SELECT c.risk, p.taint, p.once_only
              FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
             [gate.id],
+            |row| Ok((row.get("risk")?, row.json("taint")?, row.get("once_only")?)),
         )?;
-        if too_much {
+        if let Some(why) = only_once(risk, &taint, always_asks.as_deref()) {
             return Err(StoreError::rejected(format!(
-                "approval {} is of high risk, has untrusted content in its context or always asks: it is allowed once, not \
-                 for the session",
+                "approval {} cannot be allowed for the session: {why}",
                 gate.id
             )));
         }
@@ -266,8 +267,8 @@ impl Decide {
     fn on_unknown(
         &self,
         tx: &mut WriteTx<'_>,
-        gate: &mut Gate,
-        head: &Head,
+        gate: &mut ApprovalRow,
+        head: &ContinuationRow,
         call: &mut Call,
     ) -> Result<(), StoreError> {
         let decision = self.decision(tx);
@@ -315,8 +316,8 @@ impl Decide {
     fn on_budget(
         &self,
         tx: &mut WriteTx<'_>,
-        gate: &mut Gate,
-        head: &mut Head,
+        gate: &mut ApprovalRow,
+        head: &mut ContinuationRow,
     ) -> Result<(), StoreError> {
         let decision = self.decision(tx);
         match self.decision {
@@ -385,7 +386,7 @@ impl Decide {
         }
     }
 
-    fn on_delivery(&self, tx: &mut WriteTx<'_>, gate: &mut Gate) -> Result<(), StoreError> {
+    fn on_delivery(&self, tx: &mut WriteTx<'_>, gate: &mut ApprovalRow) -> Result<(), StoreError> {
         let decision = self.decision(tx);
         let (part_state, gate_state) = match self.decision {
             DecisionWord::Sent => (OutboxState::Sent, ApprovalState::Consumed),
@@ -412,7 +413,7 @@ impl Decide {
 
     /// Decides about something that is neither call nor delivery: a raised baseline, somebody new, and what later
     /// issues add.
-    fn on_other(&self, tx: &mut WriteTx<'_>, gate: &mut Gate) -> Result<(), StoreError> {
+    fn on_other(&self, tx: &mut WriteTx<'_>, gate: &mut ApprovalRow) -> Result<(), StoreError> {
         let decision = self.decision(tx);
         let accepted = match self.decision {
             DecisionWord::Approve => true,
@@ -460,7 +461,12 @@ impl Decide {
     }
 
     /// Takes an unused approval back: the call will not run.
-    fn revoke(&self, tx: &mut WriteTx<'_>, gate: &mut Gate, head: &Head) -> Result<(), StoreError> {
+    fn revoke(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut ApprovalRow,
+        head: &ContinuationRow,
+    ) -> Result<(), StoreError> {
         let id = gate
             .call_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} names no call", gate.id)))?;
@@ -478,8 +484,8 @@ impl Decide {
     fn carry_out(
         &self,
         tx: &mut WriteTx<'_>,
-        gate: &mut Gate,
-        head: Option<&mut Head>,
+        gate: &mut ApprovalRow,
+        head: Option<&mut ContinuationRow>,
     ) -> Result<(), StoreError> {
         match gate.kind {
             ApprovalKind::Resend => return self.on_delivery(tx, gate),
@@ -514,7 +520,11 @@ impl Decide {
 }
 
 /// After the last gate fell, a parked continuation goes on. Whether it does.
-pub(crate) fn go_on(tx: &mut WriteTx<'_>, head: &mut Head, by: &str) -> Result<bool, StoreError> {
+pub(crate) fn go_on(
+    tx: &mut WriteTx<'_>,
+    head: &mut ContinuationRow,
+    by: &str,
+) -> Result<bool, StoreError> {
     if head.state.is_terminal() || tx.pending_gates(head.id)? > 0 {
         return Ok(false);
     }

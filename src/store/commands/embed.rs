@@ -11,7 +11,7 @@ use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, SharedLimits};
 use crate::store::meaning;
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::{Statements, params};
 
 /// Sums of dollars differ from their true value in the last digits; less than this is no difference.
@@ -45,7 +45,7 @@ impl WriteCommand for ReserveEmbedding {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<BudgetStop>, StoreError> {
-        if schema::quarantined(tx.conn)? {
+        if meta::quarantined(tx.conn)? {
             return Err(StoreError::rejected(
                 "the database is quarantined, no model is called",
             ));

@@ -7,7 +7,7 @@ use crate::store::commands::end_send::EndSend;
 use crate::store::commands::recover::OLD_ANSWER_MS;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::outbox::Part;
+use crate::store::tx::outbox::Part;
 
 /// What a look said. Durable. Does nothing when somebody settled the part meanwhile, or it was sent again.
 #[derive(Debug, Clone)]
@@ -17,12 +17,12 @@ pub struct EndLookUp {
     /// Number of the send that was looked up.
     pub attempt: u32,
     /// What the look said.
-    pub found: Found,
+    pub found: LookUpResult,
 }
 
 /// What a look said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum LookUpResult {
     /// It arrived.
     Sent {
         /// Platform ids of the messages made, in order.
@@ -57,7 +57,7 @@ impl WriteCommand for EndLookUp {
         }
         let engine = ActorRef::engine();
         match &self.found {
-            Found::Sent { refs } => {
+            LookUpResult::Sent { refs } => {
                 EndSend::sent(tx, &mut part, refs, None)?;
                 tx.answer_resend(
                     &part,
@@ -67,7 +67,7 @@ impl WriteCommand for EndLookUp {
                     Some("looked up: it arrived"),
                 )
             }
-            Found::NotSent => {
+            LookUpResult::NotSent => {
                 let age = tx.now.millis_since(part.created_at);
                 if part.class == OutboxClass::Final && age > OLD_ANSWER_MS.unsigned_abs() {
                     // Certain now, but too old to be delivered without a person's word.
@@ -90,7 +90,7 @@ impl WriteCommand for EndLookUp {
                     Some("looked up: it did not arrive"),
                 )
             }
-            Found::Unclear { why } => Self::note(tx, &part, &format!("Looked up: {why}.")),
+            LookUpResult::Unclear { why } => Self::note(tx, &part, &format!("Looked up: {why}.")),
         }
     }
 }

@@ -3,16 +3,16 @@
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
 use crate::protocol::event::EventBody;
+use crate::protocol::hex::hex;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, OutboxClass, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::ensure_channel::hex;
-use crate::store::commands::recover::question;
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
-use crate::store::ops::approvals::{Place, Subject};
-use crate::store::ops::outbox::Part;
 use crate::store::sql::{Json, Statements, params};
+use crate::store::tx::approvals::{ApprovalSite, Subject};
+use crate::store::tx::outbox::Part;
+use crate::store::tx::questions::question;
 use sha2::{Digest, Sha256};
 
 /// The outcome of a send. Durable.
@@ -58,6 +58,33 @@ pub enum SendOutcome {
         /// What is known, redacted.
         detail: String,
     },
+    /// Whoever sent it is gone: settled as after a crash.
+    Lost {
+        /// What happened to them.
+        detail: String,
+    },
+}
+
+/// Settles a part whose sender died while sending; whether nobody knows if it arrived.
+pub(crate) fn settle_lost(
+    tx: &mut WriteTx<'_>,
+    part: &mut Part,
+    detail: &str,
+) -> Result<bool, StoreError> {
+    if part.class == OutboxClass::Progress {
+        tx.move_part(part, OutboxState::Superseded)?;
+        return Ok(false);
+    }
+    if crate::mutant!("blind_resend") {
+        tx.move_part(part, OutboxState::Pending)?;
+        return Ok(false);
+    }
+    if part.repeats_safely(tx.now) {
+        tx.repeat_part(part)?;
+        return Ok(false);
+    }
+    ask_unknown(tx, part, detail)?;
+    Ok(true)
 }
 
 /// Asks a person whether a part arrived.
@@ -73,7 +100,7 @@ pub(crate) fn ask_resend(
         person: None,
     };
     tx.ask_at(
-        &Place {
+        &ApprovalSite {
             channel: &part.channel,
             conversation: &part.conversation,
             session_id: head.as_ref().map(|head| head.session_id),
@@ -233,15 +260,6 @@ impl WriteCommand for EndSend {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.same_epoch(self.epoch)?;
         let mut part = tx.part(self.outbox_id)?;
-        // Off: the intent is written only now, with the outcome.
-        if crate::mutant!("sending_before_io") && part.state == OutboxState::Pending {
-            tx.move_part(&mut part, OutboxState::Sending)?;
-            tx.conn.run(
-                "UPDATE outbox SET attempts = attempts + 1, epoch = ?2 WHERE id = ?1",
-                params![part.id, self.epoch],
-            )?;
-            part.epoch = self.epoch;
-        }
         if part.state == OutboxState::Sending && part.epoch != self.epoch {
             return Err(StoreError::fenced(format!(
                 "stale epoch: delivery {} was begun in epoch {}",
@@ -282,6 +300,7 @@ impl WriteCommand for EndSend {
             SendOutcome::Unknown { detail } if part.repeats_safely(tx.now) => {
                 Self::repeat(tx, &mut part, detail)
             }
+            SendOutcome::Lost { detail } => settle_lost(tx, &mut part, detail).map(drop),
             // An unknown delivery is always asked about, by a plain question where the caller brought none.
             SendOutcome::Unknown { detail } => match &self.resend {
                 Some(question) => set_unknown(tx, &mut part, detail, Some(question)),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::hex::hex;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::policy::Policy;
 use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, Surface};
@@ -10,10 +11,10 @@ use crate::protocol::words::{Autonomy, ChannelKind};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
-use crate::store::ops::approvals::{Place, Subject, short_code};
 use crate::store::queries::channels::load_policy;
 use crate::store::rows::to_json;
 use crate::store::sql::{Json, Statements, params};
+use crate::store::tx::approvals::{ApprovalSite, Subject, short_code};
 use sha2::{Digest, Sha256};
 
 /// A channel of the configuration. Durable.
@@ -243,7 +244,7 @@ impl EnsureChannel {
         }
         let id = ApprovalId::generate();
         tx.ask_at(
-            &Place {
+            &ApprovalSite {
                 channel: &self.name,
                 conversation: "",
                 session_id: None,
@@ -280,17 +281,6 @@ impl EnsureChannel {
             },
         )
     }
-}
-
-/// Lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 impl WriteCommand for EnsureChannel {

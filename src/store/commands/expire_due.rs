@@ -29,7 +29,7 @@ pub struct ExpireDue {
 /// An approval that expired.
 #[allow(clippy::struct_field_names, reason = "three ids of three kinds")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expired {
+pub struct ExpiredApproval {
     /// Which.
     pub approval_id: ApprovalId,
     /// Its continuation, which expired with it.
@@ -42,13 +42,17 @@ pub struct Expired {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExpiredDue {
     /// Approvals that expired.
-    pub approvals: Vec<Expired>,
+    pub approvals: Vec<ExpiredApproval>,
     /// Channels whose temporary level ended, with the policy now in force.
     pub policies: Vec<(String, Policy)>,
 }
 
 impl ExpireDue {
-    fn expire(&self, tx: &mut WriteTx<'_>, id: ApprovalId) -> Result<Option<Expired>, StoreError> {
+    fn expire(
+        &self,
+        tx: &mut WriteTx<'_>,
+        id: ApprovalId,
+    ) -> Result<Option<ExpiredApproval>, StoreError> {
         let gate = tx.gate(id)?;
         // Closed meanwhile together with another gate of its continuation.
         if gate.state != ApprovalState::Pending {
@@ -101,7 +105,7 @@ impl ExpireDue {
             tx.queue_own(&notice, OwnWord::Expired)?;
             tx.end_if_temporary(head)?;
         }
-        Ok(Some(Expired {
+        Ok(Some(ExpiredApproval {
             approval_id: id,
             continuation_id: head.as_ref().map(|head| head.id),
             session_id: head.as_ref().map(|head| head.session_id),

@@ -8,7 +8,7 @@ use crate::protocol::words::{ApprovalState, ContinuationState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
-use crate::store::ops::continuations::Head;
+use crate::store::tx::continuations::ContinuationRow;
 
 /// Fails a running continuation. Durable: error step; open calls cancelled, gates revoked.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl WriteTx<'_> {
     /// Ends a running continuation with an error: what is open of it is closed, and it is announced.
     pub(crate) fn fail_continuation(
         &mut self,
-        head: &mut Head,
+        head: &mut ContinuationRow,
         error: &ErrorBody,
     ) -> Result<(), StoreError> {
         self.push_step(

@@ -4,15 +4,14 @@ use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::CachedResult;
 use crate::protocol::words::ApprovalKind;
-use crate::protocol::words::ApprovalState;
 use crate::protocol::words::ToolCallState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::NewApproval;
-use crate::store::ops::approvals::Subject;
-use crate::store::ops::calls::CallResult;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::approvals::Subject;
+use crate::store::tx::calls::CallResult;
 use serde_json::json;
 
 /// The outcome of a started call. Durable. On a continuation that ended meanwhile only the call and its
@@ -88,14 +87,6 @@ impl WriteCommand for FinishTool {
                 )));
             }
         };
-        if crate::mutant!("approval_consumed_with_start")
-            && let Some(id) = call.approval_id
-        {
-            let mut gate = tx.gate(id)?;
-            if gate.state == ApprovalState::Approved {
-                tx.move_gate(&mut gate, ApprovalState::Consumed)?;
-            }
-        }
         tx.conn.run(
             "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5 WHERE call_id = ?1 AND attempt = ?2",
             params![

@@ -7,9 +7,9 @@ use crate::protocol::words::{ContinuationState, OutboxClass};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewPart};
-use crate::store::ops::outbox::NewRow;
 use crate::store::rows::{preview, usage};
 use crate::store::sql::{Statements, params};
+use crate::store::tx::outbox::NewRow;
 
 /// Completes a continuation. Durable. A temporary session ends with it.
 #[derive(Debug, Clone)]
@@ -54,26 +54,6 @@ pub(crate) fn queue_reply(
     Ok(())
 }
 
-/// The second half of a completion that was torn in two (`final_with_outbox` switched off).
-#[cfg(feature = "test-hooks")]
-#[derive(Debug, Clone)]
-pub struct QueueReply {
-    /// The continuation.
-    pub continuation_id: ContinuationId,
-    /// What is to be sent, in order.
-    pub parts: Vec<NewPart>,
-}
-
-#[cfg(feature = "test-hooks")]
-impl WriteCommand for QueueReply {
-    type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
-
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        queue_reply(tx, self.continuation_id, &self.parts)
-    }
-}
-
 impl WriteCommand for FinishTurn {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
@@ -102,10 +82,8 @@ impl WriteCommand for FinishTurn {
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
         tx.drop_progress(head.id)?;
-        // Off: the parts follow in a transaction of their own (QueueReply).
-        if !crate::mutant!("final_with_outbox") {
-            queue_reply(tx, head.id, &self.parts)?;
-        }
+        crate::mutant!("final_with_outbox" => tx.tear("final.post")?);
+        queue_reply(tx, head.id, &self.parts)?;
         tx.conn.run(
             "UPDATE sessions SET last_line = ?2, updated_at = ?3 WHERE id = ?1",
             params![head.session_id, preview(&self.session_last_line), tx.now],

@@ -1,6 +1,7 @@
 //! Removes a person for good, piece by piece. The first piece notes that it is under way, the last one that it is done:
 //! whoever dies in between goes on after the next start.
 
+use crate::store::meta;
 use crate::store::sql::Value;
 use serde_json::json;
 
@@ -8,14 +9,13 @@ use crate::protocol::event::EventBody;
 use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::Forgotten;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, SweepHistory, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount, SweepHistory};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::memories::digest;
 use crate::store::queries::forget::UNDER_WAY;
-use crate::store::queries::mentions::{Mention, Table};
+use crate::store::queries::pseudonymize::{Mention, Table};
 use crate::store::queries::sweep::{OldTurn, RawId};
-use crate::store::schema;
+use crate::store::rows::digest;
 use crate::store::sql::{Connection, Statements, ToSql, params};
 
 /// Overwrites what is deleted, wherever it was, for as long as this lives: otherwise only what costs nothing more is.
@@ -50,7 +50,7 @@ impl WriteCommand for BeginForget {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        schema::set_meta(tx.conn, UNDER_WAY, &self.note)?;
+        meta::set(tx.conn, UNDER_WAY, &self.note)?;
         // From here on the newest event is not one that goes: the side-car names the newest one that was there.
         tx.emit_memory("forgetting", None, None, 0, &self.by.label)
     }
@@ -65,13 +65,13 @@ pub struct ForgetTurns {
 }
 
 impl WriteCommand for ForgetTurns {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = Swept::default();
+        let mut swept = SweepCount::default();
         for turn in &self.turns {
             if swept.rows >= CHUNK {
                 break;
@@ -127,13 +127,13 @@ pub struct ForgetLoose {
 }
 
 impl WriteCommand for ForgetLoose {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = Swept::default();
+        let mut swept = SweepCount::default();
         for thing in self.things.iter().take(CHUNK as usize) {
             swept.taken += 1;
             let run = |query: &str, key: &dyn ToSql| -> Result<u64, StoreError> {
@@ -211,13 +211,13 @@ const OF_SHARED: [&str; 3] = [
 ];
 
 impl WriteCommand for ForgetSessions {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = Swept::default();
+        let mut swept = SweepCount::default();
         for id in &self.whole {
             let state: Option<String> = tx.conn.value_opt(
                 "SELECT state FROM sessions WHERE id = ?1
@@ -263,13 +263,13 @@ pub struct Rename {
 }
 
 impl WriteCommand for Rename {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = Swept::default();
+        let mut swept = SweepCount::default();
         // Names of tables and columns come from the schema.
         let key: Vec<String> = self
             .table
@@ -329,7 +329,7 @@ impl WriteCommand for EndForget {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
-        schema::clear_meta(tx.conn, UNDER_WAY)?;
+        meta::clear(tx.conn, UNDER_WAY)?;
         let gone = &self.forgotten;
         tx.audit(
             "person.forgotten",

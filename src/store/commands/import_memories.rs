@@ -6,7 +6,7 @@ use crate::protocol::memory::MemoryImported;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::memories::NewMemory;
+use crate::store::tx::memories::NewMemory;
 
 /// Writes all of them; one that cannot be written leaves none of them. Durable; audited.
 #[derive(Debug, Clone)]

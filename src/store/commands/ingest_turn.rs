@@ -1,16 +1,18 @@
 //! Takes in a message that queues a turn: inbox row, session, continuation and channel cursor in one transaction.
 
 use crate::protocol::approval::{Requester, Speaker};
+use crate::protocol::budget::TurnLimits;
 use crate::protocol::event::EventBody;
+use crate::protocol::hex::hex;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
-use crate::store::ops::sessions::NewSession;
+use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
+use crate::store::meta;
 use crate::store::rows::preview;
-use crate::store::schema;
 use crate::store::sql::{Connection, Json, Statements, params};
+use crate::store::tx::sessions::NewSession;
 use sha2::{Digest as _, Sha256};
 
 /// A user message. Durable: acknowledge the platform only after this.
@@ -68,10 +70,7 @@ pub(crate) fn seen_before(
     tx: &WriteTx<'_>,
     origin: &Origin,
 ) -> Result<Option<IngestOutcome>, StoreError> {
-    // Off: an item that was taken in before is taken in once more.
-    if crate::mutant!("dedupe_key") {
-        return Ok(None);
-    }
+    crate::mutant!("dedupe_key" => return Ok(None));
     let Some(key) = &origin.key else {
         return Ok(None);
     };
@@ -123,11 +122,8 @@ pub(crate) fn record(
     continuation: Option<ContinuationId>,
 ) -> Result<InboxId, StoreError> {
     let id = InboxId::generate();
-    // Off: the unique index sees no key either.
-    let key = origin
-        .key
-        .as_ref()
-        .filter(|_| !crate::mutant!("dedupe_key"));
+    let key = origin.key.as_ref();
+    let key = key.filter(|_| !crate::mutant!("dedupe_key"));
     tx.conn.run(
         "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition, detail, continuation_id, received_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -236,7 +232,7 @@ fn alias(conn: &Connection, requester: &Requester) -> Result<String, StoreError>
     if let Some(person) = &requester.person {
         return Ok(person.clone());
     }
-    let identity = schema::meta(conn, "identity")?
+    let identity = meta::get(conn, "identity")?
         .ok_or_else(|| StoreError::bug("the database has no identity"))?;
     let mut hasher = Sha256::new();
     for part in ["alias", &identity, &requester.id] {
@@ -244,11 +240,8 @@ fn alias(conn: &Connection, requester: &Requester) -> Result<String, StoreError>
         hasher.update(part);
     }
     let digest = hasher.finalize();
-    let mut alias = String::from("u-");
-    for byte in digest.iter().take(ALIAS_DIGITS / 2) {
-        alias.push_str(&format!("{byte:02x}"));
-    }
-    Ok(alias)
+    let digits: String = hex(&digest).chars().take(ALIAS_DIGITS).collect();
+    Ok(format!("u-{digits}"))
 }
 
 impl WriteCommand for IngestTurn {

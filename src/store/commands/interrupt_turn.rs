@@ -5,13 +5,13 @@ use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::session::ErrorBody;
 use crate::protocol::words::{ContinuationState, Effect, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::begin_test::is_test;
-use crate::store::commands::recover::unknown_call;
+use crate::store::commands::start_model_test::is_test;
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
-use crate::store::ops::approvals::Subject;
-use crate::store::ops::continuations::Head;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::approvals::Subject;
+use crate::store::tx::continuations::ContinuationRow;
+use crate::store::tx::questions::unknown_call;
 
 /// Interrupts a continuation that is running without a driver. Durable: its open model calls are settled, and its
 /// started tool calls become what they become after a crash.
@@ -68,13 +68,12 @@ impl WriteTx<'_> {
     /// Settles one call that was in flight; whether it may run again by itself.
     pub(crate) fn settle_started(&mut self, id: ToolCallId, why: &str) -> Result<bool, StoreError> {
         let call = self.call(id)?;
-        let head: Head = self.head(call.continuation_id)?;
+        let head: ContinuationRow = self.head(call.continuation_id)?;
         let again = match call.effect {
             Effect::ReadOnly | Effect::Idempotent => true,
             // A key makes the second run the first one, for as long as the other side remembers it.
             Effect::Keyed => self.key_lives(id)?,
             // What can be looked up is unknown all the same until somebody looked: no tool is there yet.
-            // Off: it is run again as if it could be.
             Effect::Reconcilable | Effect::NonIdempotent => crate::mutant!("blind_rerun"),
         } && !head.state.is_terminal();
         let to = if again {
@@ -105,7 +104,7 @@ impl WriteCommand for InterruptTurn {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
-        tx.settle_open(&head, &self.reason)?;
+        tx.settle_abandoned_calls(&head, &self.reason)?;
         tx.interrupt_continuation(head.id, &self.reason)?;
         for call in tx.started_calls(head.id)? {
             tx.settle_started(call, &self.reason)?;

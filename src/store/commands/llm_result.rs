@@ -3,9 +3,7 @@
 use crate::protocol::ids::ContinuationId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{ModelStep, NewCall};
-#[cfg(feature = "test-hooks")]
-use crate::store::{input::NewCallOutcome, ops::approvals::Subject};
+use crate::store::input::{ModelStep, NewCall, NewCallOutcome};
 
 /// A model answer with tool calls. Durable; answers the step's number. The continuation stays running.
 #[derive(Debug, Clone)]
@@ -20,32 +18,6 @@ pub struct LlmResult {
     pub calls: Vec<NewCall>,
 }
 
-/// The second half of a proposal that was torn in two (`approval_before_ask` switched off).
-#[cfg(feature = "test-hooks")]
-#[derive(Debug, Clone)]
-pub struct AskLater {
-    /// The continuation.
-    pub continuation_id: ContinuationId,
-    /// Its calls in order, as they were given to [`LlmResult`].
-    pub calls: Vec<NewCall>,
-}
-
-#[cfg(feature = "test-hooks")]
-impl WriteCommand for AskLater {
-    type Output = ();
-    const DURABILITY: Durability = Durability::Durable;
-
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let head = tx.head(self.continuation_id)?;
-        for call in &self.calls {
-            if let NewCallOutcome::Ask(approval) = &call.outcome {
-                tx.ask(&head, approval, &Subject::call(call.id))?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl WriteCommand for LlmResult {
     type Output = u32;
     const DURABILITY: Durability = Durability::Durable;
@@ -54,8 +26,16 @@ impl WriteCommand for LlmResult {
         let head = tx.running(self.continuation_id, self.epoch)?;
         let ids = self.calls.iter().map(|call| call.id).collect();
         let n = tx.model_step(&head, &self.step, ids)?;
+        let mut refused = 0;
         for (index, call) in self.calls.iter().enumerate() {
-            tx.propose_call(&head, n, index, call)?;
+            match tx.propose_call(&head, n, index, call)? {
+                NewCallOutcome::TooManyWait { .. } => refused += 1,
+                NewCallOutcome::Ready | NewCallOutcome::Ask(_) | NewCallOutcome::Refused { .. } => {
+                }
+            }
+        }
+        if refused > 0 {
+            tx.count_refused_calls(&head, refused)?;
         }
         crate::crash_point!("propose.pre_commit");
         Ok(n)

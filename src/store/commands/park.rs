@@ -22,7 +22,7 @@ pub struct Park {
 
 /// Whether there was something to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parked {
+pub enum ParkOutcome {
     /// It now awaits approval.
     Waiting,
     /// Every gate was decided meanwhile; it is still running.
@@ -30,10 +30,10 @@ pub enum Parked {
 }
 
 impl WriteCommand for Park {
-    type Output = Parked;
+    type Output = ParkOutcome;
     const DURABILITY: Durability = Durability::Durable;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Parked, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ParkOutcome, StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
         if let Some(call) = tx.started_calls(head.id)?.first() {
             return Err(StoreError::bug(format!(
@@ -44,7 +44,7 @@ impl WriteCommand for Park {
         tx.add_active(head.id, self.active_ms)?;
         let pending = tx.pending_gates(head.id)?;
         if pending == 0 {
-            return Ok(Parked::NothingToWaitFor);
+            return Ok(ParkOutcome::NothingToWaitFor);
         }
         tx.move_continuation(&mut head, ContinuationState::AwaitingApproval, None)?;
         tx.emit(
@@ -55,7 +55,7 @@ impl WriteCommand for Park {
         for notice in &self.notices {
             tx.queue_notice(notice)?;
         }
-        Ok(Parked::Waiting)
+        Ok(ParkOutcome::Waiting)
     }
 
     fn committed(&self) {

@@ -2,7 +2,7 @@
 
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::schema;
+use crate::store::meta;
 
 /// Tried while the database cannot be written; its success ends [`crate::store::Store::problem`]. Durable.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,6 @@ impl WriteCommand for Probe {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        schema::set_meta(tx.conn, "probed_at", &tx.now.as_millis().to_string())
+        meta::set(tx.conn, "probed_at", &tx.now.as_millis().to_string())
     }
 }

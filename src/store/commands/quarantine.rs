@@ -7,17 +7,17 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::protocol::event::EventBody;
+use crate::protocol::hex::hex;
 use crate::protocol::ids::{ApprovalId, OutboxId, ToolCallId};
 use crate::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, OutboxState, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::commands::end_send::ask_resend;
-use crate::store::commands::ensure_channel::hex;
-use crate::store::commands::recover::question;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::approvals::Subject;
-use crate::store::ops::outbox::Part;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::approvals::Subject;
+use crate::store::tx::outbox::Part;
+use crate::store::tx::questions::question;
 
 /// Key in `meta` of a database that was made as a copy and has not been started since. Its first start is in
 /// quarantine, whatever a side-car says.

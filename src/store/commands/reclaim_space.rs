@@ -2,7 +2,7 @@
 
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::Statements;
 
 /// Moves pages from the end of the file into free ones and shortens it by at most this many pages (4 KiB each).
@@ -35,6 +35,6 @@ impl WriteCommand for NoteSweep {
     const DURABILITY: Durability = Durability::Relaxed;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        schema::set_meta(tx.conn, "last_sweep", &tx.now.as_millis().to_string())
+        meta::set(tx.conn, "last_sweep", &tx.now.as_millis().to_string())
     }
 }

@@ -1,20 +1,15 @@
 //! Takes the database over after a start: new epoch, and a truthful state for everything that was in flight.
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::Preview;
-use crate::protocol::ids::ApprovalId;
 use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
-use crate::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, OutboxState};
+use crate::protocol::words::ApprovalKind;
 use crate::store::command::WriteTx;
-use crate::store::commands::end_send::{ask_old, ask_unknown};
+use crate::store::commands::end_send::{ask_old, settle_lost};
 use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, NewApproval};
-use crate::store::ops::approvals::short_code;
-use crate::store::ops::calls::Call;
-use crate::store::ops::outbox::Part;
+use crate::store::input::ActorRef;
+use crate::store::meta;
 use crate::store::queries::channels::held;
-use crate::store::schema;
 use crate::store::sql::Statements;
 use serde_json::json;
 
@@ -58,57 +53,16 @@ pub(crate) struct Recover {
     pub(crate) quarantine: bool,
 }
 
-/// A question made by recovery; engine-made cards may follow.
-pub(crate) fn question(
-    kind: ApprovalKind,
-    digest: String,
-    offered: Vec<DecisionWord>,
-    text: String,
-) -> NewApproval {
-    let id = ApprovalId::generate();
-    NewApproval {
-        id,
-        short_code: short_code(id, 1),
-        kind,
-        digest,
-        taint: Vec::new(),
-        preview: Preview::None,
-        model_reason: None,
-        offered,
-        expires_at: None,
-        once_only: None,
-        question: Some(text),
-        cards: Vec::new(),
-    }
-}
-
-/// Asks what became of a call that was running when the process ended.
-pub(crate) fn unknown_call(call: &Call) -> NewApproval {
-    question(
-        ApprovalKind::ResolveUnknown,
-        call.digest.clone(),
-        vec![
-            DecisionWord::Happened,
-            DecisionWord::RunAgain,
-            DecisionWord::GiveUp,
-        ],
-        format!(
-            "{} was running when the process ended: did it happen?",
-            call.name
-        ),
-    )
-}
-
 impl Recover {
     /// Whether the process before ended cleanly, and how many starts after a crash lie close together.
     fn count_start(tx: &WriteTx<'_>) -> Result<(bool, u32), StoreError> {
-        let first = schema::meta(tx.conn, "epoch")?.is_none();
-        let clean = first || schema::meta(tx.conn, "clean")?.is_some();
-        schema::clear_meta(tx.conn, "clean")?;
+        let first = meta::get(tx.conn, "epoch")?.is_none();
+        let clean = first || meta::get(tx.conn, "clean")?.is_some();
+        meta::clear(tx.conn, "clean")?;
         let mut starts: Vec<i64> = if clean {
             Vec::new()
         } else {
-            schema::meta(tx.conn, "starts")?
+            meta::get(tx.conn, "starts")?
                 .and_then(|text| serde_json::from_str(&text).ok())
                 .unwrap_or_default()
         };
@@ -116,7 +70,7 @@ impl Recover {
             starts.push(tx.now.as_millis());
             starts.retain(|at| tx.now.millis_since(Timestamp(*at)) <= CRASH_WINDOW_MS);
         }
-        schema::set_meta(tx.conn, "starts", &json!(starts).to_string())?;
+        meta::set(tx.conn, "starts", &json!(starts).to_string())?;
         Ok((clean, u32::try_from(starts.len()).unwrap_or(u32::MAX)))
     }
 
@@ -128,7 +82,7 @@ impl Recover {
         )?;
         for id in open {
             let head = tx.head(id)?;
-            tx.settle_open(&head, DIED)?;
+            tx.settle_abandoned_calls(&head, DIED)?;
         }
         Ok(())
     }
@@ -145,25 +99,6 @@ impl Recover {
             }
         }
         Ok(interrupted)
-    }
-
-    /// Settles one part that was being sent; whether nobody knows if it arrived.
-    fn part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError> {
-        if part.class == OutboxClass::Progress {
-            tx.move_part(part, OutboxState::Superseded)?;
-            return Ok(false);
-        }
-        // Off: sent again as if the platform knew keys.
-        if crate::mutant!("blind_resend") {
-            tx.move_part(part, OutboxState::Pending)?;
-            return Ok(false);
-        }
-        if part.repeats_safely(tx.now) {
-            tx.repeat_part(part)?;
-            return Ok(false);
-        }
-        ask_unknown(tx, part, "the process ended while it was being sent")?;
-        Ok(true)
     }
 
     /// An answer that nobody delivered for so long is not delivered late by itself: a person is asked first.
@@ -186,12 +121,12 @@ impl Recover {
     /// Does it.
     pub(crate) fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Recovery, StoreError> {
         let (clean, mut crashes_in_10_min) = Self::count_start(tx)?;
-        schema::set_meta(tx.conn, "epoch", &tx.epoch.to_string())?;
+        meta::set(tx.conn, "epoch", &tx.epoch.to_string())?;
         if self.quarantine {
-            schema::set_meta(tx.conn, "quarantine", "1")?;
-            schema::clear_meta(tx.conn, COPY_MARK)?;
+            meta::set(tx.conn, "quarantine", "1")?;
+            meta::clear(tx.conn, COPY_MARK)?;
             // What a copy remembers of crashes is not of this directory.
-            schema::set_meta(tx.conn, "starts", "[]")?;
+            meta::set(tx.conn, "starts", "[]")?;
             crashes_in_10_min = 0;
         }
         Self::settle_models(tx)?;
@@ -221,7 +156,7 @@ impl Recover {
         let mut unknown_sends = Vec::new();
         for id in sending {
             let mut part = tx.part(id)?;
-            if Self::part(tx, &mut part)? {
+            if settle_lost(tx, &mut part, "the process ended while it was being sent")? {
                 unknown_sends.push(id);
             }
         }
@@ -229,7 +164,7 @@ impl Recover {
             unknown_sends.extend(doubt_open_work(tx)?);
         }
         let old_answers = Self::old_answers(tx)?;
-        let quarantine = schema::quarantined(tx.conn)?;
+        let quarantine = meta::quarantined(tx.conn)?;
         tx.audit(
             "engine.started",
             &ActorRef::engine(),

@@ -7,7 +7,7 @@ use crate::protocol::words::{ApprovalState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::calls::CallResult;
+use crate::store::tx::calls::CallResult;
 
 /// A ready or approved call gets a denied result instead of a start. Durable. Its approval is revoked.
 #[derive(Debug, Clone)]

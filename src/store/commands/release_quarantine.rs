@@ -3,7 +3,7 @@
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::schema;
+use crate::store::meta;
 use serde_json::json;
 
 /// Lifts the quarantine. Durable. Does nothing when there is none.
@@ -18,8 +18,8 @@ impl WriteCommand for ReleaseQuarantine {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        if schema::quarantined(tx.conn)? {
-            schema::clear_meta(tx.conn, "quarantine")?;
+        if meta::quarantined(tx.conn)? {
+            meta::clear(tx.conn, "quarantine")?;
             tx.audit("quarantine.released", &self.by, None, "engine", &json!({}))?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::protocol::ids::ModelAttemptId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, SharedLimits};
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::{Statements, params};
 
 /// Reserves a model call. Durable: recorded spend is never below real calls.
@@ -51,7 +51,7 @@ pub struct BudgetStop {
     pub used: f64,
     /// How much the call might have used.
     pub asked: f64,
-    /// The day it was judged for, in days since 1970-01-01.
+    /// The day it was evaluated for, in days since 1970-01-01.
     pub day: i64,
 }
 
@@ -62,7 +62,7 @@ impl WriteCommand for ReserveModel {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
-        if schema::quarantined(tx.conn)? {
+        if meta::quarantined(tx.conn)? {
             return Err(StoreError::conflict(format!(
                 "continuation {}: the database is quarantined, no model is called",
                 head.id

@@ -8,8 +8,8 @@ use crate::protocol::words::{ApprovalState, DecisionWord, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::outbox::Part;
 use crate::store::sql::Statements;
+use crate::store::tx::outbox::Part;
 use serde_json::json;
 
 /// What a person says about a delivery.

@@ -38,7 +38,7 @@ impl WriteCommand for ReviseApproval {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideReport, StoreError> {
         let mut gate = tx.gate(self.approval_id)?;
-        let report = |outcome, gate: &crate::store::ops::approvals::Gate| DecideReport {
+        let report = |outcome, gate: &crate::store::tx::approvals::ApprovalRow| DecideReport {
             outcome,
             continuation_id: gate.continuation_id,
             session_id: gate.session_id,

@@ -9,9 +9,9 @@ use crate::protocol::words::{HygieneState, Surface};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::hygiene::load_run;
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::{Json, Statements, params};
+use crate::store::tx::hygiene::load_run;
 
 /// What a run says that was cut short by the end of its process.
 pub const CUT_SHORT: &str = "the process ended before the run did; the next one does the rest";
@@ -107,7 +107,7 @@ impl WriteCommand for EndHygiene {
         )?;
         match self.end {
             HygieneEnd::Whole | HygieneEnd::Refused(_) => {
-                schema::set_meta(tx.conn, "last_hygiene", &tx.now.as_millis().to_string())?;
+                meta::set(tx.conn, "last_hygiene", &tx.now.as_millis().to_string())?;
             }
             HygieneEnd::Cut(_) => {}
         }

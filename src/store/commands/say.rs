@@ -12,10 +12,10 @@ use crate::store::commands::finish_turn::queue_reply;
 use crate::store::commands::ingest_turn::{IngestTurn, record, save_cursor, seen_before};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewPart, SessionChoice};
-use crate::store::ops::sessions::NewSession;
 use crate::store::queries::take_overs::load_take_over;
 use crate::store::rows::{preview, usage};
 use crate::store::sql::{Statements, params};
+use crate::store::tx::sessions::NewSession;
 use serde_json::json;
 
 /// Says it. Durable; answers the turn that ended with it.

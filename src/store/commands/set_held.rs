@@ -4,8 +4,8 @@ use crate::protocol::words::Autonomy;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::meta;
 use crate::store::queries::channels::load_policy;
-use crate::store::schema;
 use crate::store::sql::Statements;
 use serde_json::json;
 
@@ -28,14 +28,14 @@ impl WriteCommand for SetHeld {
         match &self.held {
             Some(reason) => {
                 // Pressing twice makes the stop no younger and hides no reason.
-                if schema::meta(tx.conn, "held_at")?.is_none() {
-                    schema::set_meta(tx.conn, "held_at", &tx.now.as_millis().to_string())?;
-                    schema::set_meta(tx.conn, "held_reason", reason)?;
+                if meta::get(tx.conn, "held_at")?.is_none() {
+                    meta::set(tx.conn, "held_at", &tx.now.as_millis().to_string())?;
+                    meta::set(tx.conn, "held_reason", reason)?;
                 }
             }
             None => {
-                schema::clear_meta(tx.conn, "held_at")?;
-                schema::clear_meta(tx.conn, "held_reason")?;
+                meta::clear(tx.conn, "held_at")?;
+                meta::clear(tx.conn, "held_reason")?;
                 tx.drop_held_words()?;
             }
         }

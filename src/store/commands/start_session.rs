@@ -3,7 +3,7 @@
 use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::ops::sessions::NewSession;
+use crate::store::tx::sessions::NewSession;
 
 /// Opens a session on a conversation. Durable; the active one is reused and not changed.
 #[derive(Debug, Clone)]

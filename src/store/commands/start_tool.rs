@@ -7,14 +7,14 @@ use crate::protocol::ids::{ApprovalId, ToolAttemptId};
 use crate::protocol::words::ToolCallState;
 use crate::protocol::words::{ApprovalState, Effect};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::recover::unknown_call;
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, LeansOn};
-use crate::store::ops::approvals::{Gate, Subject};
-use crate::store::ops::calls::Call;
-use crate::store::ops::continuations::Head;
-use crate::store::schema;
+use crate::store::input::{ActorRef, Basis};
+use crate::store::meta;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::approvals::{ApprovalRow, Subject};
+use crate::store::tx::calls::Call;
+use crate::store::tx::continuations::ContinuationRow;
+use crate::store::tx::questions::unknown_call;
 use serde_json::json;
 
 /// Starts a call. Durable: execute only after `Started`.
@@ -32,7 +32,7 @@ pub struct StartTool {
     /// Keyed calls: milliseconds the other side remembers the key from now on; none = for ever.
     pub key_lifetime_ms: Option<u64>,
     /// What lets it run by now without a person, where that can be taken back or used up.
-    pub leans_on: Option<LeansOn>,
+    pub basis: Option<Basis>,
 }
 
 /// Whether the call may run.
@@ -43,7 +43,7 @@ pub enum StartToolOutcome {
         /// Number of the start, from 1.
         attempt: u32,
     },
-    /// The plan is not the one that was judged or approved; nothing changed.
+    /// The plan is not the one that was evaluated or approved; nothing changed.
     DigestMismatch,
     /// The approval went back to pending under a new revision.
     DecisionTooOld,
@@ -98,7 +98,7 @@ impl StartTool {
     /// earlier run happened, and now a second one would count.
     fn ask_instead(
         tx: &mut WriteTx<'_>,
-        head: &Head,
+        head: &ContinuationRow,
         call: &Call,
         run: &EarlierRun,
     ) -> Result<(), StoreError> {
@@ -134,9 +134,9 @@ impl StartTool {
     fn use_approval(
         &self,
         tx: &mut WriteTx<'_>,
-        head: &Head,
+        head: &ContinuationRow,
         call: &Call,
-        gate: &mut Gate,
+        gate: &mut ApprovalRow,
     ) -> Result<Option<StartToolOutcome>, StoreError> {
         if gate.state != ApprovalState::Approved {
             return Err(StoreError::conflict(format!(
@@ -144,7 +144,6 @@ impl StartTool {
                 call.id, gate.id, gate.state
             )));
         }
-        // Off: an approval allows whatever the call would do by now.
         if gate.digest != self.digest && !crate::mutant!("digest_checked") {
             return Ok(Some(StartToolOutcome::DigestMismatch));
         }
@@ -164,10 +163,8 @@ impl StartTool {
             tx.requested_event(gate.id)?;
             return Ok(Some(StartToolOutcome::DecisionTooOld));
         }
-        // Off: consumed with the outcome instead (FinishTool), in another transaction.
-        if !crate::mutant!("approval_consumed_with_start") {
-            tx.move_gate(gate, ApprovalState::Consumed)?;
-        }
+        tx.move_gate(gate, ApprovalState::Consumed)?;
+        crate::mutant!("approval_consumed_with_start" => tx.tear("tool.started")?);
         Ok(None)
     }
 }
@@ -180,7 +177,7 @@ impl WriteCommand for StartTool {
         tx.same_epoch(self.epoch)?;
         let call = tx.call(self.call_id)?;
         let head = tx.running(call.continuation_id, self.epoch)?;
-        if schema::quarantined(tx.conn)? {
+        if meta::quarantined(tx.conn)? {
             return Err(StoreError::conflict(format!(
                 "tool call {}: the database is quarantined, nothing starts",
                 call.id
@@ -200,8 +197,8 @@ impl WriteCommand for StartTool {
                 if call.digest != self.digest {
                     return Ok(StartToolOutcome::DigestMismatch);
                 }
-                if let Some(leans_on) = self.leans_on
-                    && !tx.still_holds(call.id, leans_on)?
+                if let Some(basis) = self.basis
+                    && !tx.still_holds(call.id, basis)?
                 {
                     return Ok(StartToolOutcome::NoLongerAllowed);
                 }

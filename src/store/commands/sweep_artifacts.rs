@@ -1,7 +1,7 @@
 //! Forgets artifacts that nobody refers to any more. Their files go later, and only because this is durable.
 
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount};
 use crate::store::error::StoreError;
 use crate::store::sql::Statements;
 
@@ -14,12 +14,12 @@ pub struct SweepArtifacts {
 }
 
 impl WriteCommand for SweepArtifacts {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Durable;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         for hash in self.hashes.iter().take(CHUNK as usize) {
             swept.taken += 1;
             let rows = tx.conn.run(

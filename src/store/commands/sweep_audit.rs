@@ -1,8 +1,9 @@
 //! Puts the oldest part of the audit aside: first the record that it goes and what the chain goes on from, then it.
 
 use crate::store::audit::{PRUNED, Segment};
+use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -24,11 +25,12 @@ impl WriteCommand for PruneAudit {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let expected = Segment::newest(tx.conn)?.map_or(0, |segment| segment.to_seq) + 1;
-        if self.from != expected || self.to < self.from || self.to >= tx.audit.seq {
+        let end = AuditHead::load(tx.conn)?.seq;
+        if self.from != expected || self.to < self.from || self.to >= end {
             return Err(StoreError::bug(format!(
-                "rows {} to {} of the audit cannot be archived: it begins with row {expected} and ends with row {}, \
+                "rows {} to {} of the audit cannot be archived: it begins with row {expected} and ends with row {end}, \
                  which stays",
-                self.from, self.to, tx.audit.seq
+                self.from, self.to
             )));
         }
         let hash: Option<[u8; 32]> = tx
@@ -59,19 +61,19 @@ impl WriteCommand for PruneAudit {
 pub struct SweepAudit;
 
 impl WriteCommand for SweepAudit {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let Some(segment) = Segment::newest(tx.conn)? else {
-            return Ok(Swept::default());
+            return Ok(SweepCount::default());
         };
         let rows = tx.conn.run(
             "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
             params![segment.to_seq, CHUNK],
         )? as u64;
-        Ok(Swept {
+        Ok(SweepCount {
             taken: 1,
             removed: rows,
             rows,

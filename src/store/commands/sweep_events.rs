@@ -1,9 +1,9 @@
 //! Removes old events. Whoever follows from before gets a reset.
 
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount};
 use crate::store::error::StoreError;
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::{Statements, params};
 
 /// Removes the oldest events up to a number, as many as fit; never the newest one. Relaxed.
@@ -14,22 +14,22 @@ pub struct SweepEvents {
 }
 
 impl WriteCommand for SweepEvents {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let last: Option<u64> = tx.conn.value(
             "SELECT max(seq) FROM (SELECT seq FROM events WHERE seq <= ?1 AND seq < (SELECT max(seq) FROM events)
              ORDER BY seq LIMIT ?2)",
             params![self.to, CHUNK],
         )?;
         let Some(last) = last else {
-            return Ok(Swept::default());
+            return Ok(SweepCount::default());
         };
         let rows = tx.conn.run("DELETE FROM events WHERE seq <= ?1", [last])? as u64;
-        schema::set_meta(tx.conn, "events_pruned", &last.to_string())?;
-        Ok(Swept {
+        meta::set(tx.conn, "events_pruned", &last.to_string())?;
+        Ok(SweepCount {
             taken: 1,
             removed: rows,
             rows,

@@ -10,7 +10,7 @@ pub const CHUNK: u64 = 500;
 
 /// What one command did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepCount {
     /// How many of what it was given it looked at; the others fit no more.
     pub taken: usize,
     /// Things removed.
@@ -148,12 +148,12 @@ fn exists(tx: &WriteTx<'_>, query: &str, id: &RawId) -> Result<bool, StoreError>
 }
 
 impl WriteCommand for SweepHistory {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         for turn in &self.turns {
             let indexed: u64 = tx.conn.value(COUNTS, [turn.id])?;
             let cards: u64 = tx.conn.value(

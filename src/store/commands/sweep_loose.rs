@@ -3,7 +3,7 @@
 
 use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OLD_COMPACTION, OLD_MESSAGE, OLD_QUESTION, RawId, SweepRules};
 use crate::store::sql::{Statements, params};
@@ -18,12 +18,12 @@ pub struct SweepKeys {
 }
 
 impl WriteCommand for SweepKeys {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         for id in self.keys.iter().take(CHUNK as usize) {
             swept.taken += 1;
             let rows = tx.conn.run(
@@ -47,12 +47,12 @@ pub struct SweepQuestions {
 }
 
 impl WriteCommand for SweepQuestions {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         for position in &self.questions {
             let old: Option<(RawId, u64)> = tx.conn.row_opt(
                 &format!(
@@ -96,12 +96,12 @@ pub struct SweepMessages {
 }
 
 impl WriteCommand for SweepMessages {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         for position in self.messages.iter().take(CHUNK as usize) {
             swept.taken += 1;
             let rows = tx.conn.run(
@@ -124,11 +124,11 @@ const WARNED_MS: i64 = 60 * 24 * 3600 * 1000;
 pub struct SweepGrants;
 
 impl WriteCommand for SweepGrants {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let rows = tx.conn.run(
             "DELETE FROM session_grants WHERE (session_id, tool, args_digest, requester_id) IN (
                 SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
@@ -153,7 +153,7 @@ impl WriteCommand for SweepGrants {
                     SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1 LIMIT ?2)",
                 params![tx.now.plus_millis(-WARNED_MS), CHUNK],
             )? as u64;
-        Ok(Swept {
+        Ok(SweepCount {
             taken: 1,
             removed: rows,
             rows,
@@ -169,11 +169,11 @@ pub struct SweepCompactions {
 }
 
 impl WriteCommand for SweepCompactions {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
         let rows = tx.conn.run(
             &format!(
                 "DELETE FROM compactions WHERE position IN (
@@ -181,7 +181,7 @@ impl WriteCommand for SweepCompactions {
             ),
             params![self.before, CHUNK],
         )? as u64;
-        Ok(Swept {
+        Ok(SweepCount {
             taken: 1,
             removed: rows,
             rows,

@@ -3,7 +3,7 @@
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::commands::sweep_history::{CHUNK, SweepCount};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{IDLE, OLD_SESSION, SweepRules};
 use crate::store::sql::{Statements, params};
@@ -21,11 +21,11 @@ pub struct ExpireSessions {
 }
 
 impl WriteCommand for ExpireSessions {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         // A state, an event and its grants each.
         for position in self.sessions.iter().take(CHUNK as usize / 4) {
             swept.taken += 1;
@@ -64,12 +64,12 @@ pub struct SweepSessions {
 }
 
 impl WriteCommand for SweepSessions {
-    type Output = Swept;
+    type Output = SweepCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let mut swept = Swept::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+        let mut swept = SweepCount::default();
         for position in self.sessions.iter().take(CHUNK as usize) {
             swept.taken += 1;
             // The grants of a session go with its end.

@@ -12,7 +12,7 @@ use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Which conversation a session is of.
-pub(crate) struct Place {
+pub(crate) struct SessionConversation {
     pub(crate) channel: String,
     pub(crate) conversation: String,
     pub(crate) temporary: bool,
@@ -20,13 +20,13 @@ pub(crate) struct Place {
 
 impl WriteTx<'_> {
     /// Which conversation a session is of.
-    pub(crate) fn place_of(&self, session: SessionId) -> Result<Place, StoreError> {
+    pub(crate) fn place_of(&self, session: SessionId) -> Result<SessionConversation, StoreError> {
         self.conn
             .row_opt(
                 "SELECT channel, conversation, temporary FROM sessions WHERE id = ?1",
                 [session],
                 |row| {
-                    Ok(Place {
+                    Ok(SessionConversation {
                         channel: row.get("channel")?,
                         conversation: row.get("conversation")?,
                         temporary: row.get("temporary")?,
@@ -37,7 +37,10 @@ impl WriteTx<'_> {
     }
 
     /// Tells readers how the active session of a conversation is now.
-    fn tell_session(&mut self, place: &Place) -> Result<Option<SessionId>, StoreError> {
+    fn tell_session(
+        &mut self,
+        place: &SessionConversation,
+    ) -> Result<Option<SessionId>, StoreError> {
         let active = self.active_session(&place.channel, &place.conversation)?;
         if let Some(id) = active {
             let session = Box::new(load_session(self.conn, id)?);

@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, OwnWord};
-use crate::store::schema;
+use crate::store::meta;
 use crate::store::sql::{Statements, params};
 
 /// Says it, unless this conversation was told during this stop. Does nothing when nothing is held. Durable.
@@ -19,7 +19,7 @@ impl WriteCommand for TellHeld {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let since = schema::meta(tx.conn, "held_at")?.and_then(|text| text.parse::<i64>().ok());
+        let since = meta::get(tx.conn, "held_at")?.and_then(|text| text.parse::<i64>().ok());
         let Some(since) = since.map(Timestamp) else {
             return Ok(());
         };

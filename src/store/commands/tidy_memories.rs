@@ -141,7 +141,7 @@ impl WriteCommand for TidySummaries {
 
 /// How the index is made to agree with the memories.
 #[derive(Debug, Clone)]
-pub enum Mend {
+pub enum IndexRepair {
     /// These positions are added, where they are still missing; at most [`CHUNK`].
     Add(Vec<i64>),
     /// It holds what no memory has, or other words than they have: it is built anew in one piece, because what has to
@@ -155,7 +155,7 @@ pub struct MendIndex {
     /// The run.
     pub run: HygieneRunId,
     /// How.
-    pub mend: Mend,
+    pub mend: IndexRepair,
 }
 
 impl WriteCommand for MendIndex {
@@ -166,7 +166,7 @@ impl WriteCommand for MendIndex {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut count = 0;
         match &self.mend {
-            Mend::Add(positions) => {
+            IndexRepair::Add(positions) => {
                 for position in positions.iter().take(CHUNK) {
                     count += tx.conn.run(
                         "INSERT INTO memory_fts (rowid, text) SELECT m.position, m.text FROM memories m
@@ -176,7 +176,7 @@ impl WriteCommand for MendIndex {
                     )? as u64;
                 }
             }
-            Mend::Anew => {
+            IndexRepair::Anew => {
                 tx.conn
                     .run("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')", [])?;
                 tx.conn.run(

@@ -12,8 +12,8 @@ use crate::store::commands::run_hygiene::tell;
 use crate::store::error::StoreError;
 use crate::store::hygiene::CHUNK;
 use crate::store::input::ActorRef;
-use crate::store::ops::hygiene::load_run;
 use crate::store::sql::{Statements, params};
+use crate::store::tx::hygiene::load_run;
 
 /// Says that a run is taken back. Durable, with its audit row. Nothing it archived can be removed from then on.
 #[derive(Debug, Clone)]

@@ -1,5 +1,7 @@
 //! Approvals, grants and the tokens of cards.
 
+use std::collections::BTreeSet;
+
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, PlanFacts, Requester, SimilarCall};
 use crate::protocol::ids::{ApprovalId, SessionId};
@@ -234,6 +236,29 @@ fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCa
     )
 }
 
+/// A question that waits. Equal calls of a session are one question.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    /// A call may run.
+    Call {
+        /// Tool name.
+        tool: String,
+        /// Digest of what it does.
+        args_digest: String,
+    },
+    /// Anything else.
+    Other(ApprovalId),
+}
+
+/// What waits for a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PendingApprovals {
+    /// The questions of the session.
+    pub questions: BTreeSet<Question>,
+    /// Approvals on the channel, equal ones counted each.
+    pub on_channel: u32,
+}
+
 impl Reader<'_> {
     /// Approvals, shortened: oldest first when only pending ones are asked for, else newest first.
     pub fn approvals(
@@ -343,21 +368,34 @@ impl Reader<'_> {
         )
     }
 
-    /// Pending approvals (of the session, of the channel).
-    pub fn pending_counts(
+    /// What waits in a session and on a channel.
+    pub fn pending_approvals(
         &self,
         session: SessionId,
         channel: &str,
-    ) -> Result<(u32, u32), StoreError> {
-        let of_session = self.conn.value(
-            "SELECT count(*) FROM approvals WHERE session_id = ?1 AND state = 'pending'",
+    ) -> Result<PendingApprovals, StoreError> {
+        let questions = self.conn.rows(
+            "SELECT a.id, t.name, t.args_digest FROM approvals a LEFT JOIN tool_calls t ON t.id = a.tool_call_id
+             WHERE a.session_id = ?1 AND a.state = 'pending'",
             [session],
+            |row| {
+                Ok(match row.get::<Option<String>>("name")? {
+                    Some(tool) => Question::Call {
+                        tool,
+                        args_digest: row.get("args_digest")?,
+                    },
+                    None => Question::Other(row.get("id")?),
+                })
+            },
         )?;
-        let of_channel = self.conn.value(
+        let on_channel = self.conn.value(
             "SELECT count(*) FROM approvals WHERE channel = ?1 AND state = 'pending'",
             [channel],
         )?;
-        Ok((of_session, of_channel))
+        Ok(PendingApprovals {
+            questions: questions.into_iter().collect(),
+            on_channel,
+        })
     }
 
     /// Grants of a session that hold at `now`.

@@ -3,9 +3,9 @@
 use crate::protocol::doctor::{
     AnchorCheck, AnchorVerdict, AuditAnchor, AuditBreak, AuditReport, AuditRow,
 };
+use crate::protocol::hex::hex;
 use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
-use crate::store::audit::AuditHead;
-use crate::store::commands::ensure_channel::hex;
+use crate::store::audit_chain::AuditHead;
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;

@@ -5,8 +5,8 @@ use crate::protocol::channel::ChannelDrain;
 use crate::protocol::policy::Policy;
 use crate::protocol::words::ChannelKind;
 use crate::store::error::StoreError;
+use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::{Connection, Row, Statements};
 
 /// What the database knows of a channel; health is the engine's.
@@ -164,14 +164,14 @@ impl Reader<'_> {
     pub fn flags(&self) -> Result<EngineFlags, StoreError> {
         Ok(EngineFlags {
             held: held(self.conn)?,
-            quarantine: schema::quarantined(self.conn)?,
+            quarantine: meta::quarantined(self.conn)?,
         })
     }
 }
 
 /// Since when, and why, everything is held.
 pub(crate) fn held(conn: &Connection) -> Result<Option<(Timestamp, String)>, StoreError> {
-    let at = schema::meta(conn, "held_at")?.and_then(|text| text.parse().ok());
-    let reason = schema::meta(conn, "held_reason")?;
+    let at = meta::get(conn, "held_at")?.and_then(|text| text.parse().ok());
+    let reason = meta::get(conn, "held_reason")?;
     Ok(at.map(|at| (Timestamp(at), reason.unwrap_or_default())))
 }

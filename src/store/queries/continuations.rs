@@ -1,12 +1,15 @@
 //! Continuations and their steps.
 
+use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
+use crate::protocol::bridge::ShownProgress;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::{Continuation, Step, TextBody};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::ContinuationState;
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
 use crate::store::rows::usage;
@@ -84,24 +87,56 @@ pub(crate) fn load_continuations(
     Ok(rows)
 }
 
-/// A continuation's steps in order.
-pub(crate) fn load_steps(conn: &Connection, id: ContinuationId) -> Result<Vec<Step>, StoreError> {
-    conn.rows(
-        "SELECT n, kind, body, at FROM steps WHERE continuation_id = ?1 ORDER BY n",
-        [id],
-        |row| {
-            Ok(Step {
-                continuation_id: id,
-                n: row.get("n")?,
-                kind: row.get("kind")?,
-                body: row.json("body")?,
-                at: row.get("at")?,
-            })
-        },
-    )
+/// An open turn of a chat that was not told that work goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntoldTurn {
+    /// Which.
+    pub id: ContinuationId,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// When its message came.
+    pub created_at: Timestamp,
 }
 
 impl Reader<'_> {
+    /// Progress messages that chats of a channel have.
+    pub fn shown_progress(&self, channel: &str) -> Result<Vec<ShownProgress>, StoreError> {
+        self.conn.rows(
+            "SELECT c.id, s.conversation, c.progress_ref
+             FROM continuations c JOIN sessions s ON s.id = c.session_id
+             WHERE c.progress_ref IS NOT NULL AND s.channel = ?1",
+            [channel],
+            |row| {
+                Ok(ShownProgress {
+                    continuation_id: row.get("id")?,
+                    conversation: row.get("conversation")?,
+                    message_ref: row.get("progress_ref")?,
+                })
+            },
+        )
+    }
+
+    /// Turns of chats that wait or run, and whose chat was not told that work goes on.
+    pub fn untold_turns(&self) -> Result<Vec<UntoldTurn>, StoreError> {
+        self.conn.rows(
+            "SELECT c.id, s.channel, s.conversation, c.created_at
+             FROM continuations c JOIN sessions s ON s.id = c.session_id
+             WHERE c.ended_at IS NULL AND c.state IN ('pending', 'running') AND c.surface = 'chat'
+                AND c.progress_told_at IS NULL",
+            [],
+            |row| {
+                Ok(UntoldTurn {
+                    id: row.get("id")?,
+                    channel: row.get("channel")?,
+                    conversation: row.get("conversation")?,
+                    created_at: row.get("created_at")?,
+                })
+            },
+        )
+    }
+
     /// Continuations, shortened, newest first.
     pub fn continuations(
         &self,

@@ -2,8 +2,8 @@
 
 use crate::protocol::duty::OnCall;
 use crate::store::error::StoreError;
+use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::{Connection, Statements};
 
 /// Where it is kept.
@@ -13,7 +13,7 @@ const LOOKED_AT: u32 = 2_000;
 
 /// Who was said to be on call last, whether or not their time is over.
 pub(crate) fn load_on_call(conn: &Connection) -> Result<Option<OnCall>, StoreError> {
-    let stored = schema::meta(conn, ON_CALL)?;
+    let stored = meta::get(conn, ON_CALL)?;
     Ok(stored.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 

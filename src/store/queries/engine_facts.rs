@@ -1,10 +1,10 @@
-//! Small facts the engine asks for while it judges and routes.
+//! Small facts the engine asks for while it evaluates and routes.
 
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::SessionId;
 use crate::store::error::StoreError;
+use crate::store::meta;
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::{Statements, params};
 
 impl Reader<'_> {
@@ -27,7 +27,7 @@ impl Reader<'_> {
 
     /// Whether the process that had the database last closed it.
     pub fn ended_by_itself(&self) -> Result<bool, StoreError> {
-        Ok(schema::meta(self.conn, "clean")?.is_some())
+        Ok(meta::get(self.conn, "clean")?.is_some())
     }
 
     /// Whether an item was refused before on this channel with the same words (the sender is in them).

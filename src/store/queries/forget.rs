@@ -4,14 +4,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::store::handle::Store;
+use crate::store::meta;
 use crate::store::sql::Value;
 
 use crate::protocol::ids::{ContinuationId, MemoryId};
-use crate::store::Store;
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::{Connection, Row, Statements, params};
 
 /// Rows read in one transaction.
@@ -408,6 +408,6 @@ impl Store {
 impl Reader<'_> {
     /// The forgetting that was begun and not ended: whom, and who asked for it.
     pub fn forgetting(&self) -> Result<Option<String>, StoreError> {
-        schema::meta(self.conn, UNDER_WAY)
+        meta::get(self.conn, UNDER_WAY)
     }
 }

@@ -7,7 +7,7 @@ use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, StepBody};
 use crate::protocol::words::{Access, DecisionWord, Effect, Risk};
 use crate::store::error::StoreError;
-use crate::store::queries::continuations::load_steps;
+use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::{CallRow, load_calls};
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
@@ -29,7 +29,7 @@ pub struct Exchange {
     pub calls: Vec<CallRow>,
 }
 
-/// A call that was judged before.
+/// A call that was evaluated before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastCall {
     /// Tool name.

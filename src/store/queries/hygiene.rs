@@ -7,11 +7,11 @@ use crate::protocol::ids::HygieneRunId;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::hygiene::{HygieneRules, MemoryFacts};
-use crate::store::ops::hygiene::{RUN, load_run, run_of};
+use crate::store::meta;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;
-use crate::store::schema;
 use crate::store::sql::{Row, Statements, params};
+use crate::store::tx::hygiene::{RUN, load_run, run_of};
 
 /// Rows looked at in one read transaction: it must not keep one of the few readers from a turn for long.
 const PAGE: u32 = 1000;
@@ -193,7 +193,7 @@ impl Reader<'_> {
 
     /// When the last run ended that was not cut short, and when the oldest thing remembered was written.
     pub fn hygiene_times(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), StoreError> {
-        let last = schema::meta(self.conn, "last_hygiene")?
+        let last = meta::get(self.conn, "last_hygiene")?
             .and_then(|text| text.parse().ok())
             .map(Timestamp);
         let oldest = self.conn.value_opt::<Timestamp>(

@@ -2,127 +2,19 @@
 //!
 //! Only active ones whose end has not come go into a context.
 
+use crate::store::queries::memory_rows::{Condition, MEMORY, RecallPlace, load_memory, memory_row};
+use crate::store::rows::digest;
 use crate::store::sql::Value;
 
-use crate::clock::Timestamp;
 use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::meaning::Meaning;
-use crate::store::ops::memories::digest;
 use crate::store::queries::memory_search;
 use crate::store::queries::page::page_limit;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
-
-/// The columns that [`memory_row`] reads, of `memories m`.
-pub(crate) const MEMORY: &str = "m.id, m.scope, m.session_id, m.channel, m.kind, m.text, m.author, m.author_id,
-    m.person_id, m.source_id, m.message_ref, m.confidence, m.taint, m.pinned, m.state, m.archived_by, m.superseded_by,
-    m.uses, m.created_at, m.updated_at, m.last_used_at, m.expires_at, m.position";
-
-/// One from its columns, with its position.
-pub(crate) fn memory_row(row: &Row<'_>) -> Result<(i64, Memory), StoreError> {
-    let memory = Memory {
-        id: row.get("id")?,
-        scope: row.get("scope")?,
-        session_id: row.get("session_id")?,
-        channel: row.get("channel")?,
-        kind: row.get("kind")?,
-        text: row.get("text")?,
-        author: row.get("author")?,
-        author_id: row.get("author_id")?,
-        person_id: row.get("person_id")?,
-        source: row.get("source_id")?,
-        message_ref: row.get("message_ref")?,
-        confidence: row.get("confidence")?,
-        taint: row.json("taint")?,
-        pinned: row.get("pinned")?,
-        state: row.get("state")?,
-        archived_by: row.get("archived_by")?,
-        superseded_by: row.get("superseded_by")?,
-        uses: row.get("uses")?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-        last_used_at: row.get("last_used_at")?,
-        expires_at: row.get("expires_at")?,
-    };
-    Ok((row.get("position")?, memory))
-}
-
-/// One.
-pub(crate) fn load_memory(conn: &Connection, id: MemoryId) -> Result<Memory, StoreError> {
-    conn.row_opt(
-        &format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"),
-        [id],
-        memory_row,
-    )?
-    .map(|(_, memory)| memory)
-    .ok_or_else(|| StoreError::not_found("memory", id))
-}
-
-/// A condition on `memories m`, with what it compares with.
-#[derive(Debug, Clone)]
-pub(crate) struct Condition {
-    /// Begins with the condition itself, no AND before it.
-    pub(crate) text: String,
-    pub(crate) values: Vec<Value>,
-}
-
-impl Condition {
-    /// Those of a filter.
-    pub(crate) fn of(filter: &MemoryFilter) -> Self {
-        let mut found = Self {
-            text: match filter.state {
-                Some(_) => "m.state = ?".to_owned(),
-                None => "m.state <> 'archived'".to_owned(),
-            },
-            values: Vec::new(),
-        };
-        if let Some(state) = filter.state {
-            found.values.push(state.into());
-        }
-        let mut and = |text: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                found.text.push_str(text);
-                found.values.push(value);
-            }
-        };
-        let text = |value: &Option<String>| value.clone().map(Value::from);
-        and(" AND m.scope = ?", filter.scope.map(Value::from));
-        and(" AND m.session_id = ?", filter.session_id.map(Value::from));
-        and(" AND m.channel = ?", text(&filter.channel));
-        and(" AND m.person_id = ?", text(&filter.person));
-        and(" AND m.pinned = ?", filter.pinned.map(Value::from));
-        found
-    }
-
-    /// Those that go into a context of this place now.
-    pub(crate) fn recalled(place: &RecallPlace) -> Self {
-        Self {
-            text: "m.state = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?)
-                AND ((m.scope = 'session' AND m.session_id = ?) OR (m.scope = 'channel' AND m.channel = ?)
-                    OR m.scope = 'global')"
-                .to_owned(),
-            values: vec![
-                place.now.into(),
-                place.session_id.into(),
-                place.channel.clone().into(),
-            ],
-        }
-    }
-}
-
-/// Whose context it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecallPlace {
-    /// The session.
-    pub session_id: SessionId,
-    /// Its channel.
-    pub channel: String,
-    /// Now: what has ended is not recalled.
-    pub now: Timestamp,
-}
+use crate::store::sql::{Connection, Statements, params};
 
 /// How much goes into a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +29,7 @@ pub struct RecallLimits {
 
 /// What goes into a context. Nothing is in it twice.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Recalled {
+pub struct ContextMemories {
     /// Pinned ones, newest first.
     pub pins: Vec<Memory>,
     /// Most useful of the others first.
@@ -146,7 +38,7 @@ pub struct Recalled {
     pub hits: Vec<Memory>,
 }
 
-impl Recalled {
+impl ContextMemories {
     /// Everything remembered in it.
     pub fn memories(&self) -> impl Iterator<Item = &Memory> {
         self.pins.iter().chain(&self.hits).chain(&self.facts)
@@ -255,8 +147,8 @@ impl Reader<'_> {
         message: &str,
         meaning: Option<&Meaning>,
         limits: RecallLimits,
-    ) -> Result<Recalled, StoreError> {
-        let mut recalled = Recalled::default();
+    ) -> Result<ContextMemories, StoreError> {
+        let mut recalled = ContextMemories::default();
         let condition = Condition::recalled(place);
         let any: bool = self
             .conn

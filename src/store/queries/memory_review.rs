@@ -9,7 +9,7 @@ use crate::store::sql::Value;
 use crate::clock::Timestamp;
 use crate::protocol::memory::{Memory, MemoryReview};
 use crate::store::error::StoreError;
-use crate::store::queries::memories::MEMORY;
+use crate::store::queries::memory_rows::MEMORY;
 use crate::store::reader::Reader;
 use crate::text::fold::fold;
 
@@ -28,20 +28,20 @@ const NEGATIONS: [&str; 9] = [
 ];
 
 /// A text as it is compared.
-struct Compared {
+struct NormalizedText {
     words: HashSet<String>,
     negated: bool,
     place: (Option<[u8; 16]>, Option<String>),
 }
 
-fn compared(memory: &Memory) -> Compared {
+fn compared(memory: &Memory) -> NormalizedText {
     let folded = fold(&memory.text);
     let all: Vec<&str> = folded
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .take(MOST_WORDS)
         .collect();
-    Compared {
+    NormalizedText {
         negated: all.iter().any(|word| NEGATIONS.contains(word)),
         words: all
             .into_iter()
@@ -68,7 +68,7 @@ enum Likeness {
 
 /// One holds all words of the other and four fifths of its own: the same. Two thirds of the shorter one's with another
 /// number, another word in the place of one, or turned around: differing.
-fn likeness(a: &Compared, b: &Compared) -> Likeness {
+fn likeness(a: &NormalizedText, b: &NormalizedText) -> Likeness {
     let shared = a.words.intersection(&b.words).count();
     let (less, more) = (
         a.words.len().min(b.words.len()),
@@ -81,7 +81,7 @@ fn likeness(a: &Compared, b: &Compared) -> Likeness {
     if shared == less && shared * 5 >= more * 4 && !turned {
         return Likeness::Same;
     }
-    let number = |x: &Compared, y: &Compared| {
+    let number = |x: &NormalizedText, y: &NormalizedText| {
         x.words
             .difference(&y.words)
             .any(|word| word.chars().any(|c| c.is_ascii_digit()))
@@ -139,7 +139,7 @@ impl Reader<'_> {
 /// Groups that say the same and pairs that differ, in the order given, at most so many of each. Only those that share
 /// a word that is not everywhere are compared.
 fn alike(active: &[Memory], limit: usize) -> (Vec<Vec<Memory>>, Vec<Vec<Memory>>) {
-    let texts: Vec<Compared> = active.iter().map(compared).collect();
+    let texts: Vec<NormalizedText> = active.iter().map(compared).collect();
     let mut holders: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, text) in texts.iter().enumerate() {
         for word in &text.words {

@@ -12,7 +12,7 @@ use crate::store::sql::Value;
 use crate::clock::Timestamp;
 use crate::protocol::memory::Memory;
 use crate::store::error::StoreError;
-use crate::store::queries::memories::{Condition, MEMORY, memory_row};
+use crate::store::queries::memory_rows::{Condition, MEMORY, memory_row};
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 

@@ -10,7 +10,7 @@ use crate::protocol::memory::{MemoryFilter, MemoryHit};
 use crate::protocol::words::FoundBy;
 use crate::store::error::StoreError;
 use crate::store::meaning::{Meaning, Nearest, WEIGHED, cosine, fuse};
-use crate::store::queries::memories::{Condition, RecallPlace, load_memory};
+use crate::store::queries::memory_rows::{Condition, RecallPlace, load_memory};
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 
@@ -19,7 +19,7 @@ const PAGE: u32 = 1000;
 
 /// A text without an embedding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unembedded {
+pub struct MissingVector {
     /// The memory.
     pub id: MemoryId,
     /// What it says.
@@ -120,7 +120,7 @@ impl Reader<'_> {
         now: Timestamp,
         after: LookedAt,
         most: usize,
-    ) -> Result<(Vec<Unembedded>, Option<LookedAt>), StoreError> {
+    ) -> Result<(Vec<MissingVector>, Option<LookedAt>), StoreError> {
         let (mut found, mut looked, mut last) = (Vec::new(), 0, after);
         self.conn.each_while(
             "SELECT m.updated_at, m.position, m.id, m.digest,
@@ -133,7 +133,7 @@ impl Reader<'_> {
                 looked += 1;
                 last = (row.get("updated_at")?, row.get("position")?);
                 if let Some(text) = row.get("text")? {
-                    found.push(Unembedded {
+                    found.push(MissingVector {
                         id: row.get("id")?,
                         digest: row.get("digest")?,
                         text,

@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sha2::{Digest, Sha256};
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ContinuationId, OutboxId};
@@ -14,7 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;
-use crate::store::rows::preview;
+use crate::store::rows::{preview, send_key};
 use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which deliveries.
@@ -98,20 +96,6 @@ pub(crate) fn load_items(
     params: impl Params,
 ) -> Result<Vec<(i64, OutboxItem)>, StoreError> {
     conn.rows(&format!("{ITEM} {tail}"), params, item_row)
-}
-
-/// The platform's send key of a part: stable across attempts, 24 hex characters.
-pub(crate) fn send_key(id: OutboxId) -> String {
-    use std::fmt::Write as _;
-    let mut hasher = Sha256::new();
-    hasher.update(b"v1|send");
-    hasher.update(id.to_bytes());
-    let mut key = String::with_capacity(24);
-    for byte in &hasher.finalize()[..12] {
-        // Writing to a String cannot fail.
-        let _ = write!(key, "{byte:02x}");
-    }
-    key
 }
 
 impl Reader<'_> {

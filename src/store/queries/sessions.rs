@@ -3,13 +3,14 @@
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{
-    ContinuationSummary, ErrorBody, Session, StepBody, TranscriptBody, TranscriptEntry,
+    ContinuationSummary, ErrorBody, RefusedCall, RefusedCalls, Session, StepBody, TOO_MANY_WAIT,
+    TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{ContinuationState, SessionState};
 use crate::store::error::StoreError;
-use crate::store::queries::continuations::load_steps;
 use crate::store::queries::page::page_limit;
+use crate::store::queries::steps::load_steps;
 use crate::store::queries::take_overs::take_over;
 use crate::store::queries::turn::load_calls_of_step;
 use crate::store::reader::Reader;
@@ -27,7 +28,7 @@ pub struct SessionFilter {
 
 const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.last_line,
         s.last_sender, s.turns, s.input_tokens, s.output_tokens, s.cached_tokens, s.cache_write_tokens, s.cost_usd,
-        s.created_at, s.updated_at, s.position,
+        s.created_at, s.updated_at, s.position, s.refused_calls, s.refused_at,
         (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending') AS pending_approvals,
         (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL) AS open,
         (SELECT count(*) FROM continuations c
@@ -40,6 +41,14 @@ const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state,
 fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
     let taken_over = match row.get::<Option<TakeOverId>>("take_over_id")? {
         Some(_) => Some(take_over(row)?),
+        None => None,
+    };
+    let refused_calls = match row.get::<Option<Timestamp>>("refused_at")? {
+        Some(last_at) => Some(RefusedCalls {
+            count: row.get("refused_calls")?,
+            last_at,
+            newest: Vec::new(),
+        }),
         None => None,
     };
     let session = Session {
@@ -59,6 +68,7 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         turns: row.get("turns")?,
         memory: None,
         taken_over,
+        refused_calls,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     };
@@ -97,6 +107,25 @@ fn open_continuation(
     Ok(Some(summary))
 }
 
+/// The newest calls of a session that were refused because too many approvals waited.
+fn newest_refused(conn: &Connection, session: SessionId) -> Result<Vec<RefusedCall>, StoreError> {
+    conn.rows(
+        "SELECT t.continuation_id, t.name, t.preview, t.rule
+         FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+         WHERE c.session_id = ?1 AND t.state = 'denied' AND substr(t.rule, 1, ?2) = ?3
+         ORDER BY c.position DESC, t.step DESC, t.idx DESC LIMIT 10",
+        params![session, TOO_MANY_WAIT.len(), TOO_MANY_WAIT],
+        |row| {
+            Ok(RefusedCall {
+                continuation_id: row.get("continuation_id")?,
+                tool: row.get("name")?,
+                preview: row.get("preview")?,
+                rule: row.get("rule")?,
+            })
+        },
+    )
+}
+
 /// Sessions with a condition of ours, in order.
 pub(crate) fn load_sessions(
     conn: &Connection,
@@ -106,6 +135,9 @@ pub(crate) fn load_sessions(
     let rows = conn.rows(&format!("{SESSION} {tail}"), params, session_row)?;
     let mut sessions = Vec::with_capacity(rows.len());
     for (position, mut session, open) in rows {
+        if let Some(refused) = &mut session.refused_calls {
+            refused.newest = newest_refused(conn, session.id)?;
+        }
         if open > 0 {
             session.open_continuation = open_continuation(conn, session.id)?;
             if let Some(summary) = &session.open_continuation

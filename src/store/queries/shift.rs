@@ -6,9 +6,10 @@ use serde::Deserialize;
 
 use crate::clock::Timestamp;
 use crate::protocol::duty::Duty;
+use crate::protocol::session::TOO_MANY_WAIT;
 use crate::protocol::summary::{
     ShiftSummary, SummaryAssignment, SummaryChannel, SummaryDeed, SummaryHold, SummaryQuestion,
-    SummarySpent,
+    SummaryRefused, SummarySpent,
 };
 use crate::protocol::words::Autonomy;
 use crate::store::error::StoreError;
@@ -64,6 +65,7 @@ impl Reader<'_> {
             channels: self.unusual_channels()?,
             grants: self.all_grants(now)?,
             rules: rules.collect(),
+            refused_calls: self.refused_since(since)?,
             held: held(self.conn)?,
             deeds,
             spent: self.spent_since(since)?,
@@ -206,6 +208,22 @@ impl Reader<'_> {
             },
         )?;
         Ok((deeds, assignments))
+    }
+
+    fn refused_since(&self, since: Timestamp) -> Result<Vec<SummaryRefused>, StoreError> {
+        self.conn.rows(
+            "SELECT channel, count(*) AS calls, max(created_at) AS last_at FROM tool_calls
+             WHERE created_at >= ?1 AND state = 'denied' AND substr(rule, 1, ?2) = ?3
+             GROUP BY channel ORDER BY channel",
+            params![since, TOO_MANY_WAIT.len(), TOO_MANY_WAIT],
+            |row| {
+                Ok(SummaryRefused {
+                    channel: row.get("channel")?,
+                    calls: row.get("calls")?,
+                    last_at: row.get("last_at")?,
+                })
+            },
+        )
     }
 
     fn spent_since(&self, since: Timestamp) -> Result<Vec<SummarySpent>, StoreError> {

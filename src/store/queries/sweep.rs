@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 
 use crate::clock::Timestamp;
-use crate::store::Store;
 use crate::store::audit::Segment;
 use crate::store::error::StoreError;
+use crate::store::handle::Store;
+use crate::store::meta;
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 
@@ -297,7 +298,7 @@ impl Reader<'_> {
 
     /// When the last sweep ended.
     pub fn last_sweep(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(crate::store::schema::meta(self.conn, "last_sweep")?
+        Ok(meta::get(self.conn, "last_sweep")?
             .and_then(|text| text.parse().ok())
             .map(Timestamp))
     }

@@ -1,13 +1,14 @@
 //! Everything the turn machine folds to go on with one continuation.
 
 use crate::protocol::approval::{Requester, Speaker};
+use crate::protocol::budget::{TurnLimits, TurnUsed};
 use crate::protocol::ids::{ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
 use crate::store::error::StoreError;
-use crate::store::input::{TurnBounds, TurnCache, TurnLimits, TurnUsed};
-use crate::store::queries::continuations::load_steps;
+use crate::store::input::{TurnBounds, TurnCache};
+use crate::store::queries::steps::load_steps;
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Row, Statements, params};
 
@@ -20,7 +21,7 @@ pub struct CallRow {
     pub provider_call_id: String,
     /// One line of its arguments.
     pub preview: String,
-    /// Digest of the plan that was judged or approved.
+    /// Digest of the plan that was evaluated or approved.
     pub digest: String,
     /// Digest of the canonical arguments.
     pub args_digest: String,

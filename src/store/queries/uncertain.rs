@@ -6,12 +6,12 @@ use crate::protocol::uncertain::{
     OpenQuestion, Uncertain, UncertainCall, UncertainTotals, WaitingConversation, WaitingTurn,
 };
 use crate::store::error::StoreError;
+use crate::store::meta;
 use crate::store::queries::approvals::load_approvals;
 use crate::store::queries::channels::held;
 use crate::store::queries::outbox::load_items;
 use crate::store::reader::Reader;
 use crate::store::rows::preview;
-use crate::store::schema;
 use crate::store::sql::{Row, Statements, params};
 
 /// Entries of each list.
@@ -100,7 +100,7 @@ impl Reader<'_> {
         };
         Ok(Uncertain {
             at,
-            quarantine: schema::quarantined(self.conn)?,
+            quarantine: meta::quarantined(self.conn)?,
             held_since: held(self.conn)?.map(|(since, _)| since),
             oldest_at,
             totals,

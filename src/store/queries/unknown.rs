@@ -5,8 +5,8 @@ use crate::protocol::approval::{Approval, UnknownDelivery, UnknownOutcome};
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::protocol::words::ApprovalKind;
 use crate::store::error::StoreError;
-use crate::store::queries::outbox::send_key;
 use crate::store::reader::Reader;
+use crate::store::rows::send_key;
 use crate::store::sql::{Connection, Statements, params};
 
 /// Adds to a question about an unknown outcome what is known of it; leaves every other approval as it is.

@@ -1,9 +1,10 @@
 //! What was used on a day and by the open sessions, and what people added to their budgets.
 
+use crate::protocol::budget::Limit;
 use crate::protocol::ids::SessionId;
 use crate::protocol::session::Usage;
 use crate::store::error::StoreError;
-use crate::store::input::{BudgetKind, Limit};
+use crate::store::input::BudgetKind;
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 

@@ -20,7 +20,7 @@ pub fn local_day(at: Timestamp) -> String {
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Counted {
+pub enum CounterKind {
     /// A cached response was given.
     Hit,
     /// A turn got the answer to the same question of somebody else.
@@ -43,7 +43,7 @@ pub enum Counted {
     ToolNotKept(ToolCacheNotKept),
 }
 
-impl Counted {
+impl CounterKind {
     /// Whether it is about a tool's result, not about an answer.
     pub fn is_of_tools(self) -> bool {
         match self {
@@ -101,7 +101,7 @@ pub struct CounterKey {
     /// Scope of the channel then.
     pub scope: CacheScope,
     /// What.
-    pub counted: Counted,
+    pub counted: CounterKind,
 }
 
 /// What is added to a counter.
@@ -188,7 +188,7 @@ pub(super) fn read(conn: &Connection) -> rusqlite::Result<Vec<Row>> {
     let rows = all.query_map([], |row| {
         let (scope, what, reason): (String, String, String) =
             (row.get(3)?, row.get(4)?, row.get(5)?);
-        let (Ok(scope), Some(counted)) = (scope.parse(), Counted::from_words(&what, &reason))
+        let (Ok(scope), Some(counted)) = (scope.parse(), CounterKind::from_words(&what, &reason))
         else {
             return Ok(None);
         };

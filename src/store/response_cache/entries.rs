@@ -5,15 +5,16 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
 use crate::protocol::cache::CacheEntry;
+use crate::protocol::hex::hex;
 use crate::protocol::session::Usage;
 use crate::protocol::words::CacheScope;
-use crate::store::response_cache::{Found, Key, NewEntry};
+use crate::store::response_cache::types::{Key, NewEntry, StoredAnswer};
 use crate::store::rows::preview;
 
 /// What a look reads.
-pub(super) struct Kept {
+pub(super) struct EntryRow {
     pub(super) row: i64,
-    pub(super) found: Found,
+    pub(super) found: StoredAnswer,
     pub(super) bytes: u64,
     pub(super) pinned: bool,
     /// Whether it reads back as it was written.
@@ -71,20 +72,20 @@ fn scope(row: &Row<'_>, at: usize) -> rusqlite::Result<CacheScope> {
 }
 
 /// The entry with this key.
-pub(super) fn find(conn: &Connection, key: &Key) -> rusqlite::Result<Option<Kept>> {
+pub(super) fn find(conn: &Connection, key: &Key) -> rusqlite::Result<Option<EntryRow>> {
     conn.prepare_cached(
         "SELECT row, answer, model, input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd, stored_at,
             bytes, pinned, sum, channel, scope FROM entries WHERE key = ?1",
     )?
     .query_row([key.as_slice()], |row| {
-        let found = Found {
+        let found = StoredAnswer {
             answer: row.get(1)?,
             model: row.get(2)?,
             usage: usage(row, 3)?,
             stored_at: Timestamp(row.get(8)?),
         };
         let written: [u8; 8] = row.get(11)?;
-        Ok(Kept {
+        Ok(EntryRow {
             row: row.get(0)?,
             whole: written
                 == sum(key, &found.answer, &found.model, &found.usage, found.stored_at.0),
@@ -277,7 +278,7 @@ fn shown(row: &Row<'_>, ttl_ms: u64) -> rusqlite::Result<(i64, CacheEntry)> {
 
 /// What people call an entry.
 pub(super) fn id_of(key: &[u8; 32]) -> String {
-    let mut id = crate::store::commands::ensure_channel::hex(key);
+    let mut id = hex(key);
     id.truncate(16);
     id
 }

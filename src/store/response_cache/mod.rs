@@ -3,29 +3,31 @@
 //! Nothing here is part of the store's transactions, and no failure here reaches a turn: whatever is wrong with the
 //! file is a miss and a word for people. The thread starts with the first use and sleeps while there is nothing to do.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
-use crate::protocol::session::Usage;
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::CacheScope;
-use crate::store::response_cache::counters::{CounterKey, Delta, Row};
+use crate::store::response_cache::counters::{CounterKey, Delta};
+use crate::store::response_cache::types::{Problem, unpoisoned};
 use crate::store::response_cache::worker::Worker;
 
 pub mod counters;
 mod entries;
 mod file;
-pub mod results;
+mod result_rows;
+mod results;
+mod types;
 mod worker;
 
-/// SHA-256 over everything an answer depends on.
-pub type Key = [u8; 32];
+pub use types::{
+    CacheError, CacheState, KeptResult, Key, Made, NewEntry, NewResult, Options, Picture,
+    ResultLook, StoredAnswer,
+};
 
 /// Requests that may wait for the thread; more are dropped, which is a miss.
 const QUEUE: usize = 1024;
@@ -36,118 +38,12 @@ const LOOK_WITHIN: Duration = Duration::from_secs(1);
 /// Longest wait for what a person asked.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Where the file is and how much it may hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// `response_cache.db`.
-    pub path: PathBuf,
-    /// Milliseconds a response stays cached.
-    pub ttl_ms: u64,
-    /// Most entries, at least 1.
-    pub max_entries: u64,
-    /// Most bytes of questions and answers.
-    pub max_bytes: u64,
-    /// Most results of tools.
-    pub max_results: u64,
-    /// Most bytes of them.
-    pub max_result_bytes: u64,
-}
-
-/// An answer to keep.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewEntry {
-    /// Its key.
-    pub key: Key,
-    /// Digest of scope and question alone: tells a question that is known under other circumstances.
-    pub asked: [u8; 16],
-    /// Channel name.
-    pub channel: String,
-    /// Whom it may be given to.
-    pub scope: CacheScope,
-    /// Who asked: outside text.
-    pub requester: String,
-    /// `<provider>/<model>`.
-    pub model: String,
-    /// The question, redacted: outside text.
-    pub question: String,
-    /// The answer, redacted: outside text.
-    pub answer: String,
-    /// What the call used.
-    pub usage: Usage,
-    /// When it was made.
-    pub stored_at: Timestamp,
-}
-
-/// An answer that was kept.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The answer: outside text.
-    pub answer: String,
-    /// `<provider>/<model>`.
-    pub model: String,
-    /// What the call had used.
-    pub usage: Usage,
-    /// When it was made.
-    pub stored_at: Timestamp,
-}
-
-/// What a look found.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Look {
-    /// An answer that may be given.
-    Found(Found),
-    /// One that was too old; it is gone now.
-    Expired,
-    /// None, but the same question is kept under another model, prompt, set of tools or policy.
-    Changed,
-    /// None.
-    Nothing,
-    /// The file cannot be used, or did not answer in time.
-    Unusable,
-}
-
-/// How much is kept, and everything that was counted.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Picture {
-    /// Entries.
-    pub entries: u64,
-    /// Those of them that are pinned.
-    pub pinned: u64,
-    /// Bytes of questions and answers.
-    pub bytes: u64,
-    /// Results of tools.
-    pub results: u64,
-    /// Bytes of them.
-    pub result_bytes: u64,
-    /// Counters, also those that are not on disk yet.
-    pub rows: Vec<Row>,
-    /// Why the file cannot be used.
-    pub problem: Option<String>,
-}
-
-/// Why a person was not answered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CacheError {
-    /// The file cannot be used.
-    #[error("the response cache cannot be used: {0}")]
-    Unusable(String),
-    /// No such entry.
-    #[error("there is no cached response `{0}`")]
-    NotFound(String),
-    /// The beginning of a key fits several entries.
-    #[error("`{0}` fits more than one cached response")]
-    Ambiguous(String),
-}
-
 type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
 enum Order {
     Job(Job),
     Close(oneshot::Sender<()>),
 }
-
-/// Why the file cannot be used, known without asking the thread; none = it could be used last, or nobody did.
-type Problem = Arc<Mutex<Option<String>>>;
 
 struct Inner {
     options: Options,
@@ -160,10 +56,6 @@ struct Inner {
 #[derive(Clone)]
 pub struct ResponseCache {
     inner: Arc<Inner>,
-}
-
-fn unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ResponseCache {
@@ -243,9 +135,12 @@ impl ResponseCache {
     }
 
     /// Looks for an answer.
-    pub async fn look(&self, key: Key, asked: [u8; 16], now: Timestamp) -> Look {
-        self.look_with(move |worker| worker.look(&key, &asked, now), Look::Unusable)
-            .await
+    pub async fn look(&self, key: Key, asked: [u8; 16], now: Timestamp) -> CacheState {
+        self.look_with(
+            move |worker| worker.look(&key, &asked, now),
+            CacheState::Unusable,
+        )
+        .await
     }
 
     async fn look_with<T: Send + 'static>(

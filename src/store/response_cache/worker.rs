@@ -9,12 +9,14 @@ use crate::clock::Timestamp;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::CacheEviction;
-use crate::store::response_cache::counters::{self, Counted, CounterKey, Delta, Row, local_day};
+use crate::store::response_cache::counters::{
+    self, CounterKey, CounterKind, Delta, Row, local_day,
+};
 use crate::store::response_cache::entries::{self, Gone};
 use crate::store::response_cache::file::{self, CacheFile, Fault};
-use crate::store::response_cache::results;
-use crate::store::response_cache::{
-    CacheError, Key, Look, NewEntry, Options, Picture, Problem, unpoisoned,
+use crate::store::response_cache::result_rows;
+use crate::store::response_cache::types::{
+    CacheError, CacheState, Key, NewEntry, Options, Picture, Problem, unpoisoned,
 };
 
 /// Uses that are collected before they are written.
@@ -174,17 +176,22 @@ impl Worker {
         }
     }
 
-    pub(super) fn look(&mut self, key: &Key, asked: &[u8; 16], now: Timestamp) -> Look {
+    pub(super) fn look(&mut self, key: &Key, asked: &[u8; 16], now: Timestamp) -> CacheState {
         self.with(|worker| worker.look_in_file(key, asked, now))
-            .unwrap_or(Look::Unusable)
+            .unwrap_or(CacheState::Unusable)
     }
 
-    fn look_in_file(&mut self, key: &Key, asked: &[u8; 16], now: Timestamp) -> Result<Look, Fault> {
+    fn look_in_file(
+        &mut self,
+        key: &Key,
+        asked: &[u8; 16],
+        now: Timestamp,
+    ) -> Result<CacheState, Fault> {
         let Some(kept) = entries::find(self.conn()?, key)? else {
             return Ok(if entries::question_known(self.conn()?, asked)? {
-                Look::Changed
+                CacheState::Changed
             } else {
-                Look::Nothing
+                CacheState::Nothing
             });
         };
         let age = now.millis_since(kept.found.stored_at);
@@ -210,7 +217,7 @@ impl Worker {
             if self.touched.len() >= TOUCHES {
                 self.write_out()?;
             }
-            return Ok(Look::Found(kept.found));
+            return Ok(CacheState::Found(kept.found));
         };
         let gone = Gone {
             row: kept.row,
@@ -221,11 +228,11 @@ impl Worker {
         };
         self.drop_entry(&gone, cause, &local_day(now))?;
         Ok(match cause {
-            CacheEviction::Expired => Look::Expired,
+            CacheEviction::Expired => CacheState::Expired,
             CacheEviction::Damaged
             | CacheEviction::Count
             | CacheEviction::Size
-            | CacheEviction::Purged => Look::Nothing,
+            | CacheEviction::Purged => CacheState::Nothing,
         })
     }
 
@@ -240,7 +247,7 @@ impl Worker {
                 channel: gone.channel.clone(),
                 model: gone.model.clone(),
                 scope: gone.scope,
-                counted: Counted::Evicted(cause),
+                counted: CounterKind::Evicted(cause),
             },
             Delta::ONCE,
         );
@@ -265,7 +272,7 @@ impl Worker {
                     channel: entry.channel.clone(),
                     model: entry.model.clone(),
                     scope: entry.scope,
-                    counted: Counted::Store,
+                    counted: CounterKind::Store,
                 },
                 Delta::ONCE,
             );
@@ -356,7 +363,7 @@ impl Worker {
         let read = self.with(|worker| {
             worker.write_out()?;
             let conn = worker.conn()?;
-            let (results, result_bytes) = results::totals(conn)?;
+            let (results, result_bytes) = result_rows::totals(conn)?;
             Ok(Picture {
                 entries: worker.count,
                 pinned: entries::pinned(conn)?,
@@ -455,7 +462,7 @@ impl Worker {
             let gone = entries::of_requester(worker.conn()?, requester)?;
             if let Some(day) = forget {
                 // Results of tools do not say who asked: what they saved is made again.
-                results::forget(worker.conn()?, None)?;
+                result_rows::forget(worker.conn()?, None)?;
                 worker.remove_for_good(&gone, day)?;
             }
             Ok(gone.len() as u64)
@@ -493,7 +500,7 @@ impl Worker {
             gone.retain(|entry| one.is_none_or(|row| entry.row == row));
             let (results, result_bytes) = match one {
                 Some(_) => (0, 0),
-                None => results::forget(worker.conn()?, channel)?,
+                None => result_rows::forget(worker.conn()?, channel)?,
             };
             worker.remove_for_good(&gone, day)?;
             Ok(CachePurged {

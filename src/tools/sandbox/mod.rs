@@ -9,29 +9,28 @@
 
 pub mod attempts;
 pub(crate) mod landlock;
+pub mod level;
 pub mod probe;
 pub(crate) mod profile;
+pub mod program;
 mod system_calls;
 pub mod watch;
 pub mod workspace;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
+pub use crate::tools::sandbox::probe::Places;
+pub use crate::tools::sandbox::program::{Program, REFUSED};
 pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
 
 use crate::protocol::words::Risk;
-use crate::tools::executable_places::ExecutablePlace;
-use crate::tools::sandbox::profile::{SYSTEM, Tasks, limited, profile};
+use crate::tools::sandbox::level::Level;
+use crate::tools::sandbox::profile::SYSTEM;
 
-/// Where bubblewrap is looked for; never through `PATH`, which others may have set.
-const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 /// What a program can change where no mount protects it.
 const OPEN: &str = ".git and what else in the workspace makes programs run";
-/// Exit status of a program that was not started because a protected path changed meanwhile.
-pub const REFUSED: i32 = 125;
-
 /// Most bytes by which a run makes the workspace grow where nothing else is said.
 const MAX_GROWTH: u64 = 1 << 30;
 
@@ -41,67 +40,6 @@ pub struct Sandbox {
     /// Empty while it is being found out; whoever needs it waits.
     found: Arc<OnceLock<Level>>,
     max_growth: u64,
-}
-
-/// The programs that confine programs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
-    /// Where bubblewrap is looked for, in order.
-    pub bubblewrap: Vec<PathBuf>,
-    /// A binary of leverframe: it tries the profile from inside, and applies Landlock to programs.
-    pub helper: PathBuf,
-    /// Whether Landlock is tried where bubblewrap does not work.
-    pub landlock: bool,
-}
-
-impl Places {
-    /// Those of this machine, with the running binary as helper.
-    pub fn of_machine() -> Self {
-        Self {
-            bubblewrap: PLACES.iter().map(PathBuf::from).collect(),
-            helper: std::env::current_exe().unwrap_or_default(),
-            landlock: true,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Level {
-    Bubblewrap {
-        program: PathBuf,
-        /// Whether it knows `--size` (0.7 and later).
-        sized: bool,
-    },
-    Landlock {
-        /// A binary of leverframe.
-        helper: PathBuf,
-        /// Why it is not bubblewrap.
-        why: String,
-    },
-    None {
-        why: String,
-    },
-}
-
-/// What to run.
-#[derive(Debug, Clone)]
-pub struct Program<'a> {
-    /// Workspace root (absolute, canonical).
-    pub workspace: &'a Path,
-    /// Directories it must not see (absolute, canonical).
-    pub hidden: &'a [PathBuf],
-    /// What in the workspace it must not change.
-    pub protected: &'a [ExecutablePlace],
-    /// Working directory, inside the workspace.
-    pub cwd: &'a Path,
-    /// Absolute path of the executable.
-    pub executable: &'a Path,
-    /// Arguments after the program's name.
-    pub arguments: &'a [String],
-    /// The whole environment.
-    pub environment: &'a [(String, String)],
-    /// Most bytes of one file that it writes.
-    pub max_file: u64,
 }
 
 impl Sandbox {
@@ -251,54 +189,4 @@ impl Sandbox {
     pub fn command(&self, program: &Program<'_>) -> Command {
         self.level().command(program, &[])
     }
-}
-
-impl Level {
-    /// The command for a program; `shown` are files that it sees at other places, read-only.
-    fn command(&self, program: &Program<'_>, shown: &[(PathBuf, PathBuf)]) -> Command {
-        match self {
-            Self::Bubblewrap {
-                program: bwrap,
-                sized,
-            } => {
-                let (profile, check) = profile(program, *sized);
-                let mut command = Command::new(bwrap);
-                command.args(profile);
-                for (file, place) in shown {
-                    command.arg("--ro-bind").args([file, place]);
-                }
-                command
-                    .arg("--")
-                    .args(limited(program, &check, Tasks::Limited));
-                // bwrap clears the environment of the program itself; it needs none of ours either.
-                command.env_clear().current_dir("/");
-                command
-            }
-            Self::Landlock { helper, .. } => {
-                let mut command = Command::new(helper);
-                command
-                    .args([probe::HELPER, probe::RUN])
-                    .arg(probe::confinement(program))
-                    .args(limited(program, "", Tasks::Free));
-                free(&mut command, program);
-                // `/tmp` is everybody's: a program has none of its own here.
-                command.env("TMPDIR", program.workspace);
-                command
-            }
-            Self::None { .. } => {
-                let mut words = limited(program, "", Tasks::Free).into_iter();
-                let mut command = Command::new(words.next().unwrap_or_default());
-                command.args(words);
-                free(&mut command, program);
-                command
-            }
-        }
-    }
-}
-
-/// What bubblewrap does by options: the program's directory and exactly its environment.
-fn free(command: &mut Command, program: &Program<'_>) {
-    command.env_clear().current_dir(program.cwd);
-    let environment = program.environment.iter();
-    command.envs(environment.map(|(name, value)| (name, value)));
 }

@@ -12,8 +12,13 @@ use std::time::{Duration, Instant};
 use crate::text::quote::quote;
 use crate::tools::sandbox::attempts::{self, Attempt, Report, Targets};
 use crate::tools::sandbox::landlock::Confinement;
-use crate::tools::sandbox::profile::SYSTEM;
-use crate::tools::sandbox::{Level, Places, Program};
+use crate::tools::sandbox::level::{HELPER, Level, RUN};
+use crate::tools::sandbox::program::Program;
+
+/// Where bubblewrap is looked for; never through `PATH`, which others may have set.
+const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+/// The second: the attempts.
+pub const TRY: &str = "try";
 
 /// Longest probe, all tries together.
 const PROBE: Duration = Duration::from_secs(5);
@@ -21,6 +26,28 @@ const PROBE: Duration = Duration::from_secs(5);
 const MAX_ANSWER: u64 = 256 * 1024;
 /// Most files named where an attempt worked.
 const NAMED: usize = 3;
+
+/// The programs that confine programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Where bubblewrap is looked for, in order.
+    pub bubblewrap: Vec<PathBuf>,
+    /// A binary of leverframe: it tries the profile from inside, and applies Landlock to programs.
+    pub helper: PathBuf,
+    /// Whether Landlock is tried where bubblewrap does not work.
+    pub landlock: bool,
+}
+
+impl Places {
+    /// Those of this machine, with the running binary as helper.
+    pub fn of_machine() -> Self {
+        Self {
+            bubblewrap: PLACES.iter().map(PathBuf::from).collect(),
+            helper: std::env::current_exe().unwrap_or_default(),
+            landlock: true,
+        }
+    }
+}
 
 /// The best level that is proved on this machine.
 pub(crate) fn find(places: &Places) -> Level {
@@ -254,27 +281,6 @@ fn answer(command: &mut Command, began: Instant) -> Result<(String, String), Str
             problem
         },
     ))
-}
-
-/// The first argument by which this binary is a helper of the sandbox.
-pub const HELPER: &str = "__sandbox";
-/// The second: the attempts.
-pub const TRY: &str = "try";
-
-/// The second: a program, after its confinement.
-pub(crate) const RUN: &str = "run";
-
-/// The confinement of a program as an argument of the helper.
-pub(crate) fn confinement(program: &Program<'_>) -> String {
-    let system = |path: &Path| SYSTEM.iter().any(|place| path.starts_with(place));
-    let outside = !program.executable.starts_with(program.workspace) && !system(program.executable);
-    let confinement = Confinement {
-        workspace: program.workspace.to_owned(),
-        hidden: program.hidden.to_vec(),
-        executable: outside.then(|| program.executable.to_owned()),
-    };
-    // Paths that are no UTF-8 do not become JSON; the helper refuses an empty word.
-    serde_json::to_string(&confinement).unwrap_or_default()
 }
 
 /// What the binary does as helper, with the arguments after [`HELPER`]: the words for standard output.

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::text::quote::quote;
-use crate::tools::executable_places::Protection;
-use crate::tools::sandbox::{Program, REFUSED};
+use crate::tools::place::Protection;
+use crate::tools::sandbox::program::{Program, REFUSED};
 
 /// System directories a confined program sees, read-only.
 pub(crate) const SYSTEM: [&str; 9] = [

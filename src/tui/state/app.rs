@@ -1,35 +1,35 @@
 //! The whole state of the console.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ratatui::layout::Rect;
 
-use crate::clock::Timestamp;
+use crate::console::access::{Access, Hosting};
+use crate::console::arming::{Arming, Subject};
+use crate::console::hosts::StopResult;
+use crate::console::ids::HostId;
+use crate::console::model::{Model, Tone};
+use crate::console::time::{Millis, Now};
+use crate::console::world::World;
 use crate::protocol::approval::Approval;
-use crate::protocol::ids::{ApprovalId, OutboxId, SessionId, TakeOverId};
-use crate::protocol::words::{DecisionWord, Scope};
+use crate::protocol::ids::{OutboxId, SessionId, TakeOverId};
+use crate::protocol::words::DecisionWord;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
-use crate::tui::message::{Millis, Now, Spot};
-use crate::tui::options::{Access, Hosting};
-use crate::tui::state::arming::{Arming, Subject};
+use crate::tui::message::Spot;
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::command_line::History;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
-use crate::tui::state::drafts::Drafts;
-use crate::tui::state::hosts::Hosts;
+use crate::tui::state::list::ListDetail;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::panel::Asking;
-use crate::tui::state::queue::{self, QueueState};
 use crate::tui::state::replay::{Replay, Source};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::undo::Undo;
-use crate::tui::state::world::World;
 
 /// How long a notice at the bottom stays.
 pub const FLASH_MS: u64 = 6_000;
@@ -115,36 +115,6 @@ impl Screen {
     }
 }
 
-/// Whether the engine can be reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Link {
-    /// Not yet.
-    Connecting,
-    /// Yes.
-    Live {
-        /// Since when.
-        since: Timestamp,
-    },
-    /// Not any more; it is tried again in the background.
-    Lost {
-        /// Why.
-        why: String,
-        /// Since when.
-        since: Timestamp,
-    },
-}
-
-/// How serious a notice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// It went well.
-    Info,
-    /// Something was refused.
-    Warning,
-    /// Something failed.
-    Error,
-}
-
 /// A notice at the bottom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flash {
@@ -171,43 +141,6 @@ pub struct HighConfirm {
     pub opened: bool,
 }
 
-/// A list with a selection by id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListState<K> {
-    /// Rows in display order.
-    pub order: Vec<K>,
-    /// What is selected.
-    pub selected: Option<K>,
-}
-
-impl<K> Default for ListState<K> {
-    fn default() -> Self {
-        Self {
-            order: Vec::new(),
-            selected: None,
-        }
-    }
-}
-
-impl<K: Clone + PartialEq> ListState<K> {
-    /// Moves the selection.
-    pub fn select(&mut self, step: crate::tui::state::queue::Step) {
-        use crate::tui::state::queue::Step;
-        let last = self.order.len().saturating_sub(1);
-        let at = self
-            .selected
-            .as_ref()
-            .and_then(|s| self.order.iter().position(|k| k == s));
-        let index = match (step, at) {
-            (Step::Down, Some(i)) => (i + 1).min(last),
-            (Step::Up, Some(i)) => i.saturating_sub(1),
-            (Step::Down | Step::Top, _) => 0,
-            (Step::Up | Step::Bottom, _) => last,
-        };
-        self.selected = self.order.get(index).cloned();
-    }
-}
-
 /// Keys of a sequence typed so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingKeys {
@@ -231,43 +164,13 @@ pub enum Dirty {
     Now,
 }
 
-/// Everything.
-#[derive(Debug, Clone, PartialEq)]
-pub struct State {
-    /// Now, as of the last message.
-    pub now: Now,
-    /// Terminal size in cells.
-    pub size: (u16, u16),
-    /// Words for the header: `local`, `attached to …`.
-    pub place: String,
-    /// Where the engine is.
-    pub hosting: Hosting,
-    /// Whether commands may be sent at all.
-    pub access: Access,
-    /// Whether `$EDITOR` can be used.
-    pub has_editor: bool,
-    /// Names that `:theme` completes.
-    pub theme_names: Vec<String>,
-    /// Names that `:keymap` completes.
-    pub keymap_names: Vec<String>,
-    /// Lines of `:` that were run.
-    pub commands: History,
-    /// Keys.
-    pub keymap: Keymap,
-    /// What is known of the engine.
-    pub world: World,
-    /// Whether it can be reached.
-    pub link: Link,
-    /// Current screen.
-    pub screen: Screen,
-    /// The one before.
-    pub last_screen: Screen,
-    /// Queue.
-    pub queue: QueueState,
+/// What each daemon has screens of its own for: selections, scrolls, filters and answers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Screens {
     /// Live.
-    pub live: ListState<SessionId>,
+    pub live: ListDetail<SessionId>,
     /// Channels.
-    pub channels: ListState<String>,
+    pub channels: ListDetail<String>,
     /// Session.
     pub session: SessionView,
     /// Questions of the screen that is shown.
@@ -284,18 +187,39 @@ pub struct State {
     pub audit: AuditPanel,
     /// Doctor.
     pub doctor: DoctorPanel,
+}
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// What is known, with or without a screen.
+    pub model: Model,
+    /// Terminal size in cells.
+    pub size: (u16, u16),
+    /// Whether `$EDITOR` can be used.
+    pub has_editor: bool,
+    /// Names that `:theme` completes.
+    pub theme_names: Vec<String>,
+    /// Names that `:keymap` completes.
+    pub keymap_names: Vec<String>,
+    /// Lines of `:` that were run.
+    pub commands: History,
+    /// Keys.
+    pub keymap: Keymap,
+    /// Current screen.
+    pub screen: Screen,
+    /// The one before.
+    pub last_screen: Screen,
+    /// The screens of the daemon that has the focus.
+    pub screens: Screens,
+    /// The screens of the others, as they were left.
+    pub left_screens: BTreeMap<HostId, Screens>,
     /// Overlays.
     pub modals: Vec<Modal>,
-    /// Texts that were left without being sent.
-    pub drafts: Drafts,
     /// The arming rule.
     pub arming: Arming,
     /// First press of a high-risk decision.
     pub high: Option<HighConfirm>,
-    /// What was done here and can perhaps be taken back.
-    pub undo: Undo,
-    /// Decisions under way.
-    pub deciding: BTreeSet<ApprovalId>,
     /// Keys of a sequence.
     pub pending: Option<PendingKeys>,
     /// Notice at the bottom.
@@ -312,10 +236,10 @@ pub struct State {
     pub tests: Vec<OutboxId>,
     /// Whether a frame is wanted.
     pub dirty: Dirty,
-    /// The daemons, where there are several.
-    pub hosts: Hosts,
-    /// What the credential may do; none = everything.
-    pub scopes: Option<Vec<Scope>>,
+    /// The daemon that the operator wants to see, until it has the focus.
+    pub wanted_host: Option<HostId>,
+    /// What came of the emergency stop that was sent to several daemons.
+    pub stops: BTreeMap<HostId, StopResult>,
     /// Something came while nobody looked, and the bell has not rung for it yet.
     pub unrung: bool,
     /// The mouse selects and scrolls; else it is the terminal's.
@@ -335,37 +259,20 @@ impl State {
     /// A console that has heard nothing yet.
     pub fn new(keymap: Keymap, hosting: Hosting, access: Access, place: String, now: Now) -> Self {
         Self {
-            now,
+            model: Model::new(hosting, access, place, now),
             size: (80, 24),
-            place,
-            hosting,
-            access,
             has_editor: false,
             theme_names: Vec::new(),
             keymap_names: Vec::new(),
             commands: History::default(),
             keymap,
-            world: World::default(),
-            link: Link::Connecting,
             screen: Screen::Queue,
             last_screen: Screen::Queue,
-            queue: QueueState::default(),
-            live: ListState::default(),
-            channels: ListState::default(),
-            session: SessionView::default(),
-            asking: Asking::default(),
-            continuations: ContinuationsPanel::default(),
-            rules: RulesPanel::default(),
-            cache_cost: CacheCostPanel::default(),
-            memory: MemoryPanel::default(),
-            audit: AuditPanel::default(),
-            doctor: DoctorPanel::default(),
+            screens: Screens::default(),
+            left_screens: BTreeMap::new(),
             modals: Vec::new(),
-            drafts: Drafts::default(),
             arming: Arming::default(),
             high: None,
-            undo: Undo::default(),
-            deciding: BTreeSet::new(),
             pending: None,
             flash: None,
             locked: false,
@@ -374,8 +281,8 @@ impl State {
             holds: BTreeSet::new(),
             tests: Vec::new(),
             dirty: Dirty::Now,
-            hosts: Hosts::default(),
-            scopes: None,
+            wanted_host: None,
+            stops: BTreeMap::new(),
             unrung: false,
             mouse: false,
             spots: Vec::new(),
@@ -394,16 +301,23 @@ impl State {
         self.flash = Some(Flash {
             text: text.into(),
             tone,
-            until: self.now.steady.plus(FLASH_MS),
+            until: self.model.now.steady.plus(FLASH_MS),
             screen: self.screen,
         });
         self.touch(Dirty::Now);
     }
 
+    /// Shows what the model has to tell.
+    pub fn take_notices(&mut self) {
+        for notice in std::mem::take(&mut self.model.notices) {
+            self.flash(notice.tone, notice.text);
+        }
+    }
+
     /// A notice that is older than the last message goes with the screen it was about. One that came with the change of
     /// screen is about the new one.
     pub fn settle_flash(&mut self) {
-        let fresh = self.now.steady.plus(FLASH_MS);
+        let fresh = self.model.now.steady.plus(FLASH_MS);
         match &mut self.flash {
             Some(flash) if flash.until >= fresh => flash.screen = self.screen,
             Some(flash) if flash.screen != self.screen => self.flash = None,
@@ -423,7 +337,7 @@ impl State {
 
     /// Whether the engine can be reached.
     pub fn is_live(&self) -> bool {
-        matches!(self.link, Link::Live { .. })
+        self.model.is_live()
     }
 
     /// Whether the screen is too small for two panes.
@@ -433,48 +347,49 @@ impl State {
 
     /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
     pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
-        queue::starts_in(&self.world, self.now.wall, approval)
+        self.model.starts_in(approval)
     }
 
     /// The keys of a sequence that has waited long enough for help: what can follow is shown.
     pub fn which_key(&self) -> Option<&PendingKeys> {
-        let waited = |pending: &&PendingKeys| self.now.steady.since(pending.since) >= WHICH_KEY_MS;
+        let waited =
+            |pending: &&PendingKeys| self.model.now.steady.since(pending.since) >= WHICH_KEY_MS;
         self.pending.as_ref().filter(waited)
     }
 
     /// The next time something changes by itself.
     pub fn next_deadline(&self) -> Option<Millis> {
-        let steady = self.now.steady;
+        let steady = self.model.now.steady;
         let in_wall = |millis: u64| steady.plus(millis.max(1));
-        let wall = self.now.wall.as_millis();
+        let wall = self.model.now.wall.as_millis();
         let minute = 60_000 - u64::try_from(wall.rem_euclid(60_000)).unwrap_or(0);
         let mut next = vec![in_wall(minute)];
         let urgent = self
-            .world
-            .elsewhere
-            .values()
-            .chain([&self.world])
+            .model
+            .hosts
+            .worlds()
             .flat_map(World::pending)
             .filter_map(|a| a.expires_at)
-            .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
+            .any(|at| at > self.model.now.wall && at.millis_since(self.model.now.wall) <= 61_000);
         let urgent = urgent
             || self
-                .world
+                .model
+                .world()
                 .approvals
                 .values()
                 .any(|one| self.starts_in(one).is_some());
-        let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
-        let live = self.is_live() || self.hosts.several();
+        let retries = self.screen == Screen::Live && !self.model.world().retries.is_empty();
+        let live = self.is_live() || self.model.hosts.several();
         if (retries || urgent && self.screen == Screen::Queue) && live {
             next.push(in_wall(
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));
         }
-        let on_call = self.world.duty.on_call.as_ref();
+        let on_call = self.model.world().duty.on_call.as_ref();
         next.extend(
             on_call
                 .and_then(|one| one.until)
-                .map(|until| in_wall(until.millis_since(self.now.wall))),
+                .map(|until| in_wall(until.millis_since(self.model.now.wall))),
         );
         let replay = self.replay.as_ref();
         next.extend(replay.and_then(|replay| replay.next_change(steady)));
@@ -492,7 +407,8 @@ impl State {
         );
         if self.is_live() && crate::tui::state::panel::of(self.screen).is_some() {
             next.extend(
-                self.asking
+                self.screens
+                    .asking
                     .due(self.screen)
                     .map(|at| at.max(steady.plus(1))),
             );
@@ -504,13 +420,13 @@ impl State {
             );
         }
         if self.screen == Screen::Queue {
-            next.extend(self.queue.next_change(steady));
+            next.extend(self.model.queue.next_change(steady));
             next.extend(self.arming.next_change(steady));
         }
         next.extend(
             self.high
                 .as_ref()
-                .map(|high| high.since.plus(crate::tui::state::arming::CONFIRM_MS))
+                .map(|high| high.since.plus(crate::console::arming::CONFIRM_MS))
                 .filter(|at| *at > steady),
         );
         next.into_iter().min()

@@ -1,19 +1,23 @@
 //! Letting the selected question wait for somebody, and saying who is on call. Nothing here decides anything; the
 //! assignment is bound to what the card showed when its field opened.
 
+use crate::console::decision;
+use crate::console::decision::Bound;
+use crate::console::format;
+use crate::console::item;
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
+use crate::console::queue;
 use crate::protocol::duty::{AssignRequest, Duty, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
-use crate::protocol::event::{Event, EventBody};
 use crate::protocol::request::{AssignApproval, Command, GetDuty, Query, SetOnCall};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::assets;
-use crate::tui::format;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::command_line::Completion;
-use crate::tui::state::modal::{Bound, Modal, TextEntry, TextPurpose};
-use crate::tui::state::queue::ItemKey;
-use crate::tui::state::{decide, dialogs, queue, submit};
+use crate::tui::state::modal::{Modal, TextEntry, TextPurpose};
+use crate::tui::state::{decide, dialogs, submit};
 
 /// Opens the field for the selected question.
 pub fn open(state: &mut State) -> Vec<Effect> {
@@ -23,7 +27,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let (Some(approval), Some(subject)) = (
-        state.queue.selected_approval(&state.world),
+        state.model.selected_approval(),
         decide::selected_subject(state),
     ) else {
         return Vec::new();
@@ -32,7 +36,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         approval_id: approval.id,
         subject,
         seen_ms: 0,
-        title: decide::title(approval),
+        title: decision::title(approval),
     };
     dialogs::open_text(state, TextPurpose::Assignment(bound));
     offer(state);
@@ -42,7 +46,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
 
 /// Who can be named, as the engine says now.
 pub fn learned(state: &mut State, mut duty: Duty) {
-    let known = &mut state.world.duty;
+    let known = &mut state.model.world_mut().duty;
     if duty.you.is_empty() {
         // An engine in this process is not told who asks.
         duty.you = std::mem::take(&mut known.you);
@@ -66,18 +70,18 @@ pub fn learned(state: &mut State, mut duty: Duty) {
 
 /// Why the selected item cannot be assigned.
 pub fn unavailable(state: &State) -> Option<String> {
-    let why = match &state.queue.selected {
+    let why = match state.model.selected() {
         _ if state.screen != Screen::Queue => "only on a card of the Queue",
         None => "nothing is selected",
-        Some(key) if !queue::is_open(&state.world, key) => "already settled",
+        Some(key) if !item::is_open(state.model.world(), key) => "already settled",
         Some(ItemKey::Approval(_)) => return submit::blocked(state).map(str::to_owned),
         Some(
             ItemKey::Continuation(_)
             | ItemKey::Delivery(_)
             | ItemKey::Leftovers(_)
+            | ItemKey::RefusedCalls(_)
             | ItemKey::Channel(_)
-            | ItemKey::Problem(_)
-            | ItemKey::Elsewhere(..),
+            | ItemKey::Problem(_),
         ) => "only questions are assigned",
     };
     Some(why.to_owned())
@@ -86,11 +90,12 @@ pub fn unavailable(state: &State) -> Option<String> {
 /// What the field begins with: whoever is on call; nobody, where it waits for somebody already.
 pub fn start(state: &State, bound: &Bound) -> String {
     let waits = state
-        .world
+        .model
+        .world()
         .approvals
         .get(&bound.approval_id)
         .is_some_and(|approval| approval.assignment.is_some());
-    match &state.world.duty.on_call {
+    match &state.model.world().duty.on_call {
         _ if waits => NOBODY.to_owned(),
         Some(one) => format!("{} ", one.name),
         None => String::new(),
@@ -99,7 +104,7 @@ pub fn start(state: &State, bound: &Bound) -> String {
 
 /// Offers the names that go on with what is written, with what is known of each.
 pub fn offer(state: &mut State) {
-    let duty = &state.world.duty;
+    let duty = &state.model.world().duty;
     let Some(Modal::Text(entry)) = state.modals.last_mut() else {
         return;
     };
@@ -157,12 +162,12 @@ fn name_of(duty: &Duty, text: &str) -> Result<(String, String), String> {
 /// What a finished field asks for.
 pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, String> {
     let subject = &bound.subject;
-    if queue::subject(&state.world, &subject.key).as_ref() != Some(subject)
-        || !queue::is_open(&state.world, &subject.key)
+    if queue::subject(&state.model.hosts, &subject.key).as_ref() != Some(subject)
+        || !state.model.hosts.is_open(&subject.key)
     {
         return Err("it changed or was settled meanwhile".to_owned());
     }
-    let (to, note) = name_of(&state.world.duty, text)?;
+    let (to, note) = name_of(&state.model.world().duty, text)?;
     let length = note.chars().count();
     if length > MAX_NOTE_CHARS {
         return Err(format!(
@@ -183,12 +188,12 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
 /// `:oncall NAME [8h] [note]`.
 pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        let text = in_words(&state.world.duty);
+        let text = in_words(&state.model.world().duty);
         state.flash(Tone::Info, text);
         return Vec::new();
     };
     // Whoever is not known here may be known there; the engine says which names there are.
-    let (name, rest) = state.world.duty.split(text);
+    let (name, rest) = state.model.world().duty.split(text);
     let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let seconds = span::seconds(first).and_then(|seconds| u32::try_from(seconds).ok());
     let note = if seconds.is_some() { behind } else { rest };
@@ -211,32 +216,4 @@ fn in_words(duty: &Duty) -> String {
         (None, Some(one)) => format!("nobody is on call; {} was{}", one.name, until(one)),
         (None, None) => "nobody is on call; oncall NAME [8h] says who is".to_owned(),
     }
-}
-
-/// Whether an event hands a question to somebody who is called like this, by somebody else.
-pub fn is_mine(duty: &Duty, event: &Event) -> bool {
-    let EventBody::ApprovalAssigned { approval } = &event.body else {
-        return false;
-    };
-    let waits = approval.assignment.as_ref();
-    waits.is_some_and(|one| duty.is_me(&one.to) && !duty.is_me(&one.by))
-}
-
-/// Something happened: says so where it is for this console's operator. Whether it is.
-pub fn happened(state: &mut State, event: &Event) -> bool {
-    let mine = is_mine(&state.world.duty, event);
-    if mine
-        && let EventBody::ApprovalAssigned { approval } = &event.body
-        && let Some(waiting) = &approval.assignment
-    {
-        let note = waiting.note.as_deref();
-        let text = format!(
-            "{} is handed to you by {}{}",
-            decide::title(approval),
-            waiting.by,
-            note.map_or_else(String::new, |note| format!(": {note}"))
-        );
-        state.flash(Tone::Warning, text);
-    }
-    mine
 }

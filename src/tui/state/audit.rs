@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
+use crate::console::format;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
 use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
@@ -15,12 +18,10 @@ use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
-use crate::tui::state::dialogs;
-use crate::tui::state::modal::TextPurpose;
-use crate::tui::state::panel::{self, Panel};
-use crate::tui::state::queue::Step;
-use crate::tui::state::update::problem_text;
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::list::{Cell, List, ListDetail};
+use crate::tui::state::lists;
+use crate::tui::state::panel::{self, ListScreen, Moves, Panel};
 
 /// Rows of one page.
 pub const PAGE: u32 = 100;
@@ -54,14 +55,10 @@ pub enum Chain {
 pub struct AuditPanel {
     /// Rows by number.
     pub rows: BTreeMap<u64, AuditRow>,
-    /// What is selected.
-    pub selected: Option<u64>,
+    /// Their list.
+    pub list: ListDetail<u64>,
     /// The newest row that is listed while one is selected.
     pub newest: u64,
-    /// Whether the detail fills the screen.
-    pub zoomed: bool,
-    /// Lines the detail is scrolled down.
-    pub scroll: usize,
     /// The filter as it was typed.
     pub filter: String,
     /// The filter as it is asked for.
@@ -77,35 +74,9 @@ pub struct AuditPanel {
 }
 
 impl AuditPanel {
-    /// The screen was opened: nothing is selected.
-    pub fn opens(&mut self) {
-        self.select(None);
-    }
-
-    /// Selects a row, or none.
-    pub fn select(&mut self, seq: Option<u64>) {
-        if self.selected != seq {
-            self.scroll = 0;
-        }
-        if seq.is_none() {
-            self.zoomed = false;
-        }
-        self.selected = seq;
-        self.newest = self.rows.keys().next_back().copied().unwrap_or(0);
-    }
-
-    /// Numbers of the rows that are listed, newest first.
-    pub fn listed(&self) -> impl DoubleEndedIterator<Item = u64> {
-        let newest = match self.selected {
-            Some(_) => self.newest,
-            None => u64::MAX,
-        };
-        self.rows.range(..=newest).rev().map(|(seq, _)| *seq)
-    }
-
     /// Rows that came since one was selected.
     pub fn newer(&self) -> usize {
-        match self.selected {
+        match self.list.selected {
             Some(_) => self.rows.range(self.newest.saturating_add(1)..).count(),
             None => 0,
         }
@@ -113,7 +84,7 @@ impl AuditPanel {
 
     /// The selected row.
     pub fn row(&self) -> Option<&AuditRow> {
-        self.rows.get(&self.selected?)
+        self.rows.get(&self.list.selected?)
     }
 
     fn query(&self, cursor: Option<String>) -> Query {
@@ -144,9 +115,6 @@ impl AuditPanel {
         }
         let rows = page.items.iter().map(|row| (row.seq, row.clone()));
         self.rows.extend(rows);
-        if self.selected.is_some() && self.row().is_none() {
-            self.select(None);
-        }
     }
 }
 
@@ -204,10 +172,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved,
-    page,
-    open,
-    back,
+    moves: Moves::List(ListScreen {
+        list,
+        columns: COLUMNS,
+        arrange,
+        before_move: reach_newest,
+        after_move,
+        close: |_| false,
+    }),
+    open: lists::open,
     perform,
     copied,
     session,
@@ -217,11 +190,11 @@ pub const PANEL: Panel = Panel {
 };
 
 fn ask(state: &State) -> Vec<Query> {
-    vec![state.audit.query(None)]
+    vec![state.screens.audit.query(None)]
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let panel = &mut state.audit;
+    let panel = &mut state.screens.audit;
     match (query, result) {
         (
             Query::ListAudit(ListAudit {
@@ -242,79 +215,69 @@ fn concerns(event: &Event) -> bool {
     event.seq.is_some()
 }
 
-fn moved(state: &mut State, step: Step) {
-    let panel = &mut state.audit;
-    if panel.zoomed {
-        panel.scroll = match step {
-            Step::Down => panel.scroll.saturating_add(1),
-            Step::Up => panel.scroll.saturating_sub(1),
-            Step::Top => 0,
-            Step::Bottom => usize::MAX / 2,
-        };
-        return;
-    }
-    // Rows that came meanwhile are above, and a movement may reach them.
-    let target = match (step, panel.selected) {
-        (Step::Down, Some(at)) => panel.rows.range(..at).next_back(),
-        (Step::Up, Some(at)) => panel.rows.range(at.saturating_add(1)..).next(),
-        (Step::Down | Step::Top, _) => panel.rows.last_key_value(),
-        (Step::Up | Step::Bottom, _) => panel.rows.first_key_value(),
-    };
-    let target = target.map(|(seq, _)| *seq).or(panel.selected);
-    panel.select(target);
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &[
+    "row", "age", "kind", "action", "who", "where", "channel", "what", "detail",
+];
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.audit.list
 }
 
-fn page(state: &mut State, lines: i64) {
-    if state.audit.zoomed {
-        let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-        let scroll = &mut state.audit.scroll;
-        *scroll = if lines > 0 {
-            scroll.saturating_add(by)
-        } else {
-            scroll.saturating_sub(by)
-        };
-        return;
+fn arrange(state: &mut State, _afresh: bool) {
+    let panel = &mut state.screens.audit;
+    if panel.row().is_none() {
+        panel.newest = panel.rows.keys().next_back().copied().unwrap_or(0);
     }
-    for _ in 0..lines.unsigned_abs() {
-        moved(state, if lines > 0 { Step::Down } else { Step::Up });
+    let mut list = std::mem::take(&mut panel.list);
+    // A row never changes, so each keeps its place; older ones come below.
+    let all = panel.rows.range(..=panel.newest).rev();
+    let all = all.map(|(seq, _)| *seq).collect();
+    list.arrange_afresh(all, |seq| cells(state, *seq));
+    state.screens.audit.list = list;
+}
+
+/// Rows that came meanwhile are above, and a movement may reach them.
+fn reach_newest(state: &mut State) {
+    let panel = &mut state.screens.audit;
+    if !panel.list.zoomed {
+        panel.newest = panel.rows.keys().next_back().copied().unwrap_or(0);
+        arrange(state, false);
     }
+}
+
+/// What the list shows of a row, in the order of its columns.
+pub fn cells(state: &State, seq: u64) -> Vec<Cell> {
+    let Some(row) = state.screens.audit.rows.get(&seq) else {
+        return Vec::new();
+    };
+    vec![
+        Cell::ranked(seq.to_string(), seq as f64),
+        Cell::ranked(
+            format::age(state.model.now.wall, row.at),
+            -(row.at.as_millis() as f64),
+        ),
+        Cell::new(Kind::of(&row.action).as_str()),
+        Cell::new(&row.action),
+        Cell::new(&row.actor),
+        Cell::new(row.surface.to_string()),
+        Cell::new(row.channel.as_deref().unwrap_or("-")),
+        Cell::new(&row.subject),
+        Cell::new(&row.detail),
+    ]
 }
 
 /// Older rows are asked for near the end of the list.
 fn after_move(state: &mut State) -> Vec<Effect> {
-    let panel = &state.audit;
-    let (Some(at), Some(cursor)) = (panel.selected, &panel.next) else {
+    let panel = &state.screens.audit;
+    let (Some(at), Some(cursor)) = (panel.list.position(), &panel.next) else {
         return Vec::new();
     };
     let query = panel.query(Some(cursor.clone()));
-    if panel.rows.range(..at).count() > NEAR_END || state.asking.awaits(&query) {
+    if at + NEAR_END + 1 < panel.list.order.len() || state.screens.asking.awaits(&query) {
         return Vec::new();
     }
     vec![panel::ask(state, Screen::Audit, query)]
-}
-
-fn open(state: &mut State) -> Vec<Effect> {
-    let panel = &mut state.audit;
-    if panel.selected.is_some() {
-        panel.zoomed = true;
-    } else {
-        state.flash(Tone::Warning, "open: nothing is selected");
-    }
-    Vec::new()
-}
-
-fn back(state: &mut State) -> bool {
-    let panel = &mut state.audit;
-    if panel.zoomed {
-        panel.zoomed = false;
-    } else if panel.selected.is_some() {
-        panel.select(None);
-    } else if !panel.filter.is_empty() {
-        return filter(state, "").is_ok();
-    } else {
-        return false;
-    }
-    true
 }
 
 /// The filter that a text asks for: `since 2h`, `channel=NAME`, `--action X`, in any order.
@@ -351,28 +314,28 @@ fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
 
 /// Asks for the rows that a text describes; an error says what is wrong with it.
 pub fn filter(state: &mut State, text: &str) -> Result<(), String> {
-    let asked = parse(text, state.now.wall)?;
-    let panel = &mut state.audit;
+    let asked = parse(text, state.model.now.wall)?;
+    let panel = &mut state.screens.audit;
     text.trim().clone_into(&mut panel.filter);
     panel.asked = asked;
     panel.rows.clear();
     panel.next = None;
     panel.answered = false;
-    panel.select(None);
-    state.asking.lost();
+    panel.list.select(None);
+    state.screens.asking.lost();
     Ok(())
 }
 
 /// Walks the chain.
 fn verify(state: &mut State) -> Vec<Effect> {
-    if state.audit.chain == Chain::Walking {
+    if state.screens.audit.chain == Chain::Walking {
         return Vec::new();
     }
     if !state.is_live() {
         state.flash(Tone::Warning, "verify: not connected");
         return Vec::new();
     }
-    state.audit.chain = Chain::Walking;
+    state.screens.audit.chain = Chain::Walking;
     vec![Effect::Query(Query::VerifyAudit(VerifyAudit {
         anchor: None,
     }))]
@@ -380,48 +343,29 @@ fn verify(state: &mut State) -> Vec<Effect> {
 
 /// The walk ended.
 pub fn verified(state: &mut State, result: Result<AuditReport, String>) {
-    state.audit.chain = match result {
+    state.screens.audit.chain = match result {
         Ok(report) => Chain::Walked {
             report,
-            at: state.now.wall,
+            at: state.model.now.wall,
         },
         Err(why) => Chain::Failed(why),
     };
 }
 
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    let half = i64::from((state.size.1 / 2).max(2)) - 1;
     match action {
-        Action::MoveDown => moved(state, Step::Down),
-        Action::MoveUp => moved(state, Step::Up),
-        Action::MoveTop => moved(state, Step::Top),
-        Action::MoveBottom => moved(state, Step::Bottom),
-        Action::PageDown => page(state, half),
-        Action::PageUp => page(state, -half),
-        Action::NextPane => {
-            let panel = &mut state.audit;
-            panel.zoomed = panel.selected.is_some() && !panel.zoomed;
-            return Some(Vec::new());
-        }
-        Action::Filter => {
-            return Some(dialogs::open_text(
-                state,
-                TextPurpose::Filter(Screen::Audit),
-            ));
-        }
-        Action::VerifyAudit => return Some(verify(state)),
-        _ => return None,
+        Action::VerifyAudit => Some(verify(state)),
+        _ => None,
     }
-    Some(after_move(state))
 }
 
 /// The call that the selected row is about.
 pub fn call(state: &State) -> Option<ToolCallId> {
-    state.audit.row()?.subject.parse().ok()
+    state.screens.audit.row()?.subject.parse().ok()
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let row = state.audit.row()?;
+    let row = state.screens.audit.row()?;
     if all {
         serde_json::to_string_pretty(row).ok()
     } else {
@@ -434,15 +378,15 @@ fn session(_state: &State) -> Option<SessionId> {
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {
-    state.audit.row()?.subject.parse().ok()
+    state.screens.audit.row()?.subject.parse().ok()
 }
 
 fn channel(state: &State) -> Option<String> {
-    state.audit.row()?.channel.clone()
+    state.screens.audit.row()?.channel.clone()
 }
 
 fn hints(state: &State) -> Vec<Action> {
-    let mut hints = vec![if state.audit.selected.is_some() {
+    let mut hints = vec![if state.screens.audit.list.selected.is_some() {
         Action::Open
     } else {
         Action::MoveDown

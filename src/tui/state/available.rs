@@ -1,10 +1,10 @@
 //! Why an action would do nothing now, in words. Help and the palette show it; what is carried out checks
 //! again for itself.
 
+use crate::console::access::Access;
 use crate::protocol::words::Scope;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
-use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State};
 use crate::tui::state::focused::{focused_channel, focused_continuation, focused_session};
 use crate::tui::state::{assigning, decide, submit};
@@ -71,7 +71,7 @@ pub fn why_not(state: &State, action: Action) -> Option<String> {
         }
         ActionClass::Decision => decide::unavailable(state, action),
         ActionClass::Ordinary if action == Action::Assign => {
-            assigning::unavailable(state).or_else(|| submit::lacks(state, Scope::Approve))
+            assigning::unavailable(state).or_else(|| state.model.lacks(Scope::Approve))
         }
         ActionClass::Ordinary => ordinary(state, action).or_else(|| elsewhere(state, action)),
         ActionClass::Dialog | ActionClass::Text => None,
@@ -87,24 +87,25 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         Some("no turn is selected")
     } else if [Action::SearchNext, Action::SearchPrevious].contains(&action)
         && state.screen == Screen::Session
-        && state.session.search.is_none()
+        && state.screens.session.search.is_none()
     {
         Some("nothing is searched for")
     } else if action == Action::ReleaseStop
         && state
-            .world
+            .model
+            .world()
             .engine
             .as_ref()
             .is_none_or(|engine| engine.held_since.is_none())
     {
         Some("no emergency stop is in force")
     } else if [Action::EmergencyStop, Action::Lock].contains(&action)
-        && state.access == Access::ReadOnly
+        && state.model.access == Access::ReadOnly
     {
         Some("read-only console (--read-only)")
-    } else if action == Action::Undo && state.undo.is_empty() {
+    } else if action == Action::Undo && state.model.host().undo.is_empty() {
         Some("nothing was decided on this console yet")
-    } else if action == Action::NextHost && !state.hosts.several() {
+    } else if action == Action::NextHost && !state.model.hosts.several() {
         Some("this console is attached to one daemon only")
     } else if sends(action) {
         submit::blocked(state)
@@ -113,7 +114,7 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
     };
     missing
         .map(str::to_owned)
-        .or_else(|| submit::lacks(state, scope(action)?))
+        .or_else(|| state.model.lacks(scope(action)?))
 }
 
 /// What is sent by it at once, or in the end, needs this scope; none = nothing is sent, or it depends.

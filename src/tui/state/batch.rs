@@ -1,6 +1,15 @@
 //! Decisions about several cards: a table first, with what will happen to each and what is left out and why; then one
 //! command after the other, each with the digest that was read on its own card.
 
+use crate::console::arming::Subject;
+use crate::console::decision;
+use crate::console::decision::{Bound, SnoozeChoice, snoozes};
+use crate::console::item::{self, ItemKey};
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
+use crate::console::preview;
+use crate::console::queue;
+use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
@@ -8,12 +17,10 @@ use crate::protocol::request::{Command, Decide, Outcome};
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{State, Tone};
+use crate::tui::state::app::State;
 use crate::tui::state::deciding::{self, About};
-use crate::tui::state::modal::{Bound, Modal, SnoozeChoice, TextPurpose, snoozes};
-use crate::tui::state::queue::{self, ItemKey};
-use crate::tui::state::update::problem_text;
-use crate::tui::state::{decide, dialogs, preview, submit};
+use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::{decide, dialogs, submit};
 
 /// What became of one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,17 +156,32 @@ const fn for_several(action: Action) -> bool {
 /// Why this console can decide nothing now.
 fn refused(state: &State) -> Option<String> {
     let blocked = submit::blocked(state).map(str::to_owned);
-    blocked.or_else(|| submit::lacks(state, Scope::Approve))
+    blocked.or_else(|| state.model.lacks(Scope::Approve))
 }
 
-/// A decision key was pressed while cards are marked.
+/// Equal calls that the selected row stands for; none, where it stands for itself only.
+fn stack(state: &State) -> Vec<ApprovalId> {
+    let equal = state
+        .model
+        .selected_approval()
+        .map(|approval| item::stack(state.model.world(), approval));
+    equal.filter(|equal| equal.len() > 1).unwrap_or_default()
+}
+
+/// Whether this decision is about all equal calls of the selected row. What cannot be decided about several is about
+/// the first.
+pub fn is_about_stack(state: &State, action: Action) -> bool {
+    for_several(action) && !stack(state).is_empty()
+}
+
+/// A decision key was pressed while cards are marked, or on a row that stands for equal calls.
 pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
     if let Some(why) = refused(state) {
         state.flash(Tone::Warning, format!("{}: {why}", action.short()));
         return Vec::new();
     }
     if !for_several(action) {
-        let count = state.queue.marks.len();
+        let count = state.model.queue.marks.len();
         state.flash(
             Tone::Warning,
             format!(
@@ -178,24 +200,29 @@ pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// Opens the table.
 pub fn open(state: &mut State, action: Action, reason: Option<String>) {
-    let marked: Vec<ApprovalId> = state
-        .queue
-        .order
-        .iter()
-        .filter_map(|key| match key {
-            ItemKey::Approval(id) if state.queue.marks.contains(id) => Some(*id),
-            _ => None,
-        })
-        .collect();
-    let items: Vec<Item> = marked
+    let marks = &state.model.queue.marks;
+    let decided: Vec<ApprovalId> = if marks.is_empty() {
+        stack(state)
+    } else {
+        let order = state.model.queue.order.iter();
+        order
+            .filter(|key| marks.contains(key))
+            .filter_map(|key| match key.item {
+                ItemKey::Approval(id) => state.model.world().approvals.get(&id),
+                _ => None,
+            })
+            .flat_map(|approval| item::stack(state.model.world(), approval))
+            .collect()
+    };
+    let items: Vec<Item> = decided
         .into_iter()
-        .filter_map(|id| item(state, action, id))
+        .filter_map(|id| item_of(state, action, id))
         .collect();
     // The words of a decision differ by kind; the first that takes part says which.
     let word = items
         .iter()
         .find_map(|item| {
-            let approval = state.world.approvals.get(&item.bound.approval_id)?;
+            let approval = state.model.world().approvals.get(&item.bound.approval_id)?;
             decide::word_for(approval, action)
         })
         .unwrap_or(DecisionWord::Deny);
@@ -205,7 +232,8 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
         .filter(|item| item.fate == Fate::Waits)
         .filter_map(|item| {
             state
-                .world
+                .model
+                .world()
                 .approvals
                 .get(&item.bound.approval_id)?
                 .expires_at
@@ -215,7 +243,7 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
         action,
         word,
         reason,
-        snoozes: snoozes(state.now.wall, latest),
+        snoozes: snoozes(state.model.now.wall, latest),
         items,
         chosen: 0,
         sending: None,
@@ -223,11 +251,23 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
     deciding::open(state, About::Batch(batch));
 }
 
-fn item(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
-    let approval = state.world.approvals.get(&id)?;
-    let key = ItemKey::Approval(id);
-    let subject = queue::subject(&state.world, &key)?;
-    let read = state.arming.read(&subject);
+/// How long its card was read; none = not to the end. Equal calls have one card, that of the oldest.
+fn read(state: &State, approval: &Approval, subject: &Subject) -> Option<u64> {
+    let own = state.arming.read(subject);
+    own.or_else(|| {
+        let first = *item::stack(state.model.world(), approval).first()?;
+        let key = state.model.key(ItemKey::Approval(first));
+        state
+            .arming
+            .read(&queue::subject(&state.model.hosts, &key)?)
+    })
+}
+
+fn item_of(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
+    let approval = state.model.world().approvals.get(&id)?;
+    let key = state.model.key(ItemKey::Approval(id));
+    let subject = queue::subject(&state.model.hosts, &key)?;
+    let read = read(state, approval, &subject);
     let high = match action {
         Action::Approve | Action::AllowShape | Action::SettleAgain => match approval.risk {
             Risk::Low | Risk::Medium => None,
@@ -236,9 +276,9 @@ fn item(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
         },
         _ => None,
     };
-    let why = if !queue::is_open(&state.world, &key) {
+    let why = if !state.model.hosts.is_open(&key) {
         Some("already settled".to_owned())
-    } else if state.deciding.contains(&id) {
+    } else if state.model.host().deciding.contains(&id) {
         Some("a decision about it is on its way".to_owned())
     } else if let Some(why) = high {
         Some(why.to_owned())
@@ -258,7 +298,7 @@ fn item(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
             approval_id: id,
             subject,
             seen_ms: read.unwrap_or(0),
-            title: decide::title(approval),
+            title: decision::title(approval),
         },
         channel: approval.channel.clone(),
         risk: approval.risk,
@@ -276,7 +316,7 @@ fn batch(state: &mut State) -> Option<&mut Batch> {
 
 /// The chosen button was pressed.
 pub fn press(state: &mut State) -> Vec<Effect> {
-    let now = state.now.steady;
+    let now = state.model.now.steady;
     let Some(Modal::Deciding(dialog)) = state.modals.last() else {
         return Vec::new();
     };
@@ -305,7 +345,7 @@ pub fn press(state: &mut State) -> Vec<Effect> {
             Action::Approve => Some(DecisionScope::Once),
             _ => None,
         },
-        ..decide::request(&first.bound, found.word)
+        ..decision::request(&first.bound, found.word)
     };
     if let Some(batch) = batch(state) {
         batch.sending = Some(request);
@@ -349,11 +389,12 @@ fn send_next(state: &mut State) -> Vec<Effect> {
             return Vec::new();
         };
         // As it was shown in the table: something else is another question.
-        let changed = queue::subject(&state.world, &bound.subject.key).as_ref()
+        let changed = queue::subject(&state.model.hosts, &bound.subject.key).as_ref()
             != Some(&bound.subject)
-            || !queue::is_open(&state.world, &bound.subject.key);
+            || !state.model.hosts.is_open(&bound.subject.key);
         let word = state
-            .world
+            .model
+            .world()
             .approvals
             .get(&bound.approval_id)
             .and_then(|approval| decide::word_for(approval, action));
@@ -363,14 +404,14 @@ fn send_next(state: &mut State) -> Vec<Effect> {
                 Vec::new(),
             ),
             Some(word) => {
-                let own = decide::request(&bound, word);
+                let own = decision::request(&bound, word);
                 let request = DecisionRequest {
                     reason: request.reason,
                     minutes: request.minutes,
                     scope: request.scope,
                     ..own
                 };
-                let effects = submit::submit(state, decide::decide_command(&bound, request));
+                let effects = submit::submit(state, decision::command(&bound, request));
                 let fate = if effects.is_empty() {
                     let why = refused(state).unwrap_or("a decision is on its way".to_owned());
                     Fate::Refused(format!("not sent: {why}"))
@@ -406,9 +447,10 @@ fn summary(state: &mut State) {
             Fate::Waits | Fate::Sent => {}
         }
     }
-    let what = submit::decision_done(found.word);
+    let what = found.word.text().done;
     for id in settled {
-        state.queue.marks.remove(&id);
+        let key = state.model.key(ItemKey::Approval(id));
+        state.model.queue.marks.remove(&key);
     }
     let tone = if refused > 0 {
         Tone::Warning

@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::console::format;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
 use crate::protocol::cache::{CacheEntry, CachePurge, CacheStats};
 use crate::protocol::costs::Costs;
 use crate::protocol::event::{Event, EventBody};
@@ -17,14 +20,12 @@ use crate::protocol::request::{
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::list::{Cell, List, ListDetail};
 use crate::tui::state::modal::{Confirm, Modal};
-use crate::tui::state::panel::{self, Panel};
-use crate::tui::state::queue::Step;
+use crate::tui::state::panel::{self, ListScreen, Moves, Panel};
 use crate::tui::state::submit;
-use crate::tui::state::update::problem_text;
 
 /// Cached responses of a page.
 pub const PAGE: u32 = 100;
@@ -58,14 +59,12 @@ pub struct CacheCostPanel {
     pub more: Option<String>,
     /// The end of the list was reached and the next page is wanted.
     wants_more: bool,
-    /// Id of the selected answer.
-    pub selected: Option<String>,
+    /// Their list, by id.
+    pub list: ListDetail<String>,
     /// What is read.
     pub opened: Option<Opened>,
     /// Whether all the numbers are shown in place of the overview.
     pub numbers: bool,
-    /// Lines that what is read, or the numbers, are scrolled by.
-    pub scroll: usize,
 }
 
 impl Default for CacheCostPanel {
@@ -78,28 +77,22 @@ impl Default for CacheCostPanel {
             listed: None,
             more: None,
             wants_more: false,
-            selected: None,
+            list: ListDetail::default(),
             opened: None,
             numbers: false,
-            scroll: 0,
         }
     }
 }
 
 impl CacheCostPanel {
-    /// As when the screen opens: nothing selected, nothing read.
-    pub fn opens(&mut self) {
-        self.selected = None;
-        self.opened = None;
-        self.numbers = false;
-        self.scroll = 0;
-        self.wants_more = false;
-    }
-
     /// The selected answer as it is listed.
     pub fn chosen(&self) -> Option<&CacheEntry> {
-        let id = self.selected.as_ref()?;
-        self.entries.iter().find(|entry| entry.id == *id)
+        self.entry(self.list.selected.as_ref()?)
+    }
+
+    /// A cached response as it is listed.
+    pub fn entry(&self, id: &str) -> Option<&CacheEntry> {
+        self.entries.iter().find(|entry| entry.id == id)
     }
 
     /// Takes the first page again, or a further one.
@@ -125,13 +118,8 @@ impl CacheCostPanel {
                 None => self.entries.push(entry.clone()),
             }
         }
-        if self.chosen().is_none() {
-            self.selected = None;
-        }
-        if self.selected.is_none() {
-            self.entries
-                .sort_by_key(|entry| std::cmp::Reverse(entry.stored_at));
-        }
+        self.entries
+            .sort_by_key(|entry| std::cmp::Reverse(entry.stored_at));
     }
 }
 
@@ -140,10 +128,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved,
-    page,
+    moves: Moves::List(ListScreen {
+        list,
+        columns: COLUMNS,
+        arrange,
+        before_move: |_| {},
+        after_move,
+        close,
+    }),
     open,
-    back,
     perform,
     copied,
     session,
@@ -171,7 +164,7 @@ fn entries_query(cursor: Option<String>) -> Query {
 }
 
 fn ask(state: &State) -> Vec<Query> {
-    let panel = &state.cache_cost;
+    let panel = &state.screens.cache_cost;
     if panel.wants_more && panel.more.is_some() {
         return vec![entries_query(panel.more.clone())];
     }
@@ -183,7 +176,7 @@ fn ask(state: &State) -> Vec<Query> {
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let panel = &mut state.cache_cost;
+    let panel = &mut state.screens.cache_cost;
     match (query, result) {
         (Query::GetCache(_), Ok(Answer::GetCache(stats))) => {
             panel.cache = Some(Ok(Box::new(stats.clone())));
@@ -233,64 +226,89 @@ fn concerns(event: &Event) -> bool {
     }
 }
 
-fn moved(state: &mut State, step: Step) {
-    let panel = &mut state.cache_cost;
-    if panel.numbers || panel.opened.is_some() {
-        panel.scroll = match step {
-            Step::Down => panel.scroll.saturating_add(1),
-            Step::Up => panel.scroll.saturating_sub(1),
-            Step::Top => 0,
-            Step::Bottom => usize::MAX / 2,
-        };
-        return;
-    }
-    let last = panel.entries.len().saturating_sub(1);
-    let at = panel
-        .selected
-        .as_ref()
-        .and_then(|id| panel.entries.iter().position(|entry| entry.id == *id));
-    let index = match (step, at) {
-        (Step::Down, Some(index)) => (index + 1).min(last),
-        (Step::Up, Some(index)) => index.saturating_sub(1),
-        (Step::Down | Step::Top, _) => 0,
-        (Step::Up | Step::Bottom, _) => last,
-    };
-    panel.selected = panel.entries.get(index).map(|entry| entry.id.clone());
-    if index == last && panel.more.is_some() && !panel.wants_more {
-        panel.wants_more = true;
-        state.asking.now();
-    }
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &["given", "cost", "left", "channel", "model", "question"];
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.cache_cost.list
 }
 
-fn page(state: &mut State, lines: i64) {
-    let panel = &mut state.cache_cost;
-    let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-    if panel.numbers || panel.opened.is_some() {
-        panel.scroll = if lines > 0 {
-            panel.scroll.saturating_add(by)
-        } else {
-            panel.scroll.saturating_sub(by)
-        };
-        return;
+fn arrange(state: &mut State, afresh: bool) {
+    let panel = &mut state.screens.cache_cost;
+    let mut list = std::mem::take(&mut panel.list);
+    let all = panel.entries.iter().map(|entry| entry.id.clone()).collect();
+    let zoomed = list.zoomed;
+    if afresh {
+        list.arrange_afresh(all, |id| cells(state, id));
+    } else {
+        list.arrange(all, |id| cells(state, id));
     }
-    for _ in 0..by {
-        moved(state, if lines > 0 { Step::Down } else { Step::Up });
+    // What is read, and the numbers, stay whatever becomes of the row.
+    list.zoomed = zoomed;
+    state.screens.cache_cost.list = list;
+}
+
+/// What the list shows of a cached response, in the order of its columns.
+pub fn cells(state: &State, id: &str) -> Vec<Cell> {
+    let Some(entry) = state.screens.cache_cost.entry(id) else {
+        return Vec::new();
+    };
+    let left = match (entry.pinned, entry.expires_at) {
+        (true, _) => Cell::new("pinned"),
+        (false, Some(until)) => Cell::ranked(
+            format::left(state.model.now.wall, until),
+            until.as_millis() as f64,
+        ),
+        (false, None) => Cell::new("-"),
+    };
+    vec![
+        Cell::ranked(format::count(entry.hits), entry.hits as f64),
+        Cell::ranked(
+            format::money(entry.usage.cost_usd),
+            entry.usage.cost_usd.unwrap_or(-1.0),
+        ),
+        left,
+        Cell::new(&entry.channel),
+        Cell::new(&entry.model),
+        Cell::new(&entry.question),
+    ]
+}
+
+/// At the end of the list the next page is asked for.
+fn after_move(state: &mut State) -> Vec<Effect> {
+    let panel = &mut state.screens.cache_cost;
+    let last = panel.list.position().map(|at| at + 1) == Some(panel.list.order.len());
+    if last && !panel.list.zoomed && panel.more.is_some() && !panel.wants_more {
+        panel.wants_more = true;
+        state.screens.asking.now();
     }
+    Vec::new()
+}
+
+/// What is read is closed, or the numbers.
+fn close(state: &mut State) -> bool {
+    let panel = &mut state.screens.cache_cost;
+    let open = panel.opened.take().is_some() | std::mem::take(&mut panel.numbers);
+    panel.list.zoomed = false;
+    panel.list.scroll = 0;
+    open
 }
 
 fn open(state: &mut State) -> Vec<Effect> {
-    if state.cache_cost.numbers || state.cache_cost.opened.is_some() {
+    let panel = &mut state.screens.cache_cost;
+    if panel.list.zoomed {
         return Vec::new();
     }
-    let Some(id) = state.cache_cost.selected.clone() else {
-        state.flash(Tone::Warning, "open: no cached response is selected");
+    let Some(id) = panel.list.selected.clone() else {
+        state.flash(Tone::Warning, "open: nothing is selected");
         return Vec::new();
     };
-    state.cache_cost.opened = Some(Opened {
+    panel.opened = Some(Opened {
         id: id.clone(),
         entry: None,
     });
-    state.cache_cost.scroll = 0;
+    panel.list.zoomed = true;
+    panel.list.scroll = 0;
     if !state.is_live() {
         return Vec::new();
     }
@@ -301,22 +319,15 @@ fn open(state: &mut State) -> Vec<Effect> {
     )]
 }
 
-fn back(state: &mut State) -> bool {
-    let panel = &mut state.cache_cost;
-    panel.scroll = 0;
-    panel.opened.take().is_some()
-        || std::mem::take(&mut panel.numbers)
-        || panel.selected.take().is_some()
-}
-
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     match action {
         Action::GroupCosts => Some(next_grouping(state)),
         Action::Numbers => {
-            let panel = &mut state.cache_cost;
+            let panel = &mut state.screens.cache_cost;
             panel.opened = None;
             panel.numbers = !panel.numbers;
-            panel.scroll = 0;
+            panel.list.zoomed = panel.numbers;
+            panel.list.scroll = 0;
             Some(Vec::new())
         }
         Action::PinAnswer => Some(pin(state)),
@@ -327,7 +338,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 }
 
 fn next_grouping(state: &mut State) -> Vec<Effect> {
-    let panel = &mut state.cache_cost;
+    let panel = &mut state.screens.cache_cost;
     panel.by = match panel.by {
         CostsBy::Channel => CostsBy::Model,
         CostsBy::Model => CostsBy::Day,
@@ -342,7 +353,7 @@ fn next_grouping(state: &mut State) -> Vec<Effect> {
 }
 
 fn selected(state: &mut State, action: Action) -> Option<CacheEntry> {
-    let entry = state.cache_cost.chosen().cloned();
+    let entry = state.screens.cache_cost.chosen().cloned();
     if entry.is_none() {
         state.flash(
             Tone::Warning,
@@ -406,7 +417,7 @@ fn purge_channel(state: &mut State) -> Vec<Effect> {
     let Some(channel) = selected(state, Action::PurgeAnswers).map(|entry| entry.channel) else {
         return Vec::new();
     };
-    let panel = &state.cache_cost;
+    let panel = &state.screens.cache_cost;
     let of = panel
         .entries
         .iter()
@@ -440,9 +451,9 @@ fn purge_channel(state: &mut State) -> Vec<Effect> {
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let panel = &state.cache_cost;
+    let panel = &state.screens.cache_cost;
     if !all {
-        return panel.selected.clone();
+        return panel.list.selected.clone();
     }
     let read = panel
         .opened
@@ -463,13 +474,17 @@ fn continuation(_state: &State) -> Option<ContinuationId> {
 }
 
 fn channel(state: &State) -> Option<String> {
-    state.cache_cost.chosen().map(|entry| entry.channel.clone())
+    state
+        .screens
+        .cache_cost
+        .chosen()
+        .map(|entry| entry.channel.clone())
 }
 
 fn hints(state: &State) -> Vec<Action> {
-    let panel = &state.cache_cost;
+    let panel = &state.screens.cache_cost;
     let mut hints = Vec::new();
-    if panel.selected.is_some() && !panel.numbers {
+    if panel.list.selected.is_some() && !panel.numbers {
         if panel.opened.is_none() {
             hints.push(Action::Open);
         }

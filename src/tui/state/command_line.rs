@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+use crate::console::model::Tone;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::assets;
 use crate::tui::fuzzy;
 use crate::tui::message::{Effect, QuitKind};
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::modal::HelpScope;
-use crate::tui::state::{assigning, dialogs, hosts, perform, submit, summary};
+use crate::tui::state::{assigning, dialogs, hosts, lists, perform, submit, summary};
 
 /// Command words with what they do. Names of actions are commands too.
 pub const COMMANDS: &[(&str, &str)] = &[
@@ -44,6 +45,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     (
         "session",
         "session [ID or words of its title]: its transcript",
+    ),
+    (
+        "sort",
+        "sort COLUMN or -COLUMN: order of the list; alone, its own order",
     ),
     ("stop", "emergency stop"),
     (
@@ -138,7 +143,8 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
         ),
         "channel" => Some(
             state
-                .world
+                .model
+                .world()
                 .channels
                 .values()
                 .map(|channel| (channel.name.clone(), channel.kind.to_string()))
@@ -146,7 +152,8 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
         ),
         "session" => Some(
             state
-                .world
+                .model
+                .world()
                 .sessions_by_change()
                 .into_iter()
                 .map(|session| {
@@ -157,7 +164,13 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
                 .collect(),
         ),
         "host" => Some(hosts::known(state)),
-        "oncall" => Some(assigning::known(&state.world.duty)),
+        "sort" => Some(
+            lists::columns(state.screen)
+                .iter()
+                .map(|name| ((*name).to_owned(), String::new()))
+                .collect(),
+        ),
+        "oncall" => Some(assigning::known(&state.model.world().duty)),
         _ => None,
     }
 }
@@ -235,7 +248,10 @@ pub fn common_completion(choices: &[Completion], typed: &str) -> Option<String> 
     let (first, more) = choices.split_first()?;
     let first = first.line.as_str();
     if more.is_empty() {
-        let takes = ["channel", "host", "keymap", "oncall", "session", "theme"].contains(&first);
+        let takes = [
+            "channel", "host", "keymap", "oncall", "session", "sort", "theme",
+        ]
+        .contains(&first);
         return Some(if takes {
             format!("{first} ")
         } else {
@@ -278,6 +294,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("channel", Some(name)) => channel(state, name),
         ("session", Some(wanted)) => session(state, wanted),
         ("host", wanted) => hosts::named(state, wanted),
+        ("sort", column) => lists::sort(state, column),
         ("oncall", wanted) => assigning::on_call(state, wanted),
         ("export", Some(word)) => match word.parse() {
             Ok(format) => perform::export(state, format),
@@ -318,7 +335,9 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
             dialogs::open_quit(state);
             Vec::new()
         }
-        ("quit!" | "q!", None) if state.hosting == crate::tui::options::Hosting::Attached => {
+        ("quit!" | "q!", None)
+            if state.model.hosting == crate::console::access::Hosting::Attached =>
+        {
             vec![Effect::Quit(QuitKind::Stop)]
         }
         (word, None) if ordinary(word).is_some() => {
@@ -353,8 +372,14 @@ fn unknown(state: &mut State, word: &str) {
 
 /// Goes to Channels and selects one.
 fn channel(state: &mut State, name: &str) -> Vec<Effect> {
-    if !state.world.channels.contains_key(name) {
-        let known: Vec<&str> = state.world.channels.keys().map(String::as_str).collect();
+    if !state.model.world().channels.contains_key(name) {
+        let known: Vec<&str> = state
+            .model
+            .world()
+            .channels
+            .keys()
+            .map(String::as_str)
+            .collect();
         let hint = match assets::nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known: {}", known.join(", ")),
@@ -365,13 +390,13 @@ fn channel(state: &mut State, name: &str) -> Vec<Effect> {
         return Vec::new();
     }
     let effects = perform::go(state, Screen::Channels);
-    state.channels.selected = Some(name.to_owned());
+    state.screens.channels.select(Some(name.to_owned()));
     effects
 }
 
 /// Opens the session of this id, or the only one that these words fit.
 fn session(state: &mut State, wanted: &str) -> Vec<Effect> {
-    let sessions = state.world.sessions_by_change();
+    let sessions = state.model.world().sessions_by_change();
     let fits = |text: &str| fuzzy::score(wanted, "", text).is_some();
     let mut found: Vec<_> = sessions
         .iter()

@@ -5,6 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::console::format;
+use crate::console::item::ItemKey;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
 use crate::protocol::approval::Approval;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
@@ -12,18 +16,16 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
     Answer, GetApproval, GetContinuation, ListContinuations, ListSteps, Query,
 };
-use crate::protocol::session::{Continuation, Step as LogStep, ToolCall};
+use crate::protocol::session::{Continuation, RefusedCalls, Step as LogStep, ToolCall};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{ContinuationState, ToolCallState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
-use crate::tui::state::modal::TextPurpose;
-use crate::tui::state::panel::{self, Panel};
-use crate::tui::state::queue::{ItemKey, Step};
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::list::{Cell, List, ListDetail};
+use crate::tui::state::panel::{self, ListScreen, Moves, Panel};
+use crate::tui::state::perform;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::update::problem_text;
-use crate::tui::state::{dialogs, perform};
 
 /// Turns of one page of the newest.
 pub const PAGE: u32 = 50;
@@ -127,16 +129,10 @@ pub fn in_flight(turn: &Continuation) -> impl Iterator<Item = &ToolCall> {
 pub struct ContinuationsPanel {
     /// Turns by id.
     pub known: BTreeMap<ContinuationId, Continuation>,
-    /// Rows in display order, each where it is listed.
-    pub order: Vec<(Group, ContinuationId)>,
-    /// What is selected.
-    pub selected: Option<ContinuationId>,
-    /// Whether the detail fills the screen.
-    pub zoomed: bool,
-    /// Lines the detail is scrolled down.
-    pub scroll: usize,
-    /// Words that every row must contain.
-    pub filter: String,
+    /// Their list.
+    pub list: ListDetail<ContinuationId>,
+    /// Where each is listed.
+    groups: BTreeMap<ContinuationId, Group>,
     /// The log of the turn that was selected last.
     pub steps: Option<(ContinuationId, Result<Vec<LogStep>, String>)>,
     /// Approvals that the snapshot did not hold.
@@ -152,48 +148,9 @@ pub struct ContinuationsPanel {
 }
 
 impl ContinuationsPanel {
-    /// The screen was opened: nothing is selected.
-    pub fn opens(&mut self) {
-        self.select(None);
-        self.regroup();
-    }
-
-    /// Selects a row, or none.
-    pub fn select(&mut self, id: Option<ContinuationId>) {
-        if self.selected != id {
-            self.scroll = 0;
-        }
-        if id.is_none() {
-            self.zoomed = false;
-        }
-        self.selected = id;
-    }
-
-    /// Whether a row has every word of the filter: of its state, channel, people, text, id.
-    fn matches(&self, turn: &Continuation) -> bool {
-        if self.filter.trim().is_empty() {
-            return true;
-        }
-        let row = format!(
-            "{} {} {} {} {} {} {} {} {}",
-            word(turn.state),
-            turn.state,
-            turn.channel,
-            turn.conversation,
-            turn.requester.display,
-            turn.requester.id,
-            turn.requester.person.as_deref().unwrap_or_default(),
-            turn.id,
-            turn.request.text
-        )
-        .to_lowercase();
-        let wanted = self.filter.to_lowercase();
-        wanted.split_whitespace().all(|word| row.contains(word))
-    }
-
     /// The state that the filter names, when it names one: then older turns are asked for by it.
     fn wanted_state(&self) -> Option<ContinuationState> {
-        let mut words = self.filter.split_whitespace();
+        let mut words = self.list.filter.split_whitespace();
         words.find_map(|text| {
             let all = ContinuationState::ALL.iter();
             all.copied()
@@ -203,11 +160,7 @@ impl ContinuationsPanel {
 
     /// The whole list in order.
     fn sorted(&self) -> Vec<(Group, ContinuationId)> {
-        let mut turns: Vec<&Continuation> = self
-            .known
-            .values()
-            .filter(|turn| self.matches(turn))
-            .collect();
+        let mut turns: Vec<&Continuation> = self.known.values().collect();
         turns.sort_unstable_by_key(|turn| (turn.created_at, turn.id));
         let mut order = Vec::with_capacity(turns.len());
         for group in Group::SORTED {
@@ -222,47 +175,39 @@ impl ContinuationsPanel {
         order
     }
 
-    /// Brings the rows in line with what is known.
-    fn regroup(&mut self) {
-        let sorted = self.sorted();
-        if self.selected.is_none() {
-            self.order = sorted;
+    /// Notes where each turn is listed. While one is selected, a turn that came is listed at the end.
+    fn regroup(&mut self, sorted: Vec<(Group, ContinuationId)>, afresh: bool) {
+        if afresh || self.turn().is_none() {
+            self.groups = sorted.into_iter().map(|(group, id)| (id, group)).collect();
             return;
         }
-        // A row that is gone from the engine goes; the others stay where they are.
         let known = &self.known;
-        self.order.retain(|(_, id)| known.contains_key(id));
-        let listed: BTreeSet<ContinuationId> = self.order.iter().map(|(_, id)| *id).collect();
-        let oldest = self
-            .order
-            .iter()
-            .filter(|(group, _)| *group == Group::Recent)
-            .filter_map(|(_, id)| known.get(id))
-            .map(|turn| turn.created_at)
-            .min();
+        let recent = self.groups.iter().filter(|(_, at)| **at == Group::Recent);
+        let recent = recent.filter_map(|(id, _)| known.get(id));
+        let oldest = recent.map(|turn| turn.created_at).min();
         for (group, id) in sorted {
-            if listed.contains(&id) {
-                continue;
-            }
-            let older = group == Group::Recent
-                && known
-                    .get(&id)
-                    .is_some_and(|turn| oldest.is_none_or(|oldest| turn.created_at <= oldest));
-            let group = if older { group } else { Group::Arrived };
-            self.order.push((group, id));
+            let turn = known.get(&id);
+            let older = turn.is_some_and(|turn| oldest.is_none_or(|at| turn.created_at <= at));
+            let group = if group == Group::Recent && older {
+                group
+            } else {
+                Group::Arrived
+            };
+            self.groups.entry(id).or_insert(group);
         }
-        if self
-            .selected
-            .is_some_and(|id| !self.order.iter().any(|(_, known)| *known == id))
-        {
-            self.select(None);
-            self.order = self.sorted();
-        }
+    }
+
+    /// Rows in display order, each where it is listed. A list that is sorted by a column has no groups.
+    pub fn rows(&self) -> Vec<(Option<Group>, ContinuationId)> {
+        let sorted = self.list.sort.is_some();
+        let group = |id| self.groups.get(id).copied().filter(|_| !sorted);
+        let rows = self.list.order.iter();
+        rows.map(|id| (group(id), *id)).collect()
     }
 
     /// The selected turn.
     pub fn turn(&self) -> Option<&Continuation> {
-        self.known.get(&self.selected?)
+        self.known.get(&self.list.selected?)
     }
 
     /// The query for the newest turns, or for those after a cursor.
@@ -286,7 +231,7 @@ impl ContinuationsPanel {
             });
             if !meets {
                 // What lies between is not known: the list of the ended begins again with this page.
-                let selected = self.selected;
+                let selected = self.list.selected;
                 self.known
                     .retain(|id, turn| !turn.state.is_terminal() || selected == Some(*id));
                 self.next.clone_from(&page.next_cursor);
@@ -332,10 +277,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved,
-    page,
+    moves: Moves::List(ListScreen {
+        list,
+        columns: COLUMNS,
+        arrange,
+        before_move: |_| {},
+        after_move,
+        close: |_| false,
+    }),
     open,
-    back,
     perform,
     copied,
     session,
@@ -345,7 +295,7 @@ pub const PANEL: Panel = Panel {
 };
 
 fn ask(state: &State) -> Vec<Query> {
-    let panel = &state.continuations;
+    let panel = &state.screens.continuations;
     let mut queries = vec![panel.recent(None)];
     queries.extend(OPEN_STATES.map(|open| {
         Query::ListContinuations(ListContinuations {
@@ -365,8 +315,8 @@ fn ask(state: &State) -> Vec<Query> {
 
 /// What the detail of the selected turn needs beside its row.
 fn about_selected(state: &State) -> Vec<Query> {
-    let panel = &state.continuations;
-    let Some(id) = panel.selected else {
+    let panel = &state.screens.continuations;
+    let Some(id) = panel.list.selected else {
         return Vec::new();
     };
     let mut queries = vec![Query::ListSteps(ListSteps {
@@ -376,7 +326,7 @@ fn about_selected(state: &State) -> Vec<Query> {
     queries.extend(
         asked
             .filter(|id| {
-                !state.world.approvals.contains_key(id) && !panel.approvals.contains_key(id)
+                !state.model.world().approvals.contains_key(id) && !panel.approvals.contains_key(id)
             })
             .take(LOOKED_UP)
             .map(|id| Query::GetApproval(GetApproval { id: *id })),
@@ -385,7 +335,7 @@ fn about_selected(state: &State) -> Vec<Query> {
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let panel = &mut state.continuations;
+    let panel = &mut state.screens.continuations;
     match (query, result) {
         (
             Query::ListContinuations(ListContinuations {
@@ -413,7 +363,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             panel.forget(*id);
         }
         (Query::ListSteps(ListSteps { continuation_id }), result)
-            if panel.selected == Some(*continuation_id) =>
+            if panel.list.selected == Some(*continuation_id) =>
         {
             let steps = match result {
                 Ok(Answer::ListSteps(page)) => Ok(page.items.clone()),
@@ -429,9 +379,8 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         }
         _ => return,
     }
-    panel.regroup();
     if !panel.recheck.is_empty() {
-        state.asking.later();
+        state.screens.asking.later();
     }
 }
 
@@ -439,63 +388,117 @@ fn concerns(event: &Event) -> bool {
     event.seq.is_some() && event.continuation_id.is_some()
 }
 
-fn moved(state: &mut State, step: Step) {
-    let panel = &mut state.continuations;
-    if panel.zoomed {
-        panel.scroll = match step {
-            Step::Down => panel.scroll.saturating_add(1),
-            Step::Up => panel.scroll.saturating_sub(1),
-            Step::Top => 0,
-            Step::Bottom => usize::MAX / 2,
-        };
-        return;
-    }
-    let last = panel.order.len().saturating_sub(1);
-    let at = panel
-        .selected
-        .and_then(|id| panel.order.iter().position(|(_, known)| *known == id));
-    let index = match (step, at) {
-        (Step::Down, Some(at)) => (at + 1).min(last),
-        (Step::Up, Some(at)) => at.saturating_sub(1),
-        (Step::Down | Step::Top, _) => 0,
-        (Step::Up | Step::Bottom, _) => last,
-    };
-    let target = panel.order.get(index).map(|(_, id)| *id);
-    panel.select(target);
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &[
+    "state",
+    "channel",
+    "who",
+    "step",
+    "tools and message",
+    "model",
+    "tokens",
+    "cost",
+    "age",
+];
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.continuations.list
 }
 
-fn page(state: &mut State, lines: i64) {
-    if state.continuations.zoomed {
-        let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-        let scroll = &mut state.continuations.scroll;
-        *scroll = if lines > 0 {
-            scroll.saturating_add(by)
-        } else {
-            scroll.saturating_sub(by)
-        };
-        return;
+fn arrange(state: &mut State, afresh: bool) {
+    let panel = &mut state.screens.continuations;
+    let sorted = panel.sorted();
+    let all = sorted.iter().map(|(_, id)| *id).collect();
+    let mut list = std::mem::take(&mut panel.list);
+    if afresh {
+        list.arrange_afresh(all, |id| cells(state, *id));
+    } else {
+        list.arrange(all, |id| cells(state, *id));
     }
-    for _ in 0..lines.unsigned_abs() {
-        moved(state, if lines > 0 { Step::Down } else { Step::Up });
+    let panel = &mut state.screens.continuations;
+    panel.list = list;
+    panel.regroup(sorted, afresh);
+}
+
+/// Who began a turn.
+fn who(turn: &Continuation) -> &str {
+    let requester = &turn.requester;
+    requester.person.as_deref().unwrap_or(&requester.display)
+}
+
+/// Names of calls, for one line.
+pub fn names<'c>(calls: impl Iterator<Item = &'c ToolCall>) -> String {
+    let names: Vec<&str> = calls.map(|call| call.name.as_str()).collect();
+    names.join(" ")
+}
+
+/// What nobody knows first, then what runs, then what nobody was asked about, then the message.
+fn about(turn: &Continuation) -> String {
+    let unknown = names(uncertain(turn));
+    let running = names(in_flight(turn));
+    let text = &turn.request.text;
+    match (unknown.is_empty(), running.is_empty(), turn.refused_calls()) {
+        (false, _, _) => format!("UNKNOWN {unknown}: {text}"),
+        (true, false, _) => format!("{running}: {text}"),
+        (true, true, 0) => text.clone(),
+        (true, true, refused) => format!("{}: {text}", RefusedCalls::text(refused)),
     }
+}
+
+/// The model of a turn: its own, its session's, else the engine's.
+pub fn model<'s>(state: &'s State, turn: &'s Continuation) -> &'s str {
+    let world = state.model.world();
+    let session = world.sessions.get(&turn.session_id);
+    let own = turn.model.as_deref();
+    own.or_else(|| session.and_then(|session| session.model.as_deref()))
+        .or_else(|| world.engine.as_ref().map(|engine| engine.model.as_str()))
+        .unwrap_or("?")
+}
+
+/// What the list shows of a turn, in the order of its columns. Behind them stands what the filter finds too.
+pub fn cells(state: &State, id: ContinuationId) -> Vec<Cell> {
+    let Some(turn) = state.screens.continuations.known.get(&id) else {
+        return Vec::new();
+    };
+    let tokens = turn.usage.input_tokens + turn.usage.output_tokens;
+    let requester = &turn.requester;
+    vec![
+        Cell::new(word(turn.state)),
+        Cell::new(&turn.channel),
+        Cell::new(who(turn)),
+        Cell::ranked(turn.steps.to_string(), f64::from(turn.steps)),
+        Cell::new(about(turn)),
+        Cell::new(model(state, turn)),
+        Cell::ranked(format::count(tokens), tokens as f64),
+        Cell::ranked(
+            format::money(turn.usage.cost_usd),
+            turn.usage.cost_usd.unwrap_or(-1.0),
+        ),
+        Cell::ranked(
+            format::age(state.model.now.wall, turn.created_at),
+            -(turn.created_at.as_millis() as f64),
+        ),
+        Cell::new(format!(
+            "{} {} {} {} {id}",
+            turn.state, turn.conversation, requester.display, requester.id
+        )),
+    ]
 }
 
 /// What a movement asks for: the log of what is selected now, and older turns near the end of the list.
-fn after_move(state: &mut State, before: Option<ContinuationId>) -> Vec<Effect> {
+fn after_move(state: &mut State) -> Vec<Effect> {
     let mut queries = Vec::new();
-    let panel = &state.continuations;
-    if panel.selected != before {
+    let panel = &state.screens.continuations;
+    if panel.steps.as_ref().map(|(id, _)| *id) != panel.list.selected {
         queries.extend(about_selected(state));
     }
-    let at = panel
-        .selected
-        .and_then(|id| panel.order.iter().position(|(_, known)| *known == id));
+    let near_end = |at: usize| at + NEAR_END >= panel.list.order.len();
     if let Some(cursor) = &panel.next
-        && at.is_some_and(|at| at + NEAR_END >= panel.order.len())
+        && panel.list.position().is_some_and(near_end)
     {
         queries.push(panel.recent(Some(cursor.clone())));
     }
-    queries.retain(|query| !state.asking.awaits(query));
+    queries.retain(|query| !state.screens.asking.awaits(query));
     queries
         .into_iter()
         .map(|query| panel::ask(state, Screen::Continuations, query))
@@ -504,6 +507,7 @@ fn after_move(state: &mut State, before: Option<ContinuationId>) -> Vec<Effect> 
 
 fn open(state: &mut State) -> Vec<Effect> {
     let Some((session_id, id)) = state
+        .screens
         .continuations
         .turn()
         .map(|turn| (turn.session_id, turn.id))
@@ -511,61 +515,45 @@ fn open(state: &mut State) -> Vec<Effect> {
         state.flash(Tone::Warning, "open: nothing is selected");
         return Vec::new();
     };
-    state.session = SessionView::open(session_id);
-    state.session.wanted = Some(id);
+    state.screens.session = SessionView::open(session_id);
+    state.screens.session.wanted = Some(id);
     perform::open_session(state, session_id)
 }
 
-fn back(state: &mut State) -> bool {
-    let panel = &mut state.continuations;
-    if panel.zoomed {
-        panel.zoomed = false;
-    } else if panel.selected.is_some() {
-        panel.select(None);
-        panel.regroup();
-    } else if !panel.filter.is_empty() {
-        filter(state, "");
-    } else {
-        return false;
-    }
-    true
-}
-
-/// Shows only rows that have all these words.
+/// Takes the words of the filter. A word that names a state is asked of the engine too.
 pub fn filter(state: &mut State, text: &str) {
-    let panel = &mut state.continuations;
+    let panel = &mut state.screens.continuations;
     let before = panel.wanted_state();
-    text.trim().clone_into(&mut panel.filter);
-    panel.select(None);
+    text.trim().clone_into(&mut panel.list.filter);
     if panel.wanted_state() != before {
         // Pages of another question do not go on from here.
         panel.known.retain(|_, turn| !turn.state.is_terminal());
         panel.next = None;
         panel.answered = false;
-        state.asking.now();
+        state.screens.asking.now();
     }
-    state.continuations.regroup();
 }
 
 /// Goes to the question that the selected turn waits for; it is answered on its card.
 fn open_question(state: &mut State) -> Vec<Effect> {
-    let Some(id) = state.continuations.selected else {
+    let Some(id) = state.screens.continuations.list.selected else {
         state.flash(Tone::Warning, "its question: nothing is selected");
         return Vec::new();
     };
     let question = state
-        .world
+        .model
+        .world()
         .pending()
         .find(|approval| approval.continuation_id == Some(id))
-        .map(|approval| ItemKey::Approval(approval.id));
+        .map(|approval| state.model.key(ItemKey::Approval(approval.id)));
     let Some(key) = question else {
         state.flash(Tone::Warning, "this turn asks nothing");
         return Vec::new();
     };
     let effects = perform::go(state, Screen::Queue);
-    if state.queue.order.contains(&key) {
-        state.queue.selected = Some(key);
-        state.queue.zoomed = true;
+    if state.model.queue.order.contains(&key) {
+        state.model.queue.selected = Some(key);
+        state.model.queue.zoomed = true;
     } else {
         state.flash(Tone::Warning, "its question is snoozed");
     }
@@ -573,33 +561,15 @@ fn open_question(state: &mut State) -> Vec<Effect> {
 }
 
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    let before = state.continuations.selected;
-    let half = i64::from((state.size.1 / 2).max(2)) - 1;
     match action {
-        Action::MoveDown => moved(state, Step::Down),
-        Action::MoveUp => moved(state, Step::Up),
-        Action::MoveTop => moved(state, Step::Top),
-        Action::MoveBottom => moved(state, Step::Bottom),
-        Action::PageDown => page(state, half),
-        Action::PageUp => page(state, -half),
-        Action::NextPane => {
-            let panel = &mut state.continuations;
-            panel.zoomed = panel.selected.is_some() && !panel.zoomed;
-            return Some(Vec::new());
-        }
-        Action::Filter => {
-            let purpose = TextPurpose::Filter(Screen::Continuations);
-            return Some(dialogs::open_text(state, purpose));
-        }
-        Action::OpenQuestion => return Some(open_question(state)),
-        _ => return None,
+        Action::OpenQuestion => Some(open_question(state)),
+        _ => None,
     }
-    Some(after_move(state, before))
 }
 
 /// The calls of the selected turn, oldest first.
 pub fn calls(state: &State) -> Vec<ToolCallId> {
-    let turn = state.continuations.turn();
+    let turn = state.screens.continuations.turn();
     turn.map_or_else(Vec::new, |turn| {
         turn.tool_calls.iter().map(|call| call.id).collect()
     })
@@ -607,17 +577,22 @@ pub fn calls(state: &State) -> Vec<ToolCallId> {
 
 /// The state of a turn that only this screen knows.
 pub fn state_of(state: &State, id: ContinuationId) -> Option<ContinuationState> {
-    state.continuations.known.get(&id).map(|turn| turn.state)
+    state
+        .screens
+        .continuations
+        .known
+        .get(&id)
+        .map(|turn| turn.state)
 }
 
 /// An approval of the selected turn.
 pub fn approval(state: &State, id: ApprovalId) -> Option<&Approval> {
-    let world = state.world.approvals.get(&id);
-    world.or_else(|| state.continuations.approvals.get(&id))
+    let world = state.model.world().approvals.get(&id);
+    world.or_else(|| state.screens.continuations.approvals.get(&id))
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let turn = state.continuations.turn()?;
+    let turn = state.screens.continuations.turn()?;
     if all {
         serde_json::to_string_pretty(turn).ok()
     } else {
@@ -626,19 +601,27 @@ fn copied(state: &State, all: bool) -> Option<String> {
 }
 
 fn session(state: &State) -> Option<SessionId> {
-    state.continuations.turn().map(|turn| turn.session_id)
+    state
+        .screens
+        .continuations
+        .turn()
+        .map(|turn| turn.session_id)
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {
-    state.continuations.selected
+    state.screens.continuations.list.selected
 }
 
 fn channel(state: &State) -> Option<String> {
-    state.continuations.turn().map(|turn| turn.channel.clone())
+    state
+        .screens
+        .continuations
+        .turn()
+        .map(|turn| turn.channel.clone())
 }
 
 fn hints(state: &State) -> Vec<Action> {
-    let Some(turn) = state.continuations.turn() else {
+    let Some(turn) = state.screens.continuations.turn() else {
         return vec![Action::MoveDown, Action::Filter];
     };
     let mut hints = vec![Action::Open, Action::NextPane];
@@ -651,7 +634,8 @@ fn hints(state: &State) -> Vec<Action> {
         hints.push(Action::KillContinuation);
     }
     let asks = state
-        .world
+        .model
+        .world()
         .pending()
         .any(|approval| approval.continuation_id == Some(turn.id));
     if asks {

@@ -1,11 +1,12 @@
 //! What is copied: an id, or a whole thing in words. Copies nothing itself, the terminal does.
 
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::panel;
 use crate::tui::state::perform::nothing;
-use crate::tui::state::queue::ItemKey;
 
 /// What a copy takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +26,9 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
     match text {
         Some(text) => {
             let part = state.screen == Screen::Session
-                && state.session.selected.is_none()
+                && state.screens.session.selected.is_none()
                 && what == Copied::All
-                && !state.session.is_whole();
+                && !state.screens.session.is_whole();
             let key = state.keymap.key_of(state.context(), Action::Export);
             let part = match key.filter(|_| part) {
                 Some(key) => format!(": only what is loaded; {key} writes everything to a file"),
@@ -42,24 +43,25 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
 
 fn copied_id(state: &State) -> Option<String> {
     match state.screen {
-        Screen::Queue => state.queue.selected.as_ref().map(|key| match key {
+        Screen::Queue => state.model.selected().map(|key| match key {
             ItemKey::Approval(id) => id.to_string(),
             ItemKey::Continuation(id) => id.to_string(),
             ItemKey::Delivery(id) => id.to_string(),
             ItemKey::Leftovers(id) => id.to_string(),
+            ItemKey::RefusedCalls(id) => id.to_string(),
             ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
-            ItemKey::Elsewhere(..) => String::new(),
         }),
-        Screen::Live => state.live.selected.map(|id| id.to_string()),
+        Screen::Live => state.screens.live.selected.map(|id| id.to_string()),
         Screen::Session => match state
+            .screens
             .session
             .selected
-            .and_then(|p| state.session.entries.get(&p))
+            .and_then(|p| state.screens.session.entries.get(&p))
         {
             Some(held) => Some(held.entry.continuation_id.to_string()),
-            None => state.session.session_id.map(|id| id.to_string()),
+            None => state.screens.session.session_id.map(|id| id.to_string()),
         },
-        Screen::Channels => state.channels.selected.clone(),
+        Screen::Channels => state.screens.channels.selected.clone(),
         screen @ (Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
@@ -71,40 +73,49 @@ fn copied_id(state: &State) -> Option<String> {
 
 fn copied_all(state: &State) -> Option<String> {
     match state.screen {
-        Screen::Queue => match state.queue.selected.as_ref()? {
+        Screen::Queue => match state.model.selected()? {
             ItemKey::Approval(id) => {
-                serde_json::to_string_pretty(state.world.approvals.get(id)?).ok()
+                serde_json::to_string_pretty(state.model.world().approvals.get(id)?).ok()
             }
             ItemKey::Continuation(id) => {
-                serde_json::to_string_pretty(state.world.continuations.get(id)?).ok()
+                serde_json::to_string_pretty(state.model.world().continuations.get(id)?).ok()
             }
             ItemKey::Delivery(id) => {
-                serde_json::to_string_pretty(state.world.deliveries.get(id)?).ok()
+                serde_json::to_string_pretty(state.model.world().deliveries.get(id)?).ok()
             }
             ItemKey::Leftovers(id) => {
-                serde_json::to_string_pretty(state.world.leftovers.get(id)?).ok()
+                serde_json::to_string_pretty(state.model.world().leftovers.get(id)?).ok()
+            }
+            ItemKey::RefusedCalls(id) => {
+                serde_json::to_string_pretty(state.model.world().sessions.get(id)?).ok()
             }
             ItemKey::Channel(name) => {
-                serde_json::to_string_pretty(state.world.channels.get(name)?).ok()
+                serde_json::to_string_pretty(state.model.world().channels.get(name)?).ok()
             }
             ItemKey::Problem(text) => Some(text.clone()),
-            ItemKey::Elsewhere(..) => None,
         },
-        Screen::Live => {
-            serde_json::to_string_pretty(state.world.sessions.get(&state.live.selected?)?).ok()
-        }
+        Screen::Live => serde_json::to_string_pretty(
+            state
+                .model
+                .world()
+                .sessions
+                .get(&state.screens.live.selected?)?,
+        )
+        .ok(),
         Screen::Session => match state
+            .screens
             .session
             .selected
-            .and_then(|p| state.session.entries.get(&p))
+            .and_then(|p| state.screens.session.entries.get(&p))
         {
             Some(held) => Some(crate::tui::state::session_view::search_text(&held.entry)),
             None => {
                 let entries: Vec<String> = state
+                    .screens
                     .session
                     .visible()
                     .iter()
-                    .filter_map(|p| state.session.entries.get(p))
+                    .filter_map(|p| state.screens.session.entries.get(p))
                     .map(|h| crate::tui::state::session_view::search_text(&h.entry))
                     .collect();
                 (!entries.is_empty()).then(|| entries.join("\n\n"))
@@ -112,9 +123,10 @@ fn copied_all(state: &State) -> Option<String> {
         },
         Screen::Channels => serde_json::to_string_pretty(
             state
-                .world
+                .model
+                .world()
                 .channels
-                .get(state.channels.selected.as_ref()?)?,
+                .get(state.screens.channels.selected.as_ref()?)?,
         )
         .ok(),
         screen @ (Screen::Continuations

@@ -1,17 +1,23 @@
 //! Decisions about the selected card. Every path to a `Decide` command goes through [`armed`] first and
 //! carries the digest and revision that were on screen.
 
+use crate::console::arming::{CONFIRM_MS, Demand, Refusal, Subject};
+use crate::console::decision;
+use crate::console::decision::lets_something_happen;
+use crate::console::decision::{Bound, snoozes};
+use crate::console::item;
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
+use crate::console::queue;
 use crate::protocol::approval::{Approval, snooze_end};
-use crate::protocol::command::{DecisionRequest, DeliveryResolution};
-use crate::protocol::request::{Command, Decide, DismissLeftovers, ResolveDelivery};
-use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk, Scope};
+use crate::protocol::command::DeliveryResolution;
+use crate::protocol::request::{Command, DismissLeftovers, DismissRefusedCalls, ResolveDelivery};
+use crate::protocol::words::{DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{HighConfirm, Screen, State, Tone};
-use crate::tui::state::arming::{CONFIRM_MS, Demand, Refusal, Subject};
+use crate::tui::state::app::{HighConfirm, Screen, State};
 use crate::tui::state::dialogs;
-use crate::tui::state::modal::{Bound, Confirm, Modal, TextPurpose, snoozes};
-use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
 use crate::tui::state::{batch, rule_editor, shape, submit};
 
 /// What this decision key asks of the card.
@@ -33,7 +39,7 @@ pub fn armed(state: &State, action: Action) -> Result<u64, Refusal> {
         return Err(Refusal::NotShown);
     }
     let demand = demand(action);
-    let approval = state.queue.selected_approval(&state.world);
+    let approval = state.model.selected_approval();
     // The editor holds all of the arguments.
     let needs_all = demand == Demand::Read || action == Action::EditArguments;
     if needs_all && approval.is_some_and(|approval| approval.shortened) {
@@ -42,16 +48,13 @@ pub fn armed(state: &State, action: Action) -> Result<u64, Refusal> {
     let subject = selected_subject(state);
     state
         .arming
-        .check(subject.as_ref(), demand, state.now.steady)
+        .check(subject.as_ref(), demand, state.model.now.steady)
 }
 
 /// What the selected card is bound to.
 pub fn selected_subject(state: &State) -> Option<Subject> {
-    state
-        .queue
-        .selected
-        .as_ref()
-        .and_then(|key| queue::subject(&state.world, key))
+    let key = state.model.queue.selected.as_ref()?;
+    queue::subject(&state.model.hosts, key)
 }
 
 /// The decision word a key stands for on this approval, when it is offered.
@@ -88,7 +91,9 @@ pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &str>
 
 /// Why a decision key means nothing on this approval now; none = it does.
 pub fn not_offered<'a>(state: &State, approval: &'a Approval, action: Action) -> Option<&'a str> {
-    if action == Action::Snooze && snooze_end(state.now.wall, 1, approval.expires_at).is_none() {
+    if action == Action::Snooze
+        && snooze_end(state.model.now.wall, 1, approval.expires_at).is_none()
+    {
         return Some("its deadline is within ten minutes");
     }
     offers(approval, action).err()
@@ -96,21 +101,21 @@ pub fn not_offered<'a>(state: &State, approval: &'a Approval, action: Action) ->
 
 /// Why a decision key means nothing for what is selected; for the footer and the notice.
 pub fn unavailable(state: &State, action: Action) -> Option<String> {
-    let Some(key) = &state.queue.selected else {
+    let Some(key) = state.model.selected() else {
         return Some(Refusal::NothingSelected.why().to_owned());
     };
-    if !queue::is_open(&state.world, key) {
+    if !item::is_open(state.model.world(), key) {
         return Some("already settled".to_owned());
     }
     if let Some(why) = submit::blocked(state) {
         return Some(why.to_owned());
     }
-    if let Some(why) = submit::lacks(state, Scope::Approve) {
+    if let Some(why) = state.model.lacks(Scope::Approve) {
         return Some(why);
     }
     let not_here = "not offered here";
     let offered = match key {
-        ItemKey::Approval(id) => match state.world.approvals.get(id) {
+        ItemKey::Approval(id) => match state.model.world().approvals.get(id) {
             Some(approval) => not_offered(state, approval, action).map_or(Ok(()), Err),
             None => Err(not_here),
         },
@@ -118,12 +123,12 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
             Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp => Ok(()),
             _ => Err(not_here),
         },
-        ItemKey::Leftovers(_) if action == Action::Dismiss => Ok(()),
+        ItemKey::Leftovers(_) | ItemKey::RefusedCalls(_) if action == Action::Dismiss => Ok(()),
         ItemKey::Continuation(_)
         | ItemKey::Leftovers(_)
+        | ItemKey::RefusedCalls(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_)
-        | ItemKey::Elsewhere(..) => Err(not_here),
+        | ItemKey::Problem(_) => Err(not_here),
     };
     offered.err().map(str::to_owned)
 }
@@ -131,7 +136,8 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
 /// A decision key was pressed.
 pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) -> Vec<Effect> {
     let high = state.high.take();
-    if !state.queue.marks.is_empty() && state.modals.is_empty() {
+    let several = !state.model.queue.marks.is_empty() || batch::is_about_stack(state, action);
+    if several && state.modals.is_empty() {
         return batch::begin(state, action);
     }
     if let Some(why) = unavailable(state, action) {
@@ -149,7 +155,7 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
     let Some(subject) = selected_subject(state) else {
         return Vec::new();
     };
-    match subject.key.clone() {
+    match subject.key.item.clone() {
         ItemKey::Approval(_) => decide_approval(state, action, subject, seen_ms, high),
         ItemKey::Delivery(id) => {
             let resolution = match action {
@@ -158,7 +164,8 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
                 _ => DeliveryResolution::Drop,
             };
             let unknown = state
-                .world
+                .model
+                .world()
                 .deliveries
                 .get(&id)
                 .is_some_and(|d| d.state == OutboxState::Unknown);
@@ -187,10 +194,11 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             state,
             Command::DismissLeftovers(DismissLeftovers { tool_call_id: id }),
         ),
-        ItemKey::Continuation(_)
-        | ItemKey::Channel(_)
-        | ItemKey::Problem(_)
-        | ItemKey::Elsewhere(..) => Vec::new(),
+        ItemKey::RefusedCalls(id) => submit::submit(
+            state,
+            Command::DismissRefusedCalls(DismissRefusedCalls { session_id: id }),
+        ),
+        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
     }
 }
 
@@ -201,7 +209,7 @@ fn decide_approval(
     seen_ms: u64,
     high: Option<HighConfirm>,
 ) -> Vec<Effect> {
-    let Some(approval) = state.queue.selected_approval(&state.world) else {
+    let Some(approval) = state.model.selected_approval() else {
         return Vec::new();
     };
     let Some(word) = word_for(approval, action) else {
@@ -212,7 +220,7 @@ fn decide_approval(
         approval_id: approval.id,
         subject: subject.clone(),
         seen_ms,
-        title: title(approval),
+        title: decision::title(approval),
     };
     match action {
         Action::DenyWithReason => return dialogs::open_text(state, TextPurpose::DenyReason(bound)),
@@ -221,7 +229,7 @@ fn decide_approval(
         }
         Action::AnswerInstead => return dialogs::open_text(state, TextPurpose::Answer(bound)),
         Action::Snooze => {
-            let choices = snoozes(state.now.wall, approval.expires_at);
+            let choices = snoozes(state.model.now.wall, approval.expires_at);
             state.modals.push(Modal::Snooze {
                 bound,
                 choices,
@@ -243,12 +251,13 @@ fn decide_approval(
     if word == DecisionWord::DenyAndStop {
         let continuation = approval.continuation_id;
         let others = state
-            .world
+            .model
+            .world()
             .pending()
             .filter(|a| a.continuation_id == continuation && a.id != approval.id)
             .count();
         if others > 0 {
-            let command = decide_command(&bound, request(&bound, word));
+            let command = decision::command(&bound, decision::request(&bound, word));
             state.modals.push(Modal::Confirm(Confirm {
                 title: "Deny and stop?".to_owned(),
                 lines: vec![format!(
@@ -270,9 +279,9 @@ fn decide_approval(
                     .as_ref()
                     .is_some_and(|h| h.subject == subject && h.decision == word);
                 match high {
-                    Some(h) if second && state.now.steady.since(h.since) >= CONFIRM_MS => {
+                    Some(h) if second && state.model.now.steady.since(h.since) >= CONFIRM_MS => {
                         // The card is open only because the first press opened it.
-                        state.queue.zoomed &= !h.opened;
+                        state.model.queue.zoomed &= !h.opened;
                     }
                     Some(h) if second => {
                         state.high = Some(h);
@@ -283,12 +292,12 @@ fn decide_approval(
                         return Vec::new();
                     }
                     Some(_) | None => {
-                        let opened = !state.queue.zoomed;
-                        state.queue.zoomed = true;
+                        let opened = !state.model.queue.zoomed;
+                        state.model.queue.zoomed = true;
                         state.high = Some(HighConfirm {
                             subject,
                             decision: word,
-                            since: state.now.steady,
+                            since: state.model.now.steady,
                             opened,
                         });
                         return Vec::new();
@@ -298,50 +307,6 @@ fn decide_approval(
             Risk::Critical => return dialogs::open_text(state, TextPurpose::Code(bound, word)),
         }
     }
-    let command = decide_command(&bound, request(&bound, word));
+    let command = decision::command(&bound, decision::request(&bound, word));
     submit::submit(state, command)
-}
-
-/// Whether a decision lets an effect happen (as opposed to preventing one).
-pub const fn lets_something_happen(word: DecisionWord) -> bool {
-    match word {
-        DecisionWord::Approve | DecisionWord::RunAgain | DecisionWord::SendAgain => true,
-        DecisionWord::Deny
-        | DecisionWord::DenyAndStop
-        | DecisionWord::Edit
-        | DecisionWord::Answer
-        | DecisionWord::Snooze
-        | DecisionWord::Revoke
-        | DecisionWord::Happened
-        | DecisionWord::GiveUp
-        | DecisionWord::Sent
-        | DecisionWord::Drop => false,
-    }
-}
-
-/// The tool, or the kind of question.
-pub fn title(approval: &Approval) -> String {
-    if approval.tool.is_empty() {
-        approval.kind.as_str().to_owned()
-    } else {
-        approval.tool.clone()
-    }
-}
-
-/// A request with nothing but the decision and what it is bound to.
-pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
-    DecisionRequest {
-        scope: (decision == DecisionWord::Approve).then_some(DecisionScope::Once),
-        revision: u32::try_from(bound.subject.revision).ok(),
-        seen_ms: Some(bound.seen_ms),
-        ..DecisionRequest::new(decision, bound.subject.digest.clone())
-    }
-}
-
-/// The command of a decision about an approval.
-pub fn decide_command(bound: &Bound, decision: DecisionRequest) -> Command {
-    Command::Decide(Decide {
-        approval_id: bound.approval_id,
-        decision,
-    })
 }

@@ -2,19 +2,22 @@
 //! Nothing is sent from one before what it says has been on screen as it is, in full, for as long as the arming rule
 //! asks.
 
+use crate::console::arming::{DialogExposure, DialogReport, Refusal};
+use crate::console::decision;
+use crate::console::decision::Bound;
+use crate::console::model::Tone;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Decide, Outcome};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Dirty, State, Tone};
-use crate::tui::state::arming::{DialogExposure, DialogReport, Refusal};
+use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::batch::{self, Batch};
 use crate::tui::state::dialogs;
-use crate::tui::state::modal::{Bound, Modal};
+use crate::tui::state::modal::Modal;
 use crate::tui::state::rule_editor::{self, RuleEditor};
 use crate::tui::state::shape::{self, Shape};
-use crate::tui::state::{decide, submit};
+use crate::tui::state::submit;
 
 /// Which dialog, and how long it has been looked at.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +58,7 @@ pub fn top(state: &mut State) -> Option<&mut Deciding> {
 
 /// A frame showed the dialog on top.
 pub fn drawn(state: &mut State, report: DialogReport) {
-    let now = state.now.steady;
+    let now = state.model.now.steady;
     if let Some(dialog) = top(state) {
         dialog.exposure.drawn(report, now);
     }
@@ -126,7 +129,9 @@ pub fn press(state: &mut State, action: Action) -> Vec<Effect> {
 /// Whether the press that decides in the dialog on top counts now.
 pub fn armed(state: &State) -> Result<(), Refusal> {
     match state.modals.last() {
-        Some(Modal::Deciding(dialog)) => dialog.exposure.check(&state.arming, state.now.steady),
+        Some(Modal::Deciding(dialog)) => {
+            dialog.exposure.check(&state.arming, state.model.now.steady)
+        }
         _ => Err(Refusal::NotShown),
     }
 }
@@ -144,7 +149,7 @@ pub fn send(state: &mut State, bound: &Bound, request: DecisionRequest) -> Vec<E
         state.modals.pop();
         return Vec::new();
     }
-    submit::submit(state, decide::decide_command(bound, request))
+    submit::submit(state, decision::command(bound, request))
 }
 
 /// Closes without deciding.
@@ -178,7 +183,7 @@ pub fn submitted(
                 state.modals.pop();
             }
             Err(problem) => {
-                editor.refused = Some(crate::tui::state::update::problem_text(problem));
+                editor.refused = Some(crate::console::labels::problem_text(problem));
                 dialog.exposure.changed();
             }
         },

@@ -77,7 +77,7 @@ pub fn lasts(level: Autonomy) -> &'static [Option<u64>] {
 
 /// Opens the dial of a channel.
 pub fn open(state: &mut State, channel: &str) -> Vec<Effect> {
-    let Some(known) = state.world.channels.get(channel) else {
+    let Some(known) = state.model.world().channels.get(channel) else {
         return Vec::new();
     };
     let chosen = known.policy.autonomy;
@@ -150,7 +150,7 @@ pub fn scroll(dial: &mut Dial, lines: i64) {
 
 /// Takes the level, after a question where it raises.
 pub fn accept(state: &mut State, dial: &Dial) -> Vec<Effect> {
-    let Some(channel) = state.world.channels.get(&dial.channel) else {
+    let Some(channel) = state.model.world().channels.get(&dial.channel) else {
         state.modals.pop();
         return Vec::new();
     };

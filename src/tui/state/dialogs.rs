@@ -1,21 +1,25 @@
 //! What keys do in overlays.
 
+use crate::console::access::Hosting;
+use crate::console::arming::Subject;
+use crate::console::decision;
+use crate::console::decision::Bound;
+use crate::console::model::Tone;
+use crate::console::queue;
+use crate::console::release::{Release, ReleaseChoice};
 use crate::protocol::command::{BudgetRequest, MAX_TEXT_BYTES};
 use crate::protocol::request::{Command, SendAsBot, SendMessage};
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
-use crate::tui::options::Hosting;
-use crate::tui::state::app::{Dirty, Screen, State, Tone};
-use crate::tui::state::arming::Subject;
+use crate::tui::state::app::{Dirty, Screen, State};
 use crate::tui::state::memory::MemoryText;
-use crate::tui::state::modal::{Bound, Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
-use crate::tui::state::release::{Place, Release};
+use crate::tui::state::modal::{Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    assigning, audit, batch, command_line, continuations, decide, deciding, dial, memory_keys,
-    models, perform, queue, rule_editor, submit, why,
+    assigning, batch, command_line, deciding, dial, lists, memory_keys, models, perform,
+    rule_editor, submit, why,
 };
 
 /// Longest reason that is sent.
@@ -67,11 +71,13 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::BatchReason
         | TextPurpose::Assignment(_) => Lines::One,
     };
-    let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).map(str::to_owned));
+    let draft =
+        draft_key(&purpose).and_then(|key| state.model.host().drafts.get(&key).map(str::to_owned));
     let start = match (&purpose, draft) {
         (_, Some(draft)) => draft,
         (TextPurpose::EditArguments(bound), None) => state
-            .world
+            .model
+            .world()
             .approvals
             .get(&bound.approval_id)
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
@@ -79,16 +85,15 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
         (TextPurpose::RuleValue, None) => rule_editor::value(state),
         (TextPurpose::Assignment(bound), None) => assigning::start(state, bound),
-        (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
-        (TextPurpose::Filter(Screen::Queue), None) => state.queue.filter.clone(),
-        (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
+        (TextPurpose::Filter(screen), None) => lists::filter_of(state, *screen),
         (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
+            .screens
             .memory
             .memory()
             .map(|one| one.text.clone())
             .unwrap_or_default(),
         (TextPurpose::Memory(MemoryText::Search), None) => {
-            state.memory.search.clone().unwrap_or_default()
+            state.screens.memory.search.clone().unwrap_or_default()
         }
         (_, None) => String::new(),
     };
@@ -120,7 +125,7 @@ pub fn open_help(state: &mut State, scope: HelpScope) {
 
 /// Opens the quit menu.
 pub fn open_quit(state: &mut State) {
-    let choices = match &state.hosting {
+    let choices = match &state.model.hosting {
         Hosting::Embedded { live_channels } if !live_channels.is_empty() => {
             vec![QuitChoice::Stay, QuitChoice::Detach, QuitChoice::Stop]
         }
@@ -131,7 +136,7 @@ pub fn open_quit(state: &mut State) {
 
 /// Opens the release dialog.
 pub fn open_release(state: &mut State) {
-    let Some(release) = Release::open(&state.world, state.now.wall) else {
+    let Some(release) = Release::open(state.model.world(), state.model.now.wall) else {
         state.flash(Tone::Warning, "release: no emergency stop is in force");
         return;
     };
@@ -153,6 +158,7 @@ fn changed(state: &mut State) {
     let mut search = None;
     let mut command = None;
     let mut names = false;
+    let mut filter = None;
     match state.modals.last_mut() {
         Some(Modal::Help(help)) => help.chosen = 0,
         Some(Modal::Text(entry)) => {
@@ -161,13 +167,15 @@ fn changed(state: &mut State) {
                 TextPurpose::Search => search = Some(entry.field.text()),
                 TextPurpose::CommandLine => command = Some(entry.field.text()),
                 TextPurpose::Assignment(_) => names = true,
+                // Audit asks the engine, once the text is whole.
+                TextPurpose::Filter(Screen::Audit) => {}
+                TextPurpose::Filter(screen) => filter = Some((screen, entry.field.text())),
                 TextPurpose::DenyReason(_)
                 | TextPurpose::EditArguments(_)
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
                 | TextPurpose::Compose(_)
                 | TextPurpose::Say(..)
-                | TextPurpose::Filter(_)
                 | TextPurpose::Memory(_)
                 | TextPurpose::Rule(_)
                 | TextPurpose::RuleValue
@@ -188,7 +196,12 @@ fn changed(state: &mut State) {
         | None => {}
     }
     if let Some(query) = search {
-        state.session.search(&query);
+        state.screens.session.search(&query);
+    }
+    if let Some((screen, text)) = filter
+        && let Err(why) = lists::filter(state, screen, &text)
+    {
+        refuse(state, why);
     }
     if names {
         assigning::offer(state);
@@ -358,11 +371,17 @@ fn close_text(state: &mut State) {
     match state.modals.pop() {
         Some(Modal::Text(entry)) => {
             if let Some(key) = draft_key(&entry.purpose) {
-                state.drafts.put(key, entry.field.text());
+                state.model.host_mut().drafts.put(key, entry.field.text());
+            }
+            if let TextPurpose::Filter(screen) = entry.purpose
+                && screen != Screen::Audit
+                && let Err(why) = lists::filter(state, screen, "")
+            {
+                state.flash(Tone::Warning, why);
             }
             if entry.purpose == TextPurpose::Search {
-                state.session.search = None;
-                state.session.hunt = None;
+                state.screens.session.search = None;
+                state.screens.session.hunt = None;
             }
         }
         Some(Modal::Help(_)) | None => {}
@@ -372,8 +391,8 @@ fn close_text(state: &mut State) {
 
 /// Whether a card is still exactly what the dialog was opened for.
 pub fn still(state: &mut State, subject: &Subject) -> bool {
-    let current = queue::subject(&state.world, &subject.key).as_ref() == Some(subject)
-        && queue::is_open(&state.world, &subject.key);
+    let current = queue::subject(&state.model.hosts, &subject.key).as_ref() == Some(subject)
+        && state.model.hosts.is_open(&subject.key);
     if !current {
         state.flash(
             Tone::Warning,
@@ -402,14 +421,14 @@ fn finish(state: &mut State) -> Vec<Effect> {
                     format!("at most {MAX_REASON_BYTES} bytes; this has {}", text.len()),
                 );
             }
-            let mut request = decide::request(bound, DecisionWord::Deny);
+            let mut request = decision::request(bound, DecisionWord::Deny);
             request.reason = (!text.trim().is_empty()).then(|| text.clone());
             Some((bound.clone(), request))
         }
         TextPurpose::EditArguments(bound) => match serde_json::from_str::<serde_json::Value>(&text)
         {
             Ok(args) => {
-                let mut request = decide::request(bound, DecisionWord::Edit);
+                let mut request = decision::request(bound, DecisionWord::Edit);
                 request.args = Some(args);
                 Some((bound.clone(), request))
             }
@@ -419,13 +438,14 @@ fn finish(state: &mut State) -> Vec<Effect> {
             if text.trim().is_empty() {
                 return refuse(state, "an answer needs words".to_owned());
             }
-            let mut request = decide::request(bound, DecisionWord::Answer);
+            let mut request = decision::request(bound, DecisionWord::Answer);
             request.answer = Some(text.clone());
             Some((bound.clone(), request))
         }
         TextPurpose::Code(bound, word) => {
             let code = state
-                .world
+                .model
+                .world()
                 .approvals
                 .get(&bound.approval_id)
                 .map(|a| a.short_code.clone())
@@ -433,7 +453,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             if code.is_empty() || !text.trim().eq_ignore_ascii_case(&code) {
                 return refuse(state, "that is not the code on the card".to_owned());
             }
-            let mut request = decide::request(bound, *word);
+            let mut request = decision::request(bound, *word);
             request.confirm_code = Some(code);
             Some((bound.clone(), request))
         }
@@ -480,22 +500,8 @@ fn finish(state: &mut State) -> Vec<Effect> {
             command_line::run(state, &text)
         }
         TextPurpose::Filter(screen) => {
-            match screen {
-                Screen::Continuations => continuations::filter(state, &text),
-                Screen::Audit => {
-                    if let Err(why) = audit::filter(state, &text) {
-                        return refuse(state, why);
-                    }
-                }
-                Screen::Queue => state.queue.set_filter(&state.world, &text),
-                // Each of these has words of its own, or nothing to filter.
-                Screen::Live
-                | Screen::Session
-                | Screen::Channels
-                | Screen::Rules
-                | Screen::CacheCost
-                | Screen::Memory
-                | Screen::Doctor => {}
+            if let Err(why) = lists::filter(state, screen, &text) {
+                return refuse(state, why);
             }
             state.modals.pop();
             Vec::new()
@@ -589,7 +595,7 @@ fn finish_decision(
         close_text(state);
         return Vec::new();
     }
-    let effects = submit::submit(state, decide::decide_command(bound, request));
+    let effects = submit::submit(state, decision::command(bound, request));
     if !effects.is_empty() {
         state.modals.pop();
         sending(state, &entry.purpose, &entry.field.text(), &effects);
@@ -600,7 +606,12 @@ fn finish_decision(
 /// What was written is on its way; it stays a draft until the engine has accepted it.
 fn sending(state: &mut State, purpose: &TextPurpose, text: &str, effects: &[Effect]) {
     if let Some(key) = draft_key(purpose) {
-        state.drafts.sending(&key, text, effects);
+        let commands = effects.iter().filter_map(|effect| match effect {
+            Effect::Submit(command) => Some(command),
+            _ => None,
+        });
+        let drafts = &mut state.model.host_mut().drafts;
+        drafts.sending(&key, text, commands);
     }
 }
 
@@ -633,7 +644,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::DialogLonger | Action::DialogShorter => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
-                && let Some(channel) = state.world.channels.get(&dial.channel)
+                && let Some(channel) = state.model.world().channels.get(&dial.channel)
             {
                 dial::last(dial, &channel.policy, action == Action::DialogLonger);
             }
@@ -700,18 +711,18 @@ fn accept(state: &mut State) -> Vec<Effect> {
             }
         }
         Some(Modal::Release(mut release)) => match release.place(release.chosen) {
-            Place::Cancel => {
+            ReleaseChoice::Cancel => {
                 state.modals.pop();
                 Vec::new()
             }
-            Place::Everywhere | Place::Row(_) => {
+            ReleaseChoice::Everywhere | ReleaseChoice::Row(_) => {
                 release.turn();
                 if let Some(shown) = state.modals.last_mut() {
                     *shown = Modal::Release(release);
                 }
                 Vec::new()
             }
-            Place::Release => {
+            ReleaseChoice::Release => {
                 state.modals.pop();
                 submit::submit(state, release.command())
             }
@@ -737,9 +748,9 @@ fn accept(state: &mut State) -> Vec<Effect> {
             if !still(state, &bound.subject) {
                 return Vec::new();
             }
-            let mut request = decide::request(&bound, DecisionWord::Snooze);
+            let mut request = decision::request(&bound, DecisionWord::Snooze);
             request.minutes = choices.get(chosen).map(|choice| choice.minutes);
-            submit::submit(state, decide::decide_command(&bound, request))
+            submit::submit(state, decision::command(&bound, request))
         }
         Some(Modal::Dial(dial)) => dial::accept(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{CheckReport, Doctor};
 use crate::protocol::event::{Event, EventBody};
@@ -19,13 +21,11 @@ use crate::protocol::request::{
 use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::cache_cost::Known;
-use crate::tui::state::doctor_rows;
-use crate::tui::state::panel::{self, Panel};
-use crate::tui::state::queue::Step;
-use crate::tui::state::submit;
-use crate::tui::state::update::problem_text;
+use crate::tui::state::list::{Cell, List, ListDetail};
+use crate::tui::state::panel::{self, ListScreen, Moves, Panel};
+use crate::tui::state::{doctor_rows, submit};
 
 /// How a row stands; the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,28 +114,22 @@ pub struct DoctorPanel {
     pub failures: BTreeMap<String, (Timestamp, String)>,
     /// Checks in the order they are shown in.
     pub rows: Vec<Row>,
-    /// The selected one.
-    pub selected: Option<Key>,
+    /// Their list.
+    pub list: ListDetail<Key>,
     /// Those that are unfolded.
     pub unfolded: BTreeSet<Key>,
-    /// Lines by which what is selected is scrolled.
-    pub scroll: usize,
     /// It was said what a full check reads; the next press starts it.
     pub confirming: bool,
 }
 
 impl DoctorPanel {
-    /// As when the screen opens: nothing selected.
-    pub fn opens(&mut self) {
-        self.selected = None;
-        self.unfolded.clear();
-        self.scroll = 0;
-        self.confirming = false;
-    }
-
     /// The selected check.
     pub fn chosen(&self) -> Option<&Row> {
-        let key = self.selected.as_ref()?;
+        self.row(self.list.selected.as_ref()?)
+    }
+
+    /// A check.
+    pub fn row(&self, key: &Key) -> Option<&Row> {
         self.rows.iter().find(|row| row.key == *key)
     }
 
@@ -153,20 +147,39 @@ impl DoctorPanel {
     }
 }
 
-/// Makes the rows again from what is known.
-fn rebuild(state: &mut State) {
-    let mut fresh = doctor_rows::rows(state);
-    fresh.sort_unstable_by(|a, b| (a.word, &a.key).cmp(&(b.word, &b.key)));
-    let panel = &mut state.doctor;
-    if panel.selected.is_some() {
-        let place = |key: &Key| panel.rows.iter().position(|row| row.key == *key);
-        // A stable sort: what is new stands below, in its own order.
-        fresh.sort_by_key(|row| place(&row.key).unwrap_or(usize::MAX));
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &["state", "about", "detail"];
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.doctor.list
+}
+
+/// Makes the rows again from what is known, and lists them.
+fn arrange(state: &mut State, afresh: bool) {
+    let mut rows = doctor_rows::rows(state);
+    rows.sort_unstable_by(|a, b| (a.word, &a.key).cmp(&(b.word, &b.key)));
+    let panel = &mut state.screens.doctor;
+    panel.rows = rows;
+    let mut list = std::mem::take(&mut panel.list);
+    let all = panel.rows.iter().map(|row| row.key.clone()).collect();
+    let cells = |key: &Key| panel.row(key).map(cells).unwrap_or_default();
+    if afresh {
+        list.arrange_afresh(all, cells);
+    } else {
+        list.arrange(all, cells);
     }
-    panel.rows = fresh;
-    if panel.chosen().is_none() {
-        panel.selected = None;
-    }
+    panel.list = list;
+}
+
+/// What the list shows of a check, in the order of its columns. Behind them stands its fix.
+fn cells(row: &Row) -> Vec<Cell> {
+    let fix = row.fix.as_deref().unwrap_or_default();
+    vec![
+        Cell::new(row.word.as_str()),
+        Cell::new(&row.about),
+        Cell::new(&row.detail),
+        Cell::new(fix),
+    ]
 }
 
 /// Its table.
@@ -174,10 +187,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved,
-    page,
+    moves: Moves::List(ListScreen {
+        list,
+        columns: COLUMNS,
+        arrange,
+        before_move: move_away,
+        after_move: |_| Vec::new(),
+        close,
+    }),
     open,
-    back,
     perform,
     copied,
     session,
@@ -200,7 +218,7 @@ fn ask(_state: &State) -> Vec<Query> {
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let panel = &mut state.doctor;
+    let panel = &mut state.screens.doctor;
     let why = result.err().map(problem_text).unwrap_or_default();
     match (query, result.ok()) {
         (Query::GetDoctor(GetDoctor { check }), Some(Answer::GetDoctor(doctor))) => {
@@ -223,9 +241,8 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             panel.calls = Some(Ok(Box::new(costs.clone())));
         }
         (Query::GetCosts(_), None) => panel.calls = Some(Err(why)),
-        _ => return,
+        _ => {}
     }
-    rebuild(state);
 }
 
 fn concerns(event: &Event) -> bool {
@@ -239,63 +256,36 @@ fn concerns(event: &Event) -> bool {
     }
 }
 
-fn moved(state: &mut State, step: Step) {
-    let panel = &mut state.doctor;
-    panel.confirming = false;
-    panel.scroll = 0;
-    let last = panel.rows.len().saturating_sub(1);
-    let at = panel
-        .selected
-        .as_ref()
-        .and_then(|key| panel.rows.iter().position(|row| row.key == *key));
-    let index = match (step, at) {
-        (Step::Down, Some(index)) => (index + 1).min(last),
-        (Step::Up, Some(index)) => index.saturating_sub(1),
-        (Step::Down | Step::Top, _) => 0,
-        (Step::Up | Step::Bottom, _) => last,
-    };
-    panel.selected = panel.rows.get(index).map(|row| row.key.clone());
-}
-
-fn page(state: &mut State, lines: i64) {
-    let panel = &mut state.doctor;
-    let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-    panel.scroll = if lines > 0 {
-        panel.scroll.saturating_add(by)
-    } else {
-        panel.scroll.saturating_sub(by)
-    };
+/// A movement takes back the question before a full check.
+fn move_away(state: &mut State) {
+    state.screens.doctor.confirming = false;
 }
 
 fn open(state: &mut State) -> Vec<Effect> {
-    let panel = &mut state.doctor;
-    let Some(key) = panel.selected.clone() else {
-        state.flash(Tone::Warning, "open: no check is selected");
+    let panel = &mut state.screens.doctor;
+    let Some(key) = panel.list.selected.clone() else {
+        state.flash(Tone::Warning, "open: nothing is selected");
         return Vec::new();
     };
-    panel.scroll = 0;
+    panel.list.scroll = 0;
     if !panel.unfolded.remove(&key) {
         panel.unfolded.insert(key);
     }
     Vec::new()
 }
 
-fn back(state: &mut State) -> bool {
-    let panel = &mut state.doctor;
-    panel.scroll = 0;
+/// The question before a full check is closed first, then the fix of what is selected.
+fn close(state: &mut State) -> bool {
+    let panel = &mut state.screens.doctor;
     if std::mem::take(&mut panel.confirming) {
         return true;
     }
-    match panel.selected.take() {
-        Some(key) => {
-            // Its fix is closed first, then the selection goes.
-            if panel.unfolded.remove(&key) {
-                panel.selected = Some(key);
-            }
-            true
-        }
-        None => false,
+    let key = panel.list.selected.as_ref();
+    let closed = key.is_some_and(|key| panel.unfolded.remove(key));
+    if closed {
+        panel.list.scroll = 0;
     }
+    closed
 }
 
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
@@ -314,27 +304,31 @@ fn full_check(state: &mut State) -> Vec<Effect> {
         state.flash(Tone::Warning, "not asked: not connected");
         return Vec::new();
     }
-    if state.asking.awaits(&FULL_CHECK) {
+    if state.screens.asking.awaits(&FULL_CHECK) {
         state.flash(Tone::Info, "the full check is under way");
         return Vec::new();
     }
-    if !std::mem::take(&mut state.doctor.confirming) {
-        state.doctor.confirming = true;
+    if !std::mem::take(&mut state.screens.doctor.confirming) {
+        state.screens.doctor.confirming = true;
         return Vec::new();
     }
     vec![panel::ask(state, Screen::Doctor, FULL_CHECK)]
 }
 
 fn reset_hook(state: &mut State) -> Vec<Effect> {
-    let hook = state.doctor.chosen().and_then(|row| match &row.key {
-        Key::Hook(name, point) => Some((name.clone(), *point)),
-        _ => None,
-    });
+    let hook = state
+        .screens
+        .doctor
+        .chosen()
+        .and_then(|row| match &row.key {
+            Key::Hook(name, point) => Some((name.clone(), *point)),
+            _ => None,
+        });
     let Some((name, point)) = hook else {
         state.flash(Tone::Warning, "reset hook: no hook is selected");
         return Vec::new();
     };
-    let broken = matches!(&state.doctor.hooks, Some(Ok(hooks)) if hooks.iter().any(|hook| {
+    let broken = matches!(&state.screens.doctor.hooks, Some(Ok(hooks)) if hooks.iter().any(|hook| {
         hook.name == name && hook.point.as_str() == point && hook.broken_until.is_some()
     }));
     if !broken {
@@ -348,7 +342,7 @@ fn reset_hook(state: &mut State) -> Vec<Effect> {
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let row = state.doctor.chosen()?;
+    let row = state.screens.doctor.chosen()?;
     if !all {
         return Some(row.about.clone());
     }
@@ -372,7 +366,7 @@ fn continuation(_state: &State) -> Option<ContinuationId> {
 }
 
 fn channel(state: &State) -> Option<String> {
-    match state.doctor.selected.as_ref()? {
+    match state.screens.doctor.list.selected.as_ref()? {
         Key::Finding(about, _) => about.strip_prefix("channel ").map(str::to_owned),
         _ => None,
     }
@@ -380,7 +374,7 @@ fn channel(state: &State) -> Option<String> {
 
 fn hints(state: &State) -> Vec<Action> {
     let mut hints = Vec::new();
-    if let Some(key) = &state.doctor.selected {
+    if let Some(key) = &state.screens.doctor.list.selected {
         hints.push(Action::Open);
         if matches!(key, Key::Hook(..)) {
             hints.push(Action::ResetHook);

@@ -2,12 +2,12 @@
 //! that says so.
 
 use crate::client::remote::wire::PROTOCOL_VERSION;
+use crate::console::format;
 use crate::protocol::doctor::{RuleResult, Standing};
 use crate::protocol::hook::Hook;
 use crate::protocol::models::{KeyState, ModelEntry, ProviderModels};
 use crate::protocol::snapshot::EngineStatus;
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::State;
 use crate::tui::state::doctor::{FULL_CHECK, Key, Row, Word};
@@ -54,14 +54,14 @@ fn known<'s, T>(
 }
 
 fn engine(state: &State) -> Row {
-    let Some(engine) = &state.world.engine else {
+    let Some(engine) = &state.model.world().engine else {
         return row(Key::Engine, Word::NotKnown, "engine", "not connected yet");
     };
     let detail = format!(
         "leverframe {} on {}, protocol {PROTOCOL_VERSION}, started {} ago, start number {}",
         engine.version,
         engine.instance,
-        format::age(state.now.wall, engine.started_at),
+        format::age(state.model.now.wall, engine.started_at),
         engine.epoch
     );
     let mut found = row(Key::Engine, Word::Ok, "engine", detail);
@@ -96,7 +96,7 @@ fn engine_word(engine: &EngineStatus) -> (Word, Option<String>) {
 
 fn findings(state: &State, rows: &mut Vec<Row>) {
     let key = Key::Finding("doctor".to_owned(), 0);
-    let doctor = match known(state.doctor.doctor.as_ref(), key, "findings") {
+    let doctor = match known(state.screens.doctor.doctor.as_ref(), key, "findings") {
         Ok(doctor) => doctor,
         Err(row) => return rows.push(*row),
     };
@@ -122,11 +122,11 @@ fn findings(state: &State, rows: &mut Vec<Row>) {
 
 fn rules(state: &State, rows: &mut Vec<Row>) {
     let about = "rules";
-    if state.asking.awaits(&FULL_CHECK) {
+    if state.screens.asking.awaits(&FULL_CHECK) {
         let detail = "the full check is under way: it reads the whole database";
         return rows.push(row(Key::Rules, Word::NotKnown, about, detail));
     }
-    let (at, report) = match &state.doctor.check {
+    let (at, report) = match &state.screens.doctor.check {
         Some(Ok(check)) => check,
         Some(Err(why)) => {
             let mut failed = row(
@@ -207,7 +207,7 @@ fn micros(micros: u64) -> String {
 }
 
 fn hooks(state: &State, rows: &mut Vec<Row>) {
-    let hooks = match known(state.doctor.hooks.as_ref(), Key::Hooks, "hooks") {
+    let hooks = match known(state.screens.doctor.hooks.as_ref(), Key::Hooks, "hooks") {
         Ok(hooks) => hooks,
         Err(row) => return rows.push(*row),
     };
@@ -257,7 +257,7 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
         ));
         found.more.push(format!(
             "circuit broken: failed too often, not called for {}",
-            format::left(state.now.wall, until)
+            format::left(state.model.now.wall, until)
         ));
     } else if counts.failures > 0 {
         found.word = Word::Warning;
@@ -287,7 +287,7 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
 }
 
 fn models(state: &State, rows: &mut Vec<Row>) {
-    let providers = match known(state.doctor.models.as_ref(), Key::Models, "models") {
+    let providers = match known(state.screens.doctor.models.as_ref(), Key::Models, "models") {
         Ok(providers) => providers,
         Err(row) => return rows.push(*row),
     };
@@ -308,7 +308,7 @@ fn of_model(state: &State, provider: &ProviderModels, entry: &ModelEntry) -> Row
     } else {
         format!("used for {}", entry.used_for.join(", "))
     };
-    let calls = match &state.doctor.calls {
+    let calls = match &state.screens.doctor.calls {
         Some(Ok(costs)) => costs
             .items
             .iter()
@@ -331,10 +331,10 @@ fn of_model(state: &State, provider: &ProviderModels, entry: &ModelEntry) -> Row
         &format!("model {}", entry.model),
         format!("{used}; {calls}"),
     );
-    if let Some((at, error)) = state.doctor.failures.get(&entry.model) {
+    if let Some((at, error)) = state.screens.doctor.failures.get(&entry.model) {
         found.word = Word::Warning;
         found.fix = Some(format!("`leverframe models test {}` asks it", entry.model));
-        let age = format::age(state.now.wall, *at);
+        let age = format::age(state.model.now.wall, *at);
         found.more.push(format!("last failure, {age} ago: {error}"));
     } else {
         let text = "no failed call since this console started";
@@ -383,7 +383,7 @@ fn of_model(state: &State, provider: &ProviderModels, entry: &ModelEntry) -> Row
 }
 
 fn tools(state: &State) -> Row {
-    let world = &state.world;
+    let world = state.model.world();
     let open = world
         .sessions
         .values()

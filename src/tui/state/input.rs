@@ -2,22 +2,23 @@
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
+use crate::console::arming::Refusal;
+use crate::console::model::Tone;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::{Key, print_sequence};
 use crate::tui::keymap::lookup::Lookup;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State, Tone};
-use crate::tui::state::arming::Refusal;
+use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::{decide, dialogs, hosts, perform};
+use crate::tui::state::{decide, dialogs, perform};
 
 /// A key was pressed.
 pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     if event.kind == KeyEventKind::Release {
         return Vec::new();
     }
-    let steady = state.now.steady;
+    let steady = state.model.now.steady;
     let key = Key::from_event(event);
     let context = state.context();
     let mut keys = match state.pending.take() {
@@ -91,7 +92,7 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
 }
 
 fn stop_hint(state: &mut State, keys: &[Key]) {
-    let hosts = hosts::names(state);
+    let hosts = state.model.hosts.names();
     let text = format!("{} again within 1.5 s: STOP {hosts}", print_sequence(keys));
     state.flash(Tone::Warning, text);
 }
@@ -118,7 +119,7 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
 /// Text was pasted. It only ever goes into a text field; it never is a key.
 pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     state.pending = None;
-    state.arming.key(state.now.steady);
+    state.arming.key(state.model.now.steady);
     match state.modals.last() {
         Some(Modal::Text(entry)) if matches!(entry.purpose, TextPurpose::Code(..)) => {
             state.flash(

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
+use crate::console::labels::problem_text;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, RoutineId, SessionId};
@@ -23,8 +24,7 @@ use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::tui::state::app::State;
 use crate::tui::state::memory_keys;
-use crate::tui::state::panel::Panel;
-use crate::tui::state::update::problem_text;
+use crate::tui::state::panel::{Moves, Panel};
 
 /// Rows of one page.
 const PAGE: u32 = 100;
@@ -176,10 +176,12 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved: memory_keys::moved,
-    page: memory_keys::page,
+    moves: Moves::Own {
+        step: memory_keys::moved,
+        page: memory_keys::page,
+        back: memory_keys::back,
+    },
     open: memory_keys::open,
-    back: memory_keys::back,
     perform: memory_keys::perform,
     copied,
     session,
@@ -338,7 +340,8 @@ impl MemoryPanel {
             .filter(|run| run.continuation_state.is_some())
             .filter_map(|run| run.continuation_id)
             .filter(|id| {
-                !self.sessions.contains_key(id) && !state.world.continuations.contains_key(id)
+                !self.sessions.contains_key(id)
+                    && !state.model.world().continuations.contains_key(id)
             })
             .take(TEXTS)
             .map(|id| Query::GetContinuation(GetContinuation { id }))
@@ -450,8 +453,8 @@ fn reviewed(review: &MemoryReview) -> Vec<Row> {
 
 /// The scopes, in the order of the left pane.
 pub fn places(state: &State) -> Vec<Place> {
-    let memory = &state.memory;
-    let mut channels: BTreeSet<&String> = state.world.channels.keys().collect();
+    let memory = &state.screens.memory;
+    let mut channels: BTreeSet<&String> = state.model.world().channels.keys().collect();
     let groups = memory.stats.iter().flat_map(|stats| &stats.groups);
     channels.extend(
         groups
@@ -473,7 +476,7 @@ pub fn places(state: &State) -> Vec<Place> {
 }
 
 fn ask(state: &State) -> Vec<Query> {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     match memory.view {
         View::Facts => [
             Query::GetMemoryStats(GetMemoryStats {}),
@@ -505,7 +508,7 @@ fn ask(state: &State) -> Vec<Query> {
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let memory = &mut state.memory;
+    let memory = &mut state.screens.memory;
     let answer = match result {
         Ok(answer) => answer,
         Err(problem) => {
@@ -543,7 +546,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             memory.texts.retain(|id, _| report.memories.contains(id));
             memory.preview = Some(report.clone());
             if !memory.text_queries().is_empty() {
-                state.asking.now();
+                state.screens.asking.now();
             }
         }
         (_, Answer::ListHygieneRuns(page)) => {
@@ -566,8 +569,8 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
                 memory.close();
             }
             memory.routines = Some(page.items.clone());
-            if !state.memory.session_queries(state).is_empty() {
-                state.asking.now();
+            if !state.screens.memory.session_queries(state).is_empty() {
+                state.screens.asking.now();
             }
         }
         (Query::GetContinuation(GetContinuation { id }), Answer::GetContinuation(continuation)) => {
@@ -644,15 +647,15 @@ fn concerns(event: &Event) -> bool {
 
 /// A command ended: what it says to this screen.
 pub fn submitted(
-    state: &mut State,
+    memory: &mut MemoryPanel,
     command: &Command,
     result: &Result<Box<Outcome>, Box<Problem>>,
 ) {
     if let Command::RunHygiene(_) = command {
-        state.memory.too_much = result.as_ref().is_err_and(|problem| {
+        memory.too_much = result.as_ref().is_err_and(|problem| {
             problem.kind == ProblemKind::Conflict && problem.title == "too much would go"
         });
-        state.memory.ran = match result {
+        memory.ran = match result {
             Ok(outcome) => match outcome.as_ref() {
                 Outcome::RunHygiene(run) => Some(Ok(Box::new(run.clone()))),
                 _ => None,
@@ -663,7 +666,7 @@ pub fn submitted(
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     if let Some(Reading {
         summary: Some(Ok(Some(summary))),
         ..
@@ -698,23 +701,28 @@ fn copied(state: &State, all: bool) -> Option<String> {
 }
 
 fn session(state: &State) -> Option<SessionId> {
-    if let Some(run) = continuation(state).filter(|_| state.memory.view == View::Routines) {
-        let known = state.world.continuations.get(&run).map(|c| c.session_id);
-        return known.or_else(|| state.memory.sessions.get(&run).copied().flatten());
+    if let Some(run) = continuation(state).filter(|_| state.screens.memory.view == View::Routines) {
+        let known = state
+            .model
+            .world()
+            .continuations
+            .get(&run)
+            .map(|c| c.session_id);
+        return known.or_else(|| state.screens.memory.sessions.get(&run).copied().flatten());
     }
-    state.memory.memory()?.session_id
+    state.screens.memory.memory()?.session_id
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {
-    match state.memory.routine() {
+    match state.screens.memory.routine() {
         Some(routine) => routine.last_run.as_ref()?.continuation_id,
-        None => state.memory.memory()?.source,
+        None => state.screens.memory.memory()?.source,
     }
 }
 
 fn channel(state: &State) -> Option<String> {
-    match state.memory.routine() {
+    match state.screens.memory.routine() {
         Some(routine) => Some(routine.channel.clone()),
-        None => state.memory.memory()?.channel.clone(),
+        None => state.screens.memory.memory()?.channel.clone(),
     }
 }

@@ -1,5 +1,8 @@
 //! What keys do on the Memory screen. Everything that cannot be taken back is confirmed, with Cancel focused.
 
+use crate::console::format;
+use crate::console::model::Tone;
+use crate::console::queue::Step;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{MAX_TEXT, Memory, MemoryPlace};
@@ -10,13 +13,11 @@ use crate::protocol::request::{
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::words::{HygieneState, MemoryScope, MemoryState};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{ListState, Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::memory::{MemoryText, Place, Reading, View, Why, places};
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::queue::Step;
-use crate::tui::state::{dialogs, focused, panel, perform as screens, submit};
+use crate::tui::state::{dialogs, focused, list, panel, perform as screens, submit};
 
 /// Characters of a text in a question.
 const FEW: usize = 120;
@@ -34,8 +35,9 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::PageDown => page(state, half),
         Action::PageUp => page(state, -half),
         Action::NextPane => {
-            state.memory.second = !state.memory.second && state.memory.view != View::Routines;
-            state.memory.close();
+            state.screens.memory.second =
+                !state.screens.memory.second && state.screens.memory.view != View::Routines;
+            state.screens.memory.close();
         }
         Action::Search => {
             show(state, View::Facts);
@@ -65,8 +67,8 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 
 /// What must be asked because of where the selection is now.
 fn wanted(state: &mut State) -> Vec<Effect> {
-    let memory = &state.memory;
-    if !state.is_live() || state.asking.is_open(Screen::Memory) {
+    let memory = &state.screens.memory;
+    if !state.is_live() || state.screens.asking.is_open(Screen::Memory) {
         return Vec::new();
     }
     let queries = match memory.view {
@@ -97,25 +99,19 @@ fn wanted(state: &mut State) -> Vec<Effect> {
 }
 
 fn stepped<K: Clone + PartialEq>(order: Vec<K>, selected: Option<K>, step: Step) -> Option<K> {
-    let mut list = ListState { order, selected };
-    list.select(step);
-    list.selected
+    let at = selected.and_then(|key| order.iter().position(|listed| *listed == key));
+    list::stepped(&order, at, step)
 }
 
 /// Moves the selection, or scrolls the opened detail.
 pub fn moved(state: &mut State, step: Step) {
-    if state.memory.zoomed {
-        let scroll = &mut state.memory.scroll;
-        *scroll = match step {
-            Step::Down => scroll.saturating_add(1),
-            Step::Up => scroll.saturating_sub(1),
-            Step::Top => 0,
-            Step::Bottom => usize::MAX / 2,
-        };
+    if state.screens.memory.zoomed {
+        let memory = &mut state.screens.memory;
+        memory.scroll = list::scrolled(memory.scroll, step);
         return;
     }
     let here = places(state);
-    let memory = &mut state.memory;
+    let memory = &mut state.screens.memory;
     memory.scroll = 0;
     match (memory.view, memory.second) {
         (View::Facts, true) => {
@@ -151,20 +147,20 @@ pub fn moved(state: &mut State, step: Step) {
 
 /// The rows are others now.
 fn again(state: &mut State) {
-    let memory = &mut state.memory;
+    let memory = &mut state.screens.memory;
     memory.rows = None;
     memory.cursor = None;
     memory.search = None;
     memory.selected = None;
     memory.marked.clear();
     memory.close();
-    state.asking.now();
+    state.screens.asking.now();
 }
 
 /// Scrolls the opened detail, or moves the selection, by this many lines.
 pub fn page(state: &mut State, lines: i64) {
     let step = if lines > 0 { Step::Down } else { Step::Up };
-    if state.memory.second && state.memory.view == View::Facts {
+    if state.screens.memory.second && state.screens.memory.view == View::Facts {
         return;
     }
     for _ in 0..lines.unsigned_abs() {
@@ -174,7 +170,7 @@ pub fn page(state: &mut State, lines: i64) {
 
 /// Opens what is selected: its detail, then the session it belongs to.
 pub fn open(state: &mut State) -> Vec<Effect> {
-    let memory = &mut state.memory;
+    let memory = &mut state.screens.memory;
     match memory.view {
         View::Facts if memory.second => {
             memory.second = false;
@@ -210,7 +206,7 @@ fn panel_session(state: &State) -> Option<crate::protocol::ids::SessionId> {
 
 /// Closes what was opened last; false when nothing was left to close.
 pub fn back(state: &mut State) -> bool {
-    let memory = &mut state.memory;
+    let memory = &mut state.screens.memory;
     if memory.reading.is_some() || memory.zoomed {
         memory.close();
         return true;
@@ -233,7 +229,7 @@ pub fn back(state: &mut State) -> bool {
 
 /// Keys worth a place in the footer now.
 pub fn hints(state: &State) -> Vec<Action> {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     let mut hints = Vec::new();
     match memory.view {
         View::Facts => {
@@ -289,7 +285,7 @@ fn nothing(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// The selected one, or a word that none is.
 fn selected(state: &mut State, action: Action) -> Option<Memory> {
-    let found = state.memory.memory().cloned();
+    let found = state.screens.memory.memory().cloned();
     if found.is_none() {
         nothing(state, action);
     }
@@ -297,7 +293,7 @@ fn selected(state: &mut State, action: Action) -> Option<Memory> {
 }
 
 fn show(state: &mut State, view: View) {
-    let memory = &mut state.memory;
+    let memory = &mut state.screens.memory;
     if memory.view == view {
         return;
     }
@@ -306,11 +302,11 @@ fn show(state: &mut State, view: View) {
     memory.ran = None;
     memory.too_much = false;
     memory.unselect();
-    state.asking.now();
+    state.screens.asking.now();
 }
 
 fn toggle(state: &mut State, view: View) {
-    let view = if state.memory.view == view {
+    let view = if state.screens.memory.view == view {
         View::Facts
     } else {
         view
@@ -352,21 +348,25 @@ fn mark(state: &mut State) {
     let Some(one) = selected(state, Action::MemoryMark) else {
         return;
     };
-    if state.memory.view == View::Facts && !state.memory.marked.remove(&one.id) {
-        state.memory.marked.insert(one.id);
+    if state.screens.memory.view == View::Facts && !state.screens.memory.marked.remove(&one.id) {
+        state.screens.memory.marked.insert(one.id);
     }
 }
 
 /// Where something new is remembered: the scope that is shown.
 fn add(state: &mut State) -> Vec<Effect> {
     show(state, View::Facts);
-    let place = match &state.memory.place {
+    let place = match &state.screens.memory.place {
         Place::Channel(channel) => MemoryPlace::Channel {
             channel: channel.clone(),
         },
         Place::Session => {
-            let selected = state.memory.memory().and_then(|memory| memory.session_id);
-            match selected.or(state.session.session_id) {
+            let selected = state
+                .screens
+                .memory
+                .memory()
+                .and_then(|memory| memory.session_id);
+            match selected.or(state.screens.session.session_id) {
                 Some(session_id) => MemoryPlace::Session { session_id },
                 None => {
                     state.flash(
@@ -451,7 +451,7 @@ fn supersede(state: &mut State) {
     let Some(one) = selected(state, Action::MemorySupersede) else {
         return;
     };
-    let rows = state.memory.rows.as_deref().unwrap_or_default();
+    let rows = state.screens.memory.rows.as_deref().unwrap_or_default();
     let why = rows
         .iter()
         .find(|row| row.memory.id == one.id)
@@ -461,10 +461,10 @@ fn supersede(state: &mut State) {
         .iter()
         .filter(|row| {
             row.memory.id != one.id
-                && if state.memory.marked.is_empty() {
+                && if state.screens.memory.marked.is_empty() {
                     grouped && row.why == why
                 } else {
-                    state.memory.marked.contains(&row.memory.id)
+                    state.screens.memory.marked.contains(&row.memory.id)
                 }
         })
         .map(|row| &row.memory)
@@ -497,16 +497,16 @@ fn supersede(state: &mut State) {
 
 /// Reads the summary of the selected one's session.
 fn summary(state: &mut State) -> Vec<Effect> {
-    let Some(session_id) = state.memory.memory().and_then(|one| one.session_id) else {
+    let Some(session_id) = state.screens.memory.memory().and_then(|one| one.session_id) else {
         state.flash(
             Tone::Warning,
             "summary: select something that is remembered in a session",
         );
         return Vec::new();
     };
-    state.memory.zoomed = true;
-    state.memory.scroll = 0;
-    state.memory.reading = Some(Reading {
+    state.screens.memory.zoomed = true;
+    state.screens.memory.scroll = 0;
+    state.screens.memory.reading = Some(Reading {
         session_id,
         summary: None,
     });
@@ -516,14 +516,14 @@ fn summary(state: &mut State) -> Vec<Effect> {
 
 /// Runs hygiene, or the selected routine.
 fn run(state: &mut State) {
-    match state.memory.view {
+    match state.screens.memory.view {
         View::Facts => state.flash(
             Tone::Warning,
             "run: open hygiene (H) or routines (R), they show what would happen",
         ),
         View::Hygiene => run_hygiene(state),
         View::Routines => {
-            let Some(routine) = state.memory.routine().cloned() else {
+            let Some(routine) = state.screens.memory.routine().cloned() else {
                 nothing(state, Action::MemoryRun);
                 return;
             };
@@ -544,7 +544,7 @@ fn run(state: &mut State) {
 }
 
 fn run_hygiene(state: &mut State) {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     let Some(report) = &memory.preview else {
         state.flash(Tone::Warning, "run: what would go is not known yet");
         return;
@@ -583,12 +583,12 @@ fn run_hygiene(state: &mut State) {
 pub fn can_undo(state: &State, run: &HygieneRun) -> bool {
     matches!(run.state, HygieneState::Done | HygieneState::Stopped)
         && run.report.archived > 0
-        && run.undo_until > state.now.wall
+        && run.undo_until > state.model.now.wall
 }
 
 /// Takes the selected run back, or the newest one that can be.
 fn undo(state: &mut State) {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     let found = match memory.hygiene_run() {
         Some(run) => Some(run),
         None => memory
@@ -605,7 +605,11 @@ fn undo(state: &mut State) {
         return;
     };
     let lines = vec![
-        format!("{} of {} ago", run.id, format::age(state.now.wall, run.at)),
+        format!(
+            "{} of {} ago",
+            run.id,
+            format::age(state.model.now.wall, run.at)
+        ),
         format!(
             "{} memories come back. They go again with the next run unless they are used, pinned or kept longer.",
             run.report.archived
@@ -617,7 +621,7 @@ fn undo(state: &mut State) {
 
 /// Lets the selected routine run by itself, or no longer. Only the first is asked about.
 fn switch(state: &mut State) -> Vec<Effect> {
-    let Some(routine) = state.memory.routine().cloned() else {
+    let Some(routine) = state.screens.memory.routine().cloned() else {
         return nothing(state, Action::MemoryToggle);
     };
     let command = Command::ChangeRoutine(ChangeRoutine {
@@ -648,7 +652,7 @@ pub fn finished(
     let words = text.trim();
     if *purpose == MemoryText::Search {
         again(state);
-        state.memory.search = (!words.is_empty()).then(|| words.to_owned());
+        state.screens.memory.search = (!words.is_empty()).then(|| words.to_owned());
         return Ok(Vec::new());
     }
     if words.is_empty() {
@@ -667,7 +671,7 @@ pub fn finished(
             expires_at: None,
         }),
         MemoryText::Edit(id, seen) => {
-            let now = state.memory.memory().filter(|one| one.id == *id);
+            let now = state.screens.memory.memory().filter(|one| one.id == *id);
             if now.is_none_or(|one| one.updated_at != *seen) {
                 return Err(
                     "it changed meanwhile: esc keeps this draft, then look again".to_owned(),

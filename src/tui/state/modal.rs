@@ -1,22 +1,21 @@
 //! Overlays: a stack, the top one has the keyboard.
 
-use crate::clock::Timestamp;
-use crate::protocol::approval::snooze_end;
-use crate::protocol::ids::{ApprovalId, SessionId, TakeOverId};
+use crate::console::arming::Subject;
+use crate::console::decision::Bound;
+use crate::console::decision::SnoozeChoice;
+use crate::console::release::Release;
+use crate::protocol::ids::{SessionId, TakeOverId};
 use crate::protocol::request::Command;
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
-use crate::tui::state::arming::Subject;
 use crate::tui::state::command_line::Completion;
 use crate::tui::state::deciding::Deciding;
 use crate::tui::state::dial::Dial;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
-use crate::tui::state::release::Release;
 use crate::tui::state::rules::RuleText;
 use crate::tui::state::summary::SummaryPager;
 use crate::tui::state::text_field::TextField;
@@ -77,19 +76,6 @@ pub enum TextPurpose {
     Assignment(Bound),
 }
 
-/// What a dialog about a card is bound to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
-    /// The approval.
-    pub approval_id: ApprovalId,
-    /// Id, revision and digest as shown when the dialog opened.
-    pub subject: Subject,
-    /// How long the card had been on screen then.
-    pub seen_ms: u64,
-    /// Tool or title, for the dialog's heading.
-    pub title: String,
-}
-
 /// A text being entered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextEntry {
@@ -118,40 +104,6 @@ pub struct Confirm {
     pub bound: Option<Subject>,
     /// Which button: 0 = Cancel.
     pub chosen: usize,
-}
-
-/// The hour of the morning that `tomorrow` means, local time.
-const MORNING: i8 = 8;
-
-/// A way to put a card off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SnoozeChoice {
-    /// In words.
-    pub words: &'static str,
-    /// Minutes that are asked for.
-    pub minutes: u32,
-    /// When it is back: earlier than asked for, where the deadline is close.
-    pub until: Timestamp,
-}
-
-/// How long a card with this deadline can be put off; empty = not at all.
-pub fn snoozes(now: Timestamp, deadline: Option<Timestamp>) -> Vec<SnoozeChoice> {
-    let morning = format::morning_after(now, MORNING).map(|at| {
-        let minutes = at.millis_since(now).div_ceil(60_000);
-        ("tomorrow", u32::try_from(minutes).unwrap_or(u32::MAX))
-    });
-    [("15 minutes", 15), ("1 hour", 60)]
-        .into_iter()
-        .chain(morning)
-        .filter_map(|(words, minutes)| {
-            let until = snooze_end(now, minutes, deadline)?;
-            Some(SnoozeChoice {
-                words,
-                minutes,
-                until,
-            })
-        })
-        .collect()
 }
 
 /// A way out in the quit menu.

@@ -1,6 +1,7 @@
 //! The models of a session: which there are, which is chosen, and what a look for servers found. What is found is shown
 //! and never used: only a provider of the configuration can be chosen.
 
+use crate::console::labels::problem_text;
 use crate::protocol::ids::SessionId;
 use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::protocol::problem::Problem;
@@ -11,7 +12,6 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::submit;
-use crate::tui::state::update::problem_text;
 
 /// A look for model servers.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,8 @@ pub fn listed(state: &mut State, answer: Result<Vec<ProviderModels>, String>) {
     dialog.known = Some(answer);
     let session_id = dialog.session_id;
     let now = state
-        .world
+        .model
+        .world()
         .sessions
         .get(&session_id)
         .and_then(|session| session.model.clone());

@@ -3,11 +3,13 @@
 
 use ratatui::layout::Position;
 
+use crate::console::item::QueueKey;
+use crate::console::model::Tone;
+use crate::console::queue::Step;
 use crate::tui::message::{Effect, Mouse, MouseKind, Spot};
-use crate::tui::state::app::{Dirty, Screen, State, Tone};
+use crate::tui::state::app::{Dirty, Screen, State};
 use crate::tui::state::modal::Modal;
-use crate::tui::state::queue::{ItemKey, Step};
-use crate::tui::state::{moving, panel, why};
+use crate::tui::state::{lists, moving, why};
 
 /// Lines of one step of the wheel.
 const WHEEL: usize = 3;
@@ -27,7 +29,7 @@ pub fn toggle(state: &mut State) -> Vec<Effect> {
 
 /// Something was done with the mouse.
 pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
-    let steady = state.now.steady;
+    let steady = state.model.now.steady;
     let refocused = !state.focused || state.arming.just_focused(steady);
     if !state.mouse || refocused {
         return Vec::new();
@@ -69,20 +71,20 @@ pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
 fn select(state: &mut State, spot: Spot) {
     match spot {
         Spot::Item(key) => pick(state, key),
-        Spot::Session(id) => state.live.selected = Some(id),
-        Spot::Channel(name) => state.channels.selected = Some(name),
-        Spot::Turn(id) => state.continuations.select(Some(id)),
-        Spot::Rule(key) => state.rules.select(Some(key)),
-        Spot::AuditRow(seq) => state.audit.select(Some(seq)),
-        Spot::DoctorRow(key) => state.doctor.selected = Some(key),
+        Spot::Session(id) => state.screens.live.select(Some(id)),
+        Spot::Channel(name) => state.screens.channels.select(Some(name)),
+        Spot::Turn(id) => state.screens.continuations.list.select(Some(id)),
+        Spot::Rule(key) => state.screens.rules.list.select(Some(key)),
+        Spot::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
+        Spot::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
         Spot::Card => {}
     }
 }
 
-fn pick(state: &mut State, key: ItemKey) {
-    if state.queue.selected.as_ref() != Some(&key) {
+fn pick(state: &mut State, key: QueueKey) {
+    if state.model.queue.selected.as_ref() != Some(&key) {
         state.high = None;
-        state.queue.pick(key);
+        state.model.queue.pick(key);
     }
 }
 
@@ -90,27 +92,22 @@ fn wheel(state: &mut State, spot: Option<&Spot>, step: Step) -> Vec<Effect> {
     let by = i64::try_from(WHEEL).unwrap_or(1) * if step == Step::Down { 1 } else { -1 };
     match state.screen {
         Screen::Queue => {
-            if matches!(spot, Some(Spot::Card)) || state.queue.zoomed {
-                state.queue.scroll_card(by);
+            if matches!(spot, Some(Spot::Card)) || state.model.queue.zoomed {
+                state.model.queue.scroll_card(by);
                 return Vec::new();
             }
             moving::moved(state, step)
         }
         Screen::Live | Screen::Channels => moving::moved(state, step),
         Screen::Session => {
-            state.session.scroll(by);
+            state.screens.session.scroll(by);
             Vec::new()
         }
-        screen @ (Screen::Continuations
+        Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => {
-            if let Some(panel) = panel::of(screen) {
-                (panel.page)(state, by);
-            }
-            Vec::new()
-        }
+        | Screen::Doctor => lists::page(state, by),
     }
 }

@@ -2,18 +2,51 @@
 //!
 //! Nothing here knows a screen by name but the table; nothing asks for a screen that is not shown.
 
+use crate::console::queue::Step;
+use crate::console::time::Millis;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Query};
 use crate::tui::action::Action;
-use crate::tui::message::{Effect, Millis};
+use crate::tui::message::Effect;
 use crate::tui::state::app::{Screen, State};
-use crate::tui::state::queue::Step;
+use crate::tui::state::list::List;
 use crate::tui::state::{audit, cache_cost, continuations, doctor, memory, rules};
 
 /// Least milliseconds between two rounds of questions that events caused.
 const PAUSE_MS: u64 = 500;
+
+/// What movements do on a screen.
+pub enum Moves {
+    /// It has a list with a detail.
+    List(ListScreen),
+    /// It has several lists, and says itself what a movement means.
+    Own {
+        /// Moves the selection, or scrolls what is open.
+        step: fn(&mut State, Step),
+        /// The same by lines.
+        page: fn(&mut State, i64),
+        /// Closes what was opened last; false when nothing was left to close.
+        back: fn(&mut State) -> bool,
+    },
+}
+
+/// The list of a screen.
+pub struct ListScreen {
+    /// The list.
+    pub list: fn(&mut State) -> &mut dyn List,
+    /// Names of its columns.
+    pub columns: &'static [&'static str],
+    /// Brings it in line with what is known. True = the operator changed what is listed.
+    pub arrange: fn(&mut State, bool),
+    /// What happens before a movement.
+    pub before_move: fn(&mut State),
+    /// What a movement asks for.
+    pub after_move: fn(&mut State) -> Vec<Effect>,
+    /// Closes what only this screen has, before the list goes back; false when nothing of that was open.
+    pub close: fn(&mut State) -> bool,
+}
 
 /// A screen of this kind.
 pub struct Panel {
@@ -23,14 +56,10 @@ pub struct Panel {
     pub answered: fn(&mut State, &Query, Result<&Answer, &Problem>),
     /// Whether what it shows may have changed by this.
     pub concerns: fn(&Event) -> bool,
-    /// Moves the selection.
-    pub moved: fn(&mut State, Step),
-    /// Scrolls by this many lines.
-    pub page: fn(&mut State, i64),
+    /// What movements do.
+    pub moves: Moves,
     /// Opens what is selected.
     pub open: fn(&mut State) -> Vec<Effect>,
-    /// Closes what was opened last; false when nothing was left to close.
-    pub back: fn(&mut State) -> bool,
     /// Carries out an action; none = it means nothing special here.
     pub perform: fn(&mut State, Action) -> Option<Vec<Effect>>,
     /// What `copy` takes: the id, or all.
@@ -55,6 +84,17 @@ pub const fn of(screen: Screen) -> Option<&'static Panel> {
         Screen::Memory => Some(&memory::PANEL),
         Screen::Audit => Some(&audit::PANEL),
         Screen::Doctor => Some(&doctor::PANEL),
+    }
+}
+
+/// The list of a screen; none = it has none of this kind.
+pub const fn list_of(screen: Screen) -> Option<&'static ListScreen> {
+    match of(screen) {
+        Some(Panel {
+            moves: Moves::List(list),
+            ..
+        }) => Some(list),
+        Some(_) | None => None,
     }
 }
 
@@ -112,7 +152,7 @@ impl Asking {
 
 /// Notes a question that a key of this screen asks, so that its answer finds back.
 pub fn ask(state: &mut State, screen: Screen, query: Query) -> Effect {
-    state.asking.open.push((screen, query.clone()));
+    state.screens.asking.open.push((screen, query.clone()));
     Effect::Query(query)
 }
 
@@ -122,15 +162,16 @@ pub fn refresh(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     let due = state
+        .screens
         .asking
         .due(state.screen)
-        .is_some_and(|at| at <= state.now.steady);
+        .is_some_and(|at| at <= state.model.now.steady);
     if !due || !state.is_live() {
         return Vec::new();
     }
     let screen = state.screen;
-    state.asking.stale = false;
-    state.asking.asked = Some(state.now.steady);
+    state.screens.asking.stale = false;
+    state.screens.asking.asked = Some(state.model.now.steady);
     let queries = (panel.ask)(state);
     queries
         .into_iter()
@@ -140,16 +181,19 @@ pub fn refresh(state: &mut State) -> Vec<Effect> {
 
 /// Gives an answer to the screen that asked; false when none did.
 pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) -> bool {
-    let Some(panel) = state.asking.answered(query).and_then(of) else {
+    let Some(panel) = state.screens.asking.answered(query).and_then(of) else {
         return false;
     };
     (panel.answered)(state, query, result);
+    if let Moves::List(list) = &panel.moves {
+        (list.arrange)(state, false);
+    }
     true
 }
 
 /// Notes an event that concerns the screen that is shown.
 pub fn happened(state: &mut State, event: &Event) {
     if of(state.screen).is_some_and(|panel| (panel.concerns)(event)) {
-        state.asking.later();
+        state.screens.asking.later();
     }
 }

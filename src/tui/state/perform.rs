@@ -1,6 +1,11 @@
 //! What actions do on screens.
 
 use crate::client::export::ExportFormat;
+use crate::console::access::Access;
+use crate::console::item;
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
+use crate::console::queue::Step;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{
     CancelContinuation, Command, PauseChannel, ResumeChannel, ResumeContinuation,
@@ -10,16 +15,14 @@ use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
-use crate::tui::options::Access;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
-use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, available, dial, dialogs, focused, hosts, models, mouse, moving, panel, replay,
-    submit, summary, taking_over, undo, why,
+    assigning, available, dial, dialogs, focused, hosts, lists, models, mouse, moving, panel,
+    replay, submit, summary, taking_over, undo, why,
 };
 
 /// Carries out an action that is not a decision.
@@ -55,9 +58,15 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             moving::back(state);
             Vec::new()
         }
+        Action::NextPane if state.screen != Screen::Queue => {
+            if let Some(list) = lists::of(state, state.screen) {
+                list.turn_pane();
+            }
+            Vec::new()
+        }
         Action::NextPane => {
-            if state.queue.selected.is_some() {
-                state.queue.zoomed = !state.queue.zoomed;
+            if state.model.queue.selected.is_some() {
+                state.model.queue.zoomed = !state.model.queue.zoomed;
             }
             Vec::new()
         }
@@ -89,24 +98,24 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::TestChannel => taking_over::test(state),
         Action::ShiftSummary => summary::open(state, None),
         Action::Fold => {
-            if let Some(position) = state.session.selected
-                && !state.session.toggled.remove(&position)
+            if let Some(position) = state.screens.session.selected
+                && !state.screens.session.toggled.remove(&position)
             {
-                state.session.toggled.insert(position);
+                state.screens.session.toggled.insert(position);
             }
             Vec::new()
         }
         Action::FoldAll => {
-            state.session.unfold_all = !state.session.unfold_all;
-            state.session.toggled.clear();
+            state.screens.session.unfold_all = !state.screens.session.unfold_all;
+            state.screens.session.toggled.clear();
             Vec::new()
         }
         Action::Follow => {
-            state.session.follow();
+            state.screens.session.follow();
             Vec::new()
         }
         Action::Freeze => {
-            state.session.stop_following();
+            state.screens.session.stop_following();
             Vec::new()
         }
         Action::Search => dialogs::open_text(state, TextPurpose::Search),
@@ -130,7 +139,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::Mouse => mouse::toggle(state),
         Action::Lock => {
-            if state.access == Access::ReadOnly {
+            if state.model.access == Access::ReadOnly {
                 state.flash(Tone::Warning, "this console was started with --read-only");
             } else {
                 state.locked = !state.locked;
@@ -146,9 +155,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Refresh => {
-            state.asking.now();
-            state.world.opened.again();
-            state.session.stale = true;
+            state.screens.asking.now();
+            state.model.world_mut().opened.again();
+            state.screens.session.stale = true;
             if state.is_live() {
                 Vec::new()
             } else {
@@ -164,12 +173,12 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Why => why::open(state),
-        Action::Filter if state.screen == Screen::Queue => {
-            dialogs::open_text(state, TextPurpose::Filter(Screen::Queue))
+        Action::Filter if lists::is_filtered(state.screen) => {
+            dialogs::open_text(state, TextPurpose::Filter(state.screen))
         }
         Action::GroupQueue if state.screen == Screen::Queue => {
-            state.queue.group_next(&state.world);
-            let text = format!("grouped {}", state.queue.grouping.as_str());
+            state.model.queue.group_next(&state.model.hosts);
+            let text = format!("grouped {}", state.model.queue.grouping.as_str());
             state.flash(Tone::Info, text);
             Vec::new()
         }
@@ -197,7 +206,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Raw => {
-            state.session.raw = !state.session.raw;
+            state.screens.session.raw = !state.screens.session.raw;
             Vec::new()
         }
         Action::GroupCosts
@@ -335,9 +344,12 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     state.last_screen = left;
     state.screen = screen;
     state.high = None;
-    state.arming.drawn(None, state.now.steady);
+    state.arming.drawn(None, state.model.now.steady);
     if screen == Screen::Queue {
-        state.queue.open(&state.world, state.now.wall);
+        state
+            .model
+            .queue
+            .open(&state.model.hosts, state.model.now.wall);
     }
     let effects = shows(state);
     if left == Screen::Session && screen != Screen::Session {
@@ -349,39 +361,27 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
 /// The screen that is shown opens: nothing is selected on it, and it asks what it shows. The Queue is the
 /// same for every host and stays as it is.
 pub fn shows(state: &mut State) -> Vec<Effect> {
-    state.memory.unselect();
-    match state.screen {
-        Screen::Queue => {}
-        Screen::Live | Screen::Channels => open_lists(state),
-        Screen::Session => {}
-        Screen::Continuations => {
-            state.continuations.opens();
-            state.asking.now();
+    let screen = state.screen;
+    state.screens.memory.unselect();
+    match screen {
+        Screen::Queue | Screen::Session => {}
+        Screen::Live | Screen::Channels => lists::open_lists(state),
+        Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor => {
+            lists::opens(state, screen);
+            state.screens.asking.now();
         }
-        Screen::Audit => {
-            state.audit.opens();
-            state.asking.now();
-        }
-        Screen::CacheCost => {
-            state.cache_cost.opens();
-            state.asking.now();
-        }
-        Screen::Doctor => {
-            state.doctor.opens();
-            state.asking.now();
-        }
-        Screen::Rules => {
-            state.rules.opens();
-            state.asking.now();
-        }
-        Screen::Memory => state.asking.now(),
     }
     if state.screen != Screen::Session {
         return Vec::new();
     }
-    state.session.stale = true;
+    state.screens.session.stale = true;
     vec![Effect::SetDeltas(
-        state.session.session_id.into_iter().collect(),
+        state.screens.session.session_id.into_iter().collect(),
     )]
 }
 
@@ -395,26 +395,13 @@ pub(super) fn stays_in_replay(state: &mut State) -> bool {
     state.replay.is_some()
 }
 
-/// Lists in their opening order, nothing selected.
-pub fn open_lists(state: &mut State) {
-    state.live.order = state
-        .world
-        .sessions_by_change()
-        .iter()
-        .map(|s| s.id)
-        .collect();
-    state.live.selected = None;
-    state.channels.order = state.world.channels.keys().cloned().collect();
-    state.channels.selected = None;
-}
-
 /// Opens a session's transcript.
 pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
     if stays_in_replay(state) {
         return Vec::new();
     }
-    if state.session.session_id != Some(id) {
-        state.session = SessionView::open(id);
+    if state.screens.session.session_id != Some(id) {
+        state.screens.session = SessionView::open(id);
     }
     if state.screen == Screen::Session {
         return vec![Effect::SetDeltas(vec![id])];
@@ -484,10 +471,10 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
 
 /// Marks the selected card for a decision about several.
 fn mark(state: &mut State) {
-    match &state.queue.selected {
-        Some(key @ ItemKey::Approval(id)) if queue::is_open(&state.world, key) => {
-            let id = *id;
-            state.queue.mark(id);
+    match state.model.selected() {
+        Some(item @ ItemKey::Approval(_)) if item::is_open(state.model.world(), item) => {
+            let key = state.model.key(item.clone());
+            state.model.queue.mark(key);
         }
         Some(_) => state.flash(Tone::Warning, "mark: only cards that wait for a decision"),
         None => drop(nothing(state, Action::Mark)),
@@ -496,7 +483,7 @@ fn mark(state: &mut State) {
 
 fn pause_session(state: &mut State) -> Vec<Effect> {
     let Some(session) =
-        focused::focused_session(state).and_then(|id| state.world.sessions.get(&id))
+        focused::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
     else {
         return nothing(state, Action::PauseSession);
     };
@@ -511,7 +498,7 @@ fn pause_session(state: &mut State) -> Vec<Effect> {
 
 fn pause_channel(state: &mut State) -> Vec<Effect> {
     let Some(channel) =
-        focused::focused_channel(state).and_then(|name| state.world.channels.get(&name))
+        focused::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
     else {
         return nothing(state, Action::PauseChannel);
     };

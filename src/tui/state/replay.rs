@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
+use crate::console::time::Millis;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetContinuation, GetTranscriptFrom, ListSteps, Query};
@@ -13,12 +16,11 @@ use crate::protocol::session::{
 use crate::protocol::words::{ContinuationState, StepKind, ToolCallState};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
-use crate::tui::message::{Effect, Millis, QuitKind};
-use crate::tui::state::app::{Dirty, Screen, State, Tone};
+use crate::tui::message::{Effect, QuitKind};
+use crate::tui::state::app::{Dirty, Screen, State};
 use crate::tui::state::focused;
 use crate::tui::state::perform;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::update::problem_text;
 
 /// Entries of a session that are played at most.
 pub const ENTRIES: usize = 5_000;
@@ -259,11 +261,11 @@ fn entries_of(turn: &Continuation, steps: Vec<Step>) -> Vec<TranscriptEntry> {
 /// Plays what has the focus: the turn of the selected entry, else the session.
 pub fn open(state: &mut State) -> Vec<Effect> {
     let source = if state.screen == Screen::Session {
-        let selected = state.session.selected.and_then(|position| {
-            let held = state.session.entries.get(&position)?;
+        let selected = state.screens.session.selected.and_then(|position| {
+            let held = state.screens.session.entries.get(&position)?;
             Some(Source::Continuation(held.entry.continuation_id))
         });
-        selected.or(state.session.session_id.map(Source::Session))
+        selected.or(state.screens.session.session_id.map(Source::Session))
     } else {
         focused::focused_continuation(state).map(|(id, _)| Source::Continuation(id))
     };
@@ -286,9 +288,9 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
         Source::Continuation(_) => None,
     };
     // Its pages would be taken for those of the replay.
-    state.session.hunt = None;
-    let view = SessionView::played(session_id, state.now.steady);
-    let behind = std::mem::replace(&mut state.session, view);
+    state.screens.session.hunt = None;
+    let view = SessionView::played(session_id, state.model.now.steady);
+    let behind = std::mem::replace(&mut state.screens.session, view);
     state.replay = Some(Box::new(Replay {
         source,
         loaded: false,
@@ -302,7 +304,7 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
         shown: 0,
         position: 0,
         speed: 0,
-        since: state.now.steady,
+        since: state.model.now.steady,
         turn: None,
         steps: None,
         came_from,
@@ -334,7 +336,7 @@ pub fn answered(
     query: &Query,
     result: Result<&Answer, &Problem>,
 ) -> (bool, Vec<Effect>) {
-    let now = state.now.steady;
+    let now = state.model.now.steady;
     let Some(replay) = state.replay.as_mut().filter(|replay| !replay.loaded) else {
         return (false, Vec::new());
     };
@@ -383,7 +385,7 @@ pub fn answered(
         && let Some(steps) = replay.steps.take()
     {
         let entries = entries_of(turn, steps);
-        state.session.session_id = Some(turn.session_id);
+        state.screens.session.session_id = Some(turn.session_id);
         replay.begin(entries, now);
     }
     show(state);
@@ -393,14 +395,14 @@ pub fn answered(
 /// Draws the transcript of the time that is shown.
 fn show(state: &mut State) {
     if let Some(replay) = state.replay.as_ref().filter(|replay| replay.loaded) {
-        state.session.show(replay.transcript());
+        state.screens.session.show(replay.transcript());
         state.touch(Dirty::Now);
     }
 }
 
 /// Time went on.
 pub fn advance(state: &mut State) {
-    let now = state.now.steady;
+    let now = state.model.now.steady;
     let Some(replay) = state.replay.as_mut().filter(|replay| replay.loaded) else {
         return;
     };
@@ -442,7 +444,8 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::ReplayFaster => replay.speed = (replay.speed + 1).min(SPEEDS.len() - 1),
         Action::ReplaySlower => replay.speed = replay.speed.saturating_sub(1),
         Action::Back | Action::Quit
-            if state.session.search.is_none() && state.session.selected.is_none() =>
+            if state.screens.session.search.is_none()
+                && state.screens.session.selected.is_none() =>
         {
             return Some(end(state));
         }
@@ -510,8 +513,8 @@ pub fn end(state: &mut State) -> Vec<Effect> {
     if replay.alone {
         return vec![Effect::Quit(QuitKind::Stop)];
     }
-    state.session = replay.behind;
-    state.session.stale = true;
+    state.screens.session = replay.behind;
+    state.screens.session.stale = true;
     state.touch(Dirty::Now);
     perform::go(state, replay.came_from)
 }

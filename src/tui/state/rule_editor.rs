@@ -3,6 +3,9 @@
 
 use serde_json::Value;
 
+use crate::console::decision;
+use crate::console::decision::Bound;
+use crate::console::labels::problem_text;
 use crate::protocol::approval::Approval;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetRuleMatches, Query};
@@ -12,9 +15,8 @@ use crate::text::quote::quote;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::deciding::{self, About, Deciding};
-use crate::tui::state::modal::{Bound, Modal, TextPurpose};
-use crate::tui::state::update::problem_text;
-use crate::tui::state::{decide, dialogs};
+use crate::tui::state::dialogs;
+use crate::tui::state::modal::{Modal, TextPurpose};
 
 /// How long a rule can hold: seconds, and in words. 0 = until it is removed.
 pub const LIVES: &[(u64, &str)] = &[
@@ -365,7 +367,7 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         }
         Place::Value => dialogs::open_text(state, TextPurpose::RuleValue),
         Place::Make => {
-            let mut request = decide::request(&editor.bound, editor.decision());
+            let mut request = decision::request(&editor.bound, editor.decision());
             request.rule = Some(Box::new(editor.rule()));
             let bound = editor.bound.clone();
             deciding::send(state, &bound, request)

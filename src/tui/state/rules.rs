@@ -2,6 +2,10 @@
 //!
 //! Rows are held by id. While one is selected every row keeps its place; what is new stands at the end.
 
+use crate::clock::Timestamp;
+use crate::console::format;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::problem::Problem;
@@ -13,15 +17,14 @@ use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleTest};
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::list::{Cell, List, ListDetail};
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::panel::{self, Panel};
-use crate::tui::state::queue::Step;
-use crate::tui::state::update::problem_text;
-use crate::tui::state::{dialogs, submit};
+use crate::tui::state::panel::{self, ListScreen, Moves, Panel};
+use crate::tui::state::{dialogs, lists, submit};
 
 /// A row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// A rule.
     Rule(RuleId),
@@ -47,14 +50,8 @@ pub struct RulesPanel {
     pub rules: Option<Vec<Rule>>,
     /// Permissions for shapes; none = not answered yet.
     pub grants: Option<Vec<Grant>>,
-    /// Rows in display order.
-    pub order: Vec<Key>,
-    /// What is selected.
-    pub selected: Option<Key>,
-    /// Whether the detail fills the screen.
-    pub zoomed: bool,
-    /// Lines the detail is scrolled down.
-    pub scroll: usize,
+    /// The list of both.
+    pub list: ListDetail<Key>,
     /// What the selected rule matches of the last week.
     pub matches: Option<(RuleId, Result<RuleMatches, String>)>,
     /// What the last test said.
@@ -64,41 +61,6 @@ pub struct RulesPanel {
 }
 
 impl RulesPanel {
-    /// The screen was opened: nothing is selected.
-    pub fn opens(&mut self) {
-        self.select(None);
-        self.test = None;
-        self.regroup();
-    }
-
-    /// Selects a row, or none.
-    pub fn select(&mut self, key: Option<Key>) {
-        if self.selected != key {
-            self.scroll = 0;
-        }
-        if key.is_none() {
-            self.zoomed = false;
-        }
-        self.selected = key;
-    }
-
-    fn regroup(&mut self) {
-        let rules = self.rules.iter().flatten().map(|rule| Key::Rule(rule.id));
-        let grants = self.grants.iter().flatten().map(|one| Key::Grant(one.id));
-        let all: Vec<Key> = rules.chain(grants).collect();
-        if self.selected.is_none_or(|key| !all.contains(&key)) {
-            self.select(None);
-            self.order = all;
-            return;
-        }
-        self.order.retain(|key| all.contains(key));
-        for key in all {
-            if !self.order.contains(&key) {
-                self.order.push(key);
-            }
-        }
-    }
-
     /// A rule by id.
     pub fn rule(&self, id: RuleId) -> Option<&Rule> {
         self.rules.iter().flatten().find(|rule| rule.id == id)
@@ -110,7 +72,7 @@ impl RulesPanel {
     }
 
     fn selected_rule(&self) -> Option<&Rule> {
-        match self.selected? {
+        match self.list.selected? {
             Key::Rule(id) => self.rule(id),
             Key::Grant(_) => None,
         }
@@ -122,10 +84,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved,
-    page,
-    open,
-    back,
+    moves: Moves::List(ListScreen {
+        list,
+        columns: COLUMNS,
+        arrange,
+        before_move: |_| {},
+        after_move,
+        close,
+    }),
+    open: lists::open,
     perform,
     copied,
     session,
@@ -145,7 +112,7 @@ fn ask(state: &State) -> Vec<Query> {
 
 /// What the selected rule matches.
 fn matches_of(state: &State) -> Option<Query> {
-    let rule = state.rules.selected_rule()?;
+    let rule = state.screens.rules.selected_rule()?;
     Some(Query::GetRuleMatches(GetRuleMatches {
         id: Some(rule.id),
         rule: Box::default(),
@@ -153,7 +120,7 @@ fn matches_of(state: &State) -> Option<Query> {
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let panel = &mut state.rules;
+    let panel = &mut state.screens.rules;
     match (query, result) {
         (Query::ListRules(_), Ok(Answer::ListRules(page))) => {
             panel.rules = Some(page.items.clone());
@@ -182,7 +149,6 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         }
         _ => {}
     }
-    panel.regroup();
 }
 
 fn concerns(event: &Event) -> bool {
@@ -196,95 +162,140 @@ fn concerns(event: &Event) -> bool {
     )
 }
 
-fn moved(state: &mut State, step: Step) {
-    let panel = &mut state.rules;
-    if panel.zoomed {
-        panel.scroll = match step {
-            Step::Down => panel.scroll.saturating_add(1),
-            Step::Up => panel.scroll.saturating_sub(1),
-            Step::Top => 0,
-            Step::Bottom => usize::MAX / 2,
-        };
-        return;
-    }
-    let last = panel.order.len().saturating_sub(1);
-    let at = panel
-        .selected
-        .and_then(|key| panel.order.iter().position(|known| *known == key));
-    let index = match (step, at) {
-        (Step::Down, Some(at)) => (at + 1).min(last),
-        (Step::Up, Some(at)) => at.saturating_sub(1),
-        (Step::Down | Step::Top, _) => 0,
-        (Step::Up | Step::Bottom, _) => last,
-    };
-    let target = panel.order.get(index).copied();
-    panel.select(target);
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &["says", "what", "where", "uses", "last", "state"];
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.rules.list
 }
 
-fn page(state: &mut State, lines: i64) {
-    for _ in 0..lines.unsigned_abs() {
-        moved(state, if lines > 0 { Step::Down } else { Step::Up });
-    }
-}
-
-fn open(state: &mut State) -> Vec<Effect> {
-    let panel = &mut state.rules;
-    panel.zoomed = panel.selected.is_some() && !panel.zoomed;
-    if panel.selected.is_none() {
-        state.flash(Tone::Warning, "open: nothing is selected");
-    }
-    Vec::new()
-}
-
-fn back(state: &mut State) -> bool {
-    let panel = &mut state.rules;
-    if panel.zoomed {
-        panel.zoomed = false;
-    } else if panel.test.is_some() {
-        panel.test = None;
-    } else if panel.selected.is_some() {
-        panel.select(None);
-        panel.regroup();
+fn arrange(state: &mut State, afresh: bool) {
+    let panel = &mut state.screens.rules;
+    let mut list = std::mem::take(&mut panel.list);
+    let rules = panel.rules.iter().flatten().map(|rule| Key::Rule(rule.id));
+    let grants = panel.grants.iter().flatten().map(|one| Key::Grant(one.id));
+    let all = rules.chain(grants).collect();
+    if afresh {
+        list.arrange_afresh(all, |key| cells(state, *key));
     } else {
-        return false;
+        list.arrange(all, |key| cells(state, *key));
     }
-    true
+    state.screens.rules.list = list;
+}
+
+fn close(state: &mut State) -> bool {
+    state.screens.rules.test.take().is_some()
+}
+
+/// What the selected rule matches is asked for.
+fn after_move(state: &mut State) -> Vec<Effect> {
+    let panel = &state.screens.rules;
+    let known = panel.matches.as_ref().map(|(id, _)| *id);
+    if panel
+        .selected_rule()
+        .is_none_or(|rule| known == Some(rule.id))
+    {
+        return Vec::new();
+    }
+    let query = matches_of(state).filter(|query| !state.screens.asking.awaits(query));
+    query
+        .map(|query| panel::ask(state, Screen::Rules, query))
+        .into_iter()
+        .collect()
+}
+
+/// Until when something holds, in words.
+pub fn until(state: &State, at: Option<Timestamp>, never: &str) -> String {
+    match at {
+        None => never.to_owned(),
+        Some(at) if at <= state.model.now.wall => "expired".to_owned(),
+        Some(at) => format!("for {}", format::age(at, state.model.now.wall)),
+    }
+}
+
+/// When something was used last, in words.
+pub fn last(state: &State, at: Option<Timestamp>) -> String {
+    at.map_or_else(
+        || "never".to_owned(),
+        |at| format!("{} ago", format::age(state.model.now.wall, at)),
+    )
+}
+
+/// How often a rule was used, and how often it may be.
+pub fn uses(rule: &Rule) -> String {
+    match rule.max_uses {
+        Some(max) => format!("{}/{max}", rule.uses),
+        None => rule.uses.to_string(),
+    }
+}
+
+/// Whether and until when a rule is in force, in words.
+pub fn in_force(state: &State, rule: &Rule) -> String {
+    match rule.idle(state.model.now.wall) {
+        Some(why) => why,
+        None => until(state, rule.expires_at, "in force"),
+    }
+}
+
+/// Where a rule holds, in words.
+pub fn reach(rule: &Rule) -> String {
+    match (&rule.channel, rule.session_id) {
+        (Some(channel), _) => channel.clone(),
+        (None, Some(_)) => "one session".to_owned(),
+        (None, None) => "everywhere".to_owned(),
+    }
+}
+
+fn last_cell(state: &State, at: Option<Timestamp>) -> Cell {
+    let rank = at.map_or(f64::MAX, |at| -(at.as_millis() as f64));
+    Cell::ranked(last(state, at), rank)
+}
+
+/// What the list shows of a row, in the order of its columns.
+pub fn cells(state: &State, key: Key) -> Vec<Cell> {
+    let panel = &state.screens.rules;
+    match key {
+        Key::Rule(id) => panel.rule(id).map(|rule| {
+            let field = rule.field.as_deref().unwrap_or("arguments");
+            let what = format!("{} {field} {} {}", rule.tool, rule.matcher, rule.value);
+            vec![
+                Cell::new(rule.verdict.to_string()),
+                Cell::new(what),
+                Cell::new(reach(rule)),
+                Cell::ranked(uses(rule), rule.uses as f64),
+                last_cell(state, rule.last_used_at),
+                Cell::new(in_force(state, rule)),
+            ]
+        }),
+        Key::Grant(id) => panel.grant(id).map(|one| {
+            vec![
+                Cell::new("shape"),
+                Cell::new(format!("{} {}", one.tool, one.preview)),
+                Cell::new(&one.channel),
+                Cell::ranked(one.uses.to_string(), one.uses as f64),
+                last_cell(state, one.last_used_at),
+                Cell::new(until(state, one.expires_at, "with session")),
+            ]
+        }),
+    }
+    .unwrap_or_default()
 }
 
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    let before = state.rules.selected;
-    let half = i64::from((state.size.1 / 2).max(2)) - 1;
-    match action {
-        Action::MoveDown => moved(state, Step::Down),
-        Action::MoveUp => moved(state, Step::Up),
-        Action::MoveTop => moved(state, Step::Top),
-        Action::MoveBottom => moved(state, Step::Bottom),
-        Action::PageDown => page(state, half),
-        Action::PageUp => page(state, -half),
-        Action::NextPane => return Some(open(state)),
-        Action::RuleAdd => return Some(text(state, RuleText::Add)),
-        Action::RuleTest => return Some(text(state, RuleText::Test)),
+    Some(match action {
+        Action::RuleAdd => text(state, RuleText::Add),
+        Action::RuleTest => text(state, RuleText::Test),
         Action::RuleEdit => {
-            let rule = state.rules.selected_rule();
-            return Some(match rule.map(|rule| (rule.id, rule.version)) {
+            let rule = state.screens.rules.selected_rule();
+            match rule.map(|rule| (rule.id, rule.version)) {
                 Some((id, version)) => text(state, RuleText::Edit(id, version)),
                 None => no_rule(state, action),
-            });
+            }
         }
-        Action::RuleToggle => return Some(toggle(state)),
-        Action::RuleRemove => return Some(remove(state)),
+        Action::RuleToggle => toggle(state),
+        Action::RuleRemove => remove(state),
         _ => return None,
-    }
-    if state.rules.selected == before {
-        return Some(Vec::new());
-    }
-    let query = matches_of(state).filter(|query| !state.asking.awaits(query));
-    Some(
-        query
-            .map(|query| panel::ask(state, Screen::Rules, query))
-            .into_iter()
-            .collect(),
-    )
+    })
 }
 
 fn no_rule(state: &mut State, action: Action) -> Vec<Effect> {
@@ -330,7 +341,7 @@ fn confirm(
 
 /// What takes a permission away is done at once; what gives one is asked first.
 fn toggle(state: &mut State) -> Vec<Effect> {
-    let Some(rule) = state.rules.selected_rule().cloned() else {
+    let Some(rule) = state.screens.rules.selected_rule().cloned() else {
         return no_rule(state, Action::RuleToggle);
     };
     let command = Command::ChangeRule(ChangeRule {
@@ -349,9 +360,9 @@ fn toggle(state: &mut State) -> Vec<Effect> {
 }
 
 fn remove(state: &mut State) -> Vec<Effect> {
-    match state.rules.selected {
+    match state.screens.rules.list.selected {
         Some(Key::Rule(id)) => {
-            let line = state.rules.rule(id).map(Rule::in_words);
+            let line = state.screens.rules.rule(id).map(Rule::in_words);
             let command = Command::RemoveRule(RemoveRule { id });
             confirm(
                 state,
@@ -362,7 +373,7 @@ fn remove(state: &mut State) -> Vec<Effect> {
             )
         }
         Some(Key::Grant(id)) => {
-            let grant = state.rules.grant(id);
+            let grant = state.screens.rules.grant(id);
             let line = grant.map(|one| format!("{} {}", one.tool, one.preview));
             let command = Command::RemoveGrant(RemoveGrant { id });
             confirm(
@@ -390,7 +401,7 @@ pub fn start(state: &State, purpose: RuleText) -> String {
             max_uses: Some(0),
             ..RulePatch::default()
         },
-        RuleText::Edit(id, _) => match state.rules.rule(id) {
+        RuleText::Edit(id, _) => match state.screens.rules.rule(id) {
             None => RulePatch::default(),
             Some(rule) => RulePatch {
                 tool: Some(rule.tool.clone()),
@@ -441,8 +452,8 @@ pub fn finish(state: &mut State, purpose: RuleText, text: &str) -> Result<Vec<Ef
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let panel = &state.rules;
-    match (panel.selected?, all) {
+    let panel = &state.screens.rules;
+    match (panel.list.selected?, all) {
         (Key::Rule(id), false) => Some(id.to_string()),
         (Key::Grant(id), false) => Some(id.to_string()),
         (Key::Rule(id), true) => serde_json::to_string_pretty(panel.rule(id)?).ok(),
@@ -451,8 +462,8 @@ fn copied(state: &State, all: bool) -> Option<String> {
 }
 
 fn session(state: &State) -> Option<SessionId> {
-    let panel = &state.rules;
-    match panel.selected? {
+    let panel = &state.screens.rules;
+    match panel.list.selected? {
         Key::Rule(id) => panel.rule(id)?.session_id,
         Key::Grant(id) => Some(panel.grant(id)?.session_id),
     }
@@ -463,15 +474,15 @@ fn continuation(_state: &State) -> Option<ContinuationId> {
 }
 
 fn channel(state: &State) -> Option<String> {
-    let panel = &state.rules;
-    match panel.selected? {
+    let panel = &state.screens.rules;
+    match panel.list.selected? {
         Key::Rule(id) => panel.rule(id)?.channel.clone(),
         Key::Grant(id) => Some(panel.grant(id)?.channel.clone()),
     }
 }
 
 fn hints(state: &State) -> Vec<Action> {
-    match state.rules.selected {
+    match state.screens.rules.list.selected {
         Some(Key::Rule(_)) => vec![
             Action::Open,
             Action::RuleEdit,

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::console::time::Millis;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::tui::message::Millis;
 use crate::tui::state::hunt::{Found, HUNT_PAGE, Hunt, Quarry};
 use crate::tui::state::landmark::Landmark;
 
@@ -472,8 +472,8 @@ impl SessionView {
     }
 
     /// Moves the selection by one entry.
-    pub fn select(&mut self, step: crate::tui::state::queue::Step) {
-        use crate::tui::state::queue::Step;
+    pub fn select(&mut self, step: crate::console::queue::Step) {
+        use crate::console::queue::Step;
         let visible = self.visible();
         let at = self.selected.and_then(|s| visible.binary_search(&s).ok());
         let last = visible.len().saturating_sub(1);

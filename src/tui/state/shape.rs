@@ -1,13 +1,13 @@
 //! Allowing one shape for one session: what the dialog prints is exactly what is allowed.
 
 use crate::clock::Timestamp;
+use crate::console::decision;
+use crate::console::decision::Bound;
 use crate::protocol::approval::{Approval, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::words::{DecisionScope, DecisionWord};
 use crate::tui::state::app::State;
-use crate::tui::state::decide;
 use crate::tui::state::deciding::{self, About};
-use crate::tui::state::modal::Bound;
 
 /// The dialog.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub fn open(state: &mut State, bound: Bound, approval: Approval) {
     let shape = Shape {
         bound,
         approval: Box::new(approval),
-        until: state.now.wall.plus_seconds(SHAPE_SECONDS),
+        until: state.model.now.wall.plus_seconds(SHAPE_SECONDS),
     };
     deciding::open(state, About::Shape(shape));
 }
@@ -34,6 +34,6 @@ pub fn open(state: &mut State, bound: Bound, approval: Approval) {
 pub fn request(bound: &Bound) -> DecisionRequest {
     DecisionRequest {
         scope: Some(DecisionScope::Session),
-        ..decide::request(bound, DecisionWord::Approve)
+        ..decision::request(bound, DecisionWord::Approve)
     }
 }

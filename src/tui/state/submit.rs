@@ -1,22 +1,19 @@
 //! The one gate for commands of this console: read-only, lock and connection are checked here.
 //! The engine checks everything again; this only keeps promises that are about this screen.
 
-use crate::protocol::duty::NOBODY;
-use crate::protocol::request::{
-    Command, Decide, DiscoverModels, DrainChannel, EmergencyStop, Outcome, PauseChannel,
-    PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, UpdateSession,
-};
-use crate::protocol::words::{DecisionScope, DecisionWord, Scope, VerdictWord};
+use crate::console::access::Access;
+use crate::console::model::Tone;
+use crate::console::undo;
+use crate::protocol::request::{Command, Decide, EmergencyStop};
 use crate::tui::message::Effect;
-use crate::tui::options::Access;
-use crate::tui::state::app::{State, Tone};
-use crate::tui::state::{decide, hosts, undo};
+use crate::tui::state::app::State;
+use crate::tui::state::hosts;
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
     if state.replay.is_some() {
         Some("a replay is shown")
-    } else if state.access == Access::ReadOnly {
+    } else if state.model.access == Access::ReadOnly {
         Some("read-only console (--read-only)")
     } else if state.locked {
         Some("locked (L unlocks)")
@@ -27,32 +24,15 @@ pub fn blocked(state: &State) -> Option<&'static str> {
     }
 }
 
-/// Why nothing that needs this scope can be sent with the credential of this console.
-pub fn lacks(state: &State, scope: Scope) -> Option<String> {
-    let scopes = state.scopes.as_ref()?;
-    if scopes.contains(&scope) {
-        return None;
-    }
-    let has: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
-    let has = if has.is_empty() {
-        "none".to_owned()
-    } else {
-        has.join(", ")
-    };
-    Some(format!(
-        "the token lacks the scope `{scope}` (it has {has})"
-    ))
-}
-
 /// Submits a command, unless this console may not.
 pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
     let why = blocked(state).map(str::to_owned);
-    if let Some(why) = why.or_else(|| lacks(state, command.scope())) {
+    if let Some(why) = why.or_else(|| state.model.lacks(command.scope())) {
         state.flash(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
     if let Command::Decide(Decide { approval_id, .. }) = &command
-        && !state.deciding.insert(*approval_id)
+        && !state.model.host_mut().deciding.insert(*approval_id)
     {
         state.flash(
             Tone::Warning,
@@ -60,152 +40,22 @@ pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
         );
         return Vec::new();
     }
-    undo::sending(state, &command);
+    let host = state.model.host_mut();
+    undo::sending(&mut host.undo, &host.world, &command);
     vec![Effect::Submit(command)]
 }
 
 /// The emergency stop: under the lock too, and tried even when the connection looks dead.
 pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
-    if state.access == Access::ReadOnly {
+    if state.model.access == Access::ReadOnly {
         state.flash(Tone::Warning, "not sent: read-only console (--read-only)");
         return Vec::new();
     }
-    if state.hosts.several() {
+    if state.model.hosts.several() {
         return hosts::stop_all(state);
     }
     state.flash(Tone::Warning, "EMERGENCY STOP sent");
     vec![Effect::Submit(Command::EmergencyStop(EmergencyStop {
         reason: None,
     }))]
-}
-
-/// What was done, for the notice.
-pub fn done_text(command: &Command, outcome: &Outcome) -> String {
-    match command {
-        Command::StartSession(_) => "session opened".to_owned(),
-        Command::UpdateSession(UpdateSession {
-            paused: Some(true), ..
-        }) => "session paused: new turns wait".to_owned(),
-        Command::UpdateSession(UpdateSession {
-            paused: Some(false),
-            ..
-        }) => "session goes on".to_owned(),
-        Command::UpdateSession(UpdateSession {
-            model: Some(model), ..
-        }) => format!("this session asks {model} from now on"),
-        Command::UpdateSession(_) => "session changed".to_owned(),
-        Command::EndSession(_) => "session ended".to_owned(),
-        Command::ResumeSession(_) => "session resumed".to_owned(),
-        Command::SendMessage(_) | Command::Ask(_) => "message accepted".to_owned(),
-        Command::CancelContinuation(_) => "turn cancelled, its tools are killed".to_owned(),
-        Command::ResumeContinuation(_) => "turn goes on".to_owned(),
-        Command::RetryContinuation(_) => "message started again as a new turn".to_owned(),
-        Command::Decide(Decide { decision, .. }) => {
-            let what = match outcome {
-                Outcome::Decide(approval) if !approval.tool.is_empty() => approval.tool.as_str(),
-                Outcome::Decide(approval) => approval.kind.as_str(),
-                _ => "it",
-            };
-            let done = match (&decision.rule, decision.scope) {
-                (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
-                    "denied, and a rule made"
-                }
-                (Some(_), _) => "allowed, and a rule made",
-                (None, Some(DecisionScope::Session)) => "allowed for this session",
-                (None, Some(DecisionScope::Once) | None) => decision_done(decision.decision),
-            };
-            format!("{done}: {what}")
-        }
-        Command::SetPolicy(SetPolicy { channel, .. }) => format!("policy of {channel} changed"),
-        Command::PauseChannel(PauseChannel { channel }) => format!("{channel} paused"),
-        Command::ResumeChannel(ResumeChannel { channel }) => format!("{channel} goes on"),
-        Command::ResolveDelivery(_) => "delivery settled".to_owned(),
-        Command::DismissLeftovers(_) => "dismissed; no file was changed".to_owned(),
-        Command::EmergencyStop(_) => {
-            "EMERGENCY STOP is in force; :release lets work go on".to_owned()
-        }
-        Command::ReleaseEmergencyStop(_) => "emergency stop released".to_owned(),
-        Command::CreateBackup(_) => "backup written".to_owned(),
-        Command::Sweep(Sweep { preview: true }) => "nothing was swept: only counted".to_owned(),
-        Command::Sweep(Sweep { preview: false }) => "swept".to_owned(),
-        Command::TestModel(_) => "model tested".to_owned(),
-        Command::PinCacheEntry(PinCacheEntry { pinned: true, .. }) => "response pinned".to_owned(),
-        Command::PinCacheEntry(PinCacheEntry { pinned: false, .. }) => {
-            "response unpinned".to_owned()
-        }
-        Command::PurgeCache(_) => "cached responses purged".to_owned(),
-        Command::AddMemory(_)
-        | Command::EditMemory(_)
-        | Command::PinMemory(_)
-        | Command::AcceptMemory(_)
-        | Command::SupersedeMemories(_)
-        | Command::ForgetMemory(_)
-        | Command::ForgetPerson(_)
-        | Command::ImportMemories(_)
-        | Command::CompactSession(_) => "memory changed".to_owned(),
-        Command::AcceptPairing(_) | Command::RefusePairing(_) | Command::RevokePairing(_) => {
-            "pairing changed".to_owned()
-        }
-        Command::RunHygiene(_) => "memory tidied".to_owned(),
-        Command::UndoHygiene(_) => "taken back".to_owned(),
-        Command::TryHook(_) => "hook tried".to_owned(),
-        Command::ResetHook(_) => "hook is called again".to_owned(),
-        Command::AddRoutine(_) => "routine made".to_owned(),
-        Command::ChangeRoutine(_) => "routine changed".to_owned(),
-        Command::RemoveRoutine(_) => "routine removed".to_owned(),
-        Command::RunRoutine(_) => "routine started".to_owned(),
-        Command::DiscoverModels(DiscoverModels {}) => "looked for model servers".to_owned(),
-        Command::AddRule(_) => "rule made".to_owned(),
-        Command::ChangeRule(_) => "rule changed".to_owned(),
-        Command::RemoveRule(_) => "rule removed".to_owned(),
-        Command::RemoveGrant(_) => "permission taken back".to_owned(),
-        Command::TakeOverSession(_) => {
-            "taken over: the agent is held, what you write goes out as the bot".to_owned()
-        }
-        Command::SendAsBot(_) => "said as the bot".to_owned(),
-        Command::GiveBackSession(_) => "given back: the agent answers again".to_owned(),
-        Command::DrainChannel(DrainChannel {
-            channel,
-            drain: true,
-        }) => format!("{channel} takes up nothing new"),
-        Command::DrainChannel(DrainChannel {
-            channel,
-            drain: false,
-        }) => format!("{channel} takes up work again"),
-        Command::TestChannel(TestChannel { channel, .. }) => {
-            format!("test on its way through {channel}")
-        }
-        Command::AssignApproval(_) => match outcome {
-            Outcome::AssignApproval(approval) => match &approval.assignment {
-                Some(one) => format!("{} waits for {}", decide::title(approval), one.to),
-                None => format!("{} waits for nobody in particular", decide::title(approval)),
-            },
-            _ => "assigned".to_owned(),
-        },
-        Command::SetOnCall(SetOnCall { request }) if request.name == NOBODY => {
-            "nobody is on call".to_owned()
-        }
-        Command::SetOnCall(SetOnCall { request }) => {
-            format!("{} is on call", request.name)
-        }
-    }
-}
-
-/// A decision in the past tense.
-pub const fn decision_done(decision: DecisionWord) -> &'static str {
-    match decision {
-        DecisionWord::Approve => "allowed once",
-        DecisionWord::Deny => "denied",
-        DecisionWord::DenyAndStop => "denied and stopped",
-        DecisionWord::Edit => "arguments changed, still pending",
-        DecisionWord::Answer => "answered",
-        DecisionWord::Snooze => "snoozed",
-        DecisionWord::Revoke => "revoked",
-        DecisionWord::Happened => "settled as happened",
-        DecisionWord::RunAgain => "runs again",
-        DecisionWord::GiveUp => "given up",
-        DecisionWord::Sent => "settled as sent",
-        DecisionWord::SendAgain => "sent again",
-        DecisionWord::Drop => "dropped",
-    }
 }

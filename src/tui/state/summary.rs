@@ -1,10 +1,11 @@
 //! The shift summary: a pager over what the engine recorded since a time. It decides nothing.
 
 use crate::client::summary_lines;
+use crate::console::model::Tone;
 use crate::protocol::request::{GetShiftSummary, Query};
 use crate::protocol::summary::ShiftSummary;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{State, Tone};
+use crate::tui::state::app::State;
 use crate::tui::state::modal::Modal;
 
 /// Hours that a summary covers when nothing else is said.
@@ -32,7 +33,7 @@ pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
             return Vec::new();
         }
     };
-    let since = Some(state.now.wall.plus_seconds(-3600 * i64::from(hours)));
+    let since = Some(state.model.now.wall.plus_seconds(-3600 * i64::from(hours)));
     state.modals.push(Modal::Summary(Box::default()));
     vec![Effect::Query(Query::GetShiftSummary(GetShiftSummary {
         since,

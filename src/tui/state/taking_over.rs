@@ -1,6 +1,8 @@
 //! Taking conversations over, draining and testing channels: what their keys do. Nothing goes out before a yes, except
 //! giving back and ending a drain, which let the agent work again.
 
+use crate::console::format;
+use crate::console::model::Tone;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::request::{
     Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, TakeOverSession, TestChannel,
@@ -8,9 +10,8 @@ use crate::protocol::request::{
 use crate::protocol::session::Session;
 use crate::protocol::words::{OutboxState, SessionState};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{State, Tone};
+use crate::tui::state::app::State;
 use crate::tui::state::focused;
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
 use crate::tui::state::perform::nothing;
@@ -30,7 +31,7 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
     let Some(id) = focused::focused_session(state) else {
         return nothing(state, Action::Compose);
     };
-    if let Some(session) = state.world.sessions.get(&id)
+    if let Some(session) = state.model.world().sessions.get(&id)
         && session.state != SessionState::Active
     {
         let resume = resume_dialog(session);
@@ -38,7 +39,8 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let held = state
-        .world
+        .model
+        .world()
         .sessions
         .get(&id)
         .and_then(|session| Some((session.taken_over.clone()?, is_here(state, session))));
@@ -78,7 +80,7 @@ fn resume_dialog(session: &Session) -> Confirm {
 /// Takes a conversation over after a yes, or gives it back.
 pub fn take_over(state: &mut State) -> Vec<Effect> {
     let Some(session) =
-        focused::focused_session(state).and_then(|id| state.world.sessions.get(&id))
+        focused::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
     else {
         return nothing(state, Action::TakeOver);
     };
@@ -102,7 +104,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
             lines.push(format!(
                 "{} holds it since {}, from elsewhere, and cannot write there any more.",
                 held.by,
-                format::age(state.now.wall, held.at)
+                format::age(state.model.now.wall, held.at)
             ));
             "Take it from there"
         }
@@ -122,7 +124,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
 /// Drains a channel after a yes, or lets it take up work again.
 pub fn drain(state: &mut State) -> Vec<Effect> {
     let Some(channel) =
-        focused::focused_channel(state).and_then(|name| state.world.channels.get(&name))
+        focused::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
     else {
         return nothing(state, Action::DrainChannel);
     };
@@ -157,7 +159,8 @@ pub fn test(state: &mut State) -> Vec<Effect> {
         return nothing(state, Action::TestChannel);
     };
     let newest = state
-        .world
+        .model
+        .world()
         .sessions_by_change()
         .into_iter()
         .find(|session| session.channel == channel);
@@ -200,7 +203,7 @@ pub fn submitted(state: &mut State, command: &Command, outcome: &Outcome) {
             if let (Command::TakeOverSession(_), Some(held)) = (command, &session.taken_over) {
                 state.holds.insert(held.id);
             }
-            if let Some(known) = state.world.sessions.get_mut(&session.id) {
+            if let Some(known) = state.model.world_mut().sessions.get_mut(&session.id) {
                 known.taken_over.clone_from(&session.taken_over);
             }
         }

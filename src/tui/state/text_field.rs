@@ -1,6 +1,7 @@
-//! An editable text: lines, cursor, readline-like editing. Holds the text as it is; views reveal it.
+//! An editable text. `ratatui-textarea` holds and edits it; a step never ends inside a grapheme. Views reveal the text.
 
-use unicode_segmentation::UnicodeSegmentation;
+use ratatui_textarea::{CursorMove, TextArea};
+use unicode_segmentation::UnicodeSegmentation as _;
 
 /// One line or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +13,18 @@ pub enum Lines {
 }
 
 /// A text with a cursor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct TextField {
-    lines: Vec<String>,
-    /// Line of the cursor.
-    row: usize,
-    /// Byte within that line, always between two graphemes.
-    column: usize,
+    area: TextArea<'static>,
     kind: Lines,
+}
+
+impl PartialEq for TextField {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.lines() == other.lines()
+            && self.area.cursor() == other.area.cursor()
+    }
 }
 
 /// An editing step.
@@ -58,29 +63,31 @@ pub enum Edit {
 impl TextField {
     /// A field with this text, the cursor at its end.
     pub fn new(kind: Lines, text: &str) -> Self {
-        let mut field = Self {
-            lines: vec![String::new()],
-            row: 0,
-            column: 0,
-            kind,
-        };
+        let mut area = TextArea::default();
+        // Nothing takes a step back: no memory for it.
+        area.set_max_histories(0);
+        let mut field = Self { area, kind };
         field.insert(text);
         field
     }
 
     /// The text.
     pub fn text(&self) -> String {
-        self.lines.join("\n")
+        self.lines().join("\n")
     }
 
     /// Its lines.
     pub fn lines(&self) -> &[String] {
-        &self.lines
+        self.area.lines()
     }
 
     /// Cursor: line, and byte within it.
     pub fn cursor(&self) -> (usize, usize) {
-        (self.row, self.column)
+        let cursor = self.area.cursor();
+        let (row, column) = (cursor.0, cursor.1);
+        let line = self.lines().get(row).map_or("", String::as_str);
+        let byte = line.char_indices().nth(column).map(|(at, _)| at);
+        (row, byte.unwrap_or(line.len()))
     }
 
     /// One line or several.
@@ -90,181 +97,115 @@ impl TextField {
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.lines.iter().all(String::is_empty)
+        self.lines().iter().all(String::is_empty)
     }
 
     /// Bytes of the text.
     pub fn bytes(&self) -> usize {
-        let breaks = self.lines.len().saturating_sub(1);
-        self.lines.iter().map(String::len).sum::<usize>() + breaks
-    }
-
-    fn line(&self) -> &str {
-        self.lines.get(self.row).map_or("", String::as_str)
-    }
-
-    fn line_mut(&mut self) -> Option<&mut String> {
-        self.lines.get_mut(self.row)
+        let breaks = self.lines().len().saturating_sub(1);
+        self.lines().iter().map(String::len).sum::<usize>() + breaks
     }
 
     /// Inserts text at the cursor.
     pub fn insert(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let mut pieces = text.split('\n');
-        if let Some(first) = pieces.next() {
-            self.insert_piece(first);
-        }
-        for piece in pieces {
-            match self.kind {
-                Lines::One => self.insert_piece(" "),
-                Lines::Many => self.newline(),
-            }
-            self.insert_piece(piece);
-        }
+        let text = match self.kind {
+            Lines::One => text.replace('\n', " "),
+            Lines::Many => text,
+        };
+        self.area.insert_str(text);
     }
 
-    fn insert_piece(&mut self, piece: &str) {
-        let column = self.column;
-        if let Some(line) = self.line_mut() {
-            line.insert_str(column, piece);
-            self.column = column + piece.len();
-        }
+    /// The line of the cursor, before the cursor and after it.
+    fn around(&self) -> (&str, &str) {
+        let (row, column) = self.cursor();
+        let line = self.lines().get(row).map_or("", String::as_str);
+        line.split_at_checked(column).unwrap_or((line, ""))
     }
 
-    fn newline(&mut self) {
-        let column = self.column;
-        if let Some(line) = self.line_mut() {
-            let rest = line.split_off(column);
-            self.row += 1;
-            self.lines.insert(self.row, rest);
-            self.column = 0;
-        }
-    }
-
-    /// Bytes of the grapheme before the cursor.
+    /// Characters of the grapheme before the cursor; none at the start of a line.
     fn before(&self) -> Option<usize> {
-        self.line()
-            .get(..self.column)?
-            .graphemes(true)
-            .next_back()
-            .map(str::len)
+        let grapheme = self.around().0.graphemes(true).next_back()?;
+        Some(grapheme.chars().count())
     }
 
-    /// Bytes of the grapheme under the cursor.
+    /// Characters of the grapheme after the cursor; none at the end of a line.
     fn after(&self) -> Option<usize> {
-        self.line()
-            .get(self.column..)?
-            .graphemes(true)
-            .next()
-            .map(str::len)
+        let grapheme = self.around().1.graphemes(true).next()?;
+        Some(grapheme.chars().count())
     }
 
-    fn word_left(&self) -> usize {
-        let before = self.line().get(..self.column).unwrap_or("");
-        let trimmed = before.trim_end();
-        trimmed.rfind(char::is_whitespace).map_or(0, |at| {
-            at + trimmed
-                .get(at..)
-                .and_then(|t| t.chars().next())
-                .map_or(1, char::len_utf8)
-        })
+    /// Moves the cursor to a character of its line.
+    fn go_to(&mut self, column: usize) {
+        let cursor = self.area.cursor();
+        if let (Ok(row), Ok(column)) = (u16::try_from(cursor.0), u16::try_from(column)) {
+            self.area.move_cursor(CursorMove::Jump(row, column));
+            return;
+        }
+        // So far to the right there is no other way than step by step.
+        let step = if column < cursor.1 {
+            CursorMove::Back
+        } else {
+            CursorMove::Forward
+        };
+        for _ in 0..column.abs_diff(cursor.1) {
+            self.area.move_cursor(step);
+        }
     }
 
-    fn word_right(&self) -> usize {
-        let rest = self.line().get(self.column..).unwrap_or("");
-        let skipped = rest.len() - rest.trim_start().len();
-        let word = rest.trim_start();
-        self.column + skipped + word.find(char::is_whitespace).unwrap_or(word.len())
+    /// Moves the cursor, and back to the start of the grapheme it lands in.
+    fn go(&mut self, to: CursorMove) {
+        self.area.move_cursor(to);
+        let (row, byte) = self.cursor();
+        let line = self.lines().get(row).map_or("", String::as_str);
+        let starts = line.grapheme_indices(true).map(|(at, _)| at);
+        let start = starts.take_while(|at| *at <= byte).last().unwrap_or(0);
+        if byte < line.len() {
+            let column = line.get(..start).unwrap_or("").chars().count();
+            self.go_to(column);
+        }
     }
 
     /// Carries out an editing step.
     pub fn edit(&mut self, edit: Edit) {
         match edit {
             Edit::Left => match self.before() {
-                Some(n) => self.column -= n,
-                None if self.row > 0 => {
-                    self.row -= 1;
-                    self.column = self.line().len();
-                }
-                None => {}
+                Some(characters) => self.go_to(self.area.cursor().1.saturating_sub(characters)),
+                None => self.area.move_cursor(CursorMove::Back),
             },
             Edit::Right => match self.after() {
-                Some(n) => self.column += n,
-                None if self.row + 1 < self.lines.len() => {
-                    self.row += 1;
-                    self.column = 0;
-                }
-                None => {}
+                Some(characters) => self.go_to(self.area.cursor().1 + characters),
+                None => self.area.move_cursor(CursorMove::Forward),
             },
-            Edit::Up => self.move_row(self.row.saturating_sub(1)),
-            Edit::Down => self.move_row((self.row + 1).min(self.lines.len().saturating_sub(1))),
-            Edit::WordLeft => self.column = self.word_left(),
-            Edit::WordRight => self.column = self.word_right(),
-            Edit::Home => self.column = 0,
-            Edit::End => self.column = self.line().len(),
-            Edit::DeleteBack => match self.before() {
-                Some(n) => {
-                    self.column -= n;
-                    self.remove(self.column, self.column + n);
+            Edit::Up => self.go(CursorMove::Up),
+            Edit::Down => self.go(CursorMove::Down),
+            Edit::WordLeft => self.go(CursorMove::WordBack),
+            Edit::WordRight => self.go(CursorMove::WordForward),
+            Edit::Home => self.area.move_cursor(CursorMove::Head),
+            Edit::End => self.area.move_cursor(CursorMove::End),
+            Edit::DeleteBack => {
+                for _ in 0..self.before().unwrap_or(1) {
+                    self.area.delete_char();
                 }
-                None if self.row > 0 => {
-                    let rest = self.lines.remove(self.row);
-                    self.row -= 1;
-                    self.column = self.line().len();
-                    if let Some(line) = self.line_mut() {
-                        line.push_str(&rest);
-                    }
-                }
-                None => {}
-            },
-            Edit::DeleteForward => match self.after() {
-                Some(n) => self.remove(self.column, self.column + n),
-                None if self.row + 1 < self.lines.len() => {
-                    let rest = self.lines.remove(self.row + 1);
-                    if let Some(line) = self.line_mut() {
-                        line.push_str(&rest);
-                    }
-                }
-                None => {}
-            },
-            Edit::DeleteWord => {
-                let from = self.word_left();
-                self.remove(from, self.column);
-                self.column = from;
             }
-            Edit::KillToEnd => self.remove(self.column, self.line().len()),
+            Edit::DeleteForward => {
+                for _ in 0..self.after().unwrap_or(1) {
+                    self.area.delete_next_char();
+                }
+            }
+            Edit::DeleteWord => {
+                self.area.delete_word();
+            }
+            Edit::KillToEnd => {
+                self.area.delete_line_by_end();
+            }
             Edit::KillToStart => {
-                self.remove(0, self.column);
-                self.column = 0;
+                self.area.delete_line_by_head();
             }
             Edit::Newline => match self.kind {
                 Lines::One => {}
-                Lines::Many => self.newline(),
+                Lines::Many => self.area.insert_newline(),
             },
         }
-    }
-
-    fn remove(&mut self, from: usize, to: usize) {
-        if let Some(line) = self.line_mut()
-            && from <= to
-            && to <= line.len()
-        {
-            line.replace_range(from..to, "");
-        }
-    }
-
-    fn move_row(&mut self, row: usize) {
-        let graphemes = self
-            .line()
-            .get(..self.column)
-            .unwrap_or("")
-            .graphemes(true)
-            .count();
-        self.row = row;
-        self.column = self
-            .line()
-            .grapheme_indices(true)
-            .nth(graphemes)
-            .map_or(self.line().len(), |(at, _)| at);
     }
 }

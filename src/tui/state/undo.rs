@@ -1,246 +1,12 @@
-//! Taking back what was last done on this console, as long as it can be: named before it is sent. What gives a
-//! permission back asks first; what takes one away does not.
+//! The key that takes back what was done last.
 
-use std::collections::BTreeMap;
-
-use crate::protocol::command::DecisionRequest;
-use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ApprovalId, RuleId};
-use crate::protocol::policy::{Policy, PolicyPatch};
-use crate::protocol::request::{Command, Decide, Outcome, RemoveGrant, RemoveRule, SetPolicy};
-use crate::protocol::rule::Rule;
-use crate::protocol::words::{ApprovalState, Autonomy, DecisionScope, DecisionWord, VerdictWord};
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
+use crate::console::undo::Way;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{State, Tone};
+use crate::tui::state::app::State;
 use crate::tui::state::modal::{Confirm, Modal};
-use crate::tui::state::queue::ItemKey;
-use crate::tui::state::{decide, submit};
-
-/// Steps that are remembered.
-const REMEMBERED: usize = 50;
-
-/// Something that was done here.
-#[derive(Debug, Clone, PartialEq)]
-enum Done {
-    /// An approval was answered.
-    Decided {
-        id: ApprovalId,
-        title: String,
-        decision: DecisionWord,
-        shape: bool,
-        rule: bool,
-    },
-    /// A rule was made by itself.
-    Rule(Box<Rule>),
-    /// The autonomy of a channel was set.
-    Autonomy {
-        channel: String,
-        before: Box<Policy>,
-        now: Autonomy,
-    },
-}
-
-/// What was done here, while this console runs.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Undo {
-    /// Newest last. What a table sent is one step.
-    steps: Vec<Vec<Done>>,
-    /// Policies as they were when a change of them was sent.
-    before: BTreeMap<String, Policy>,
-    /// Rules that were made with a decision.
-    rules: BTreeMap<ApprovalId, RuleId>,
-}
-
-impl Undo {
-    /// Whether nothing was done here yet.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
-    /// A rule was made on a card.
-    pub fn note(&mut self, event: &Event) {
-        if let EventBody::RuleChanged { change, rule } = &event.body
-            && let Some(approval) = rule.approval_id
-        {
-            match change.as_str() {
-                "removed" => self.rules.remove(&approval),
-                _ => self.rules.insert(approval, rule.id),
-            };
-        }
-    }
-}
-
-/// A command is being sent.
-pub fn sending(state: &mut State, command: &Command) {
-    if let Command::SetPolicy(SetPolicy { channel, patch }) = command
-        && patch.autonomy.is_some()
-        && let Some(known) = state.world.channels.get(channel)
-    {
-        let policy = known.policy.clone();
-        state.undo.before.insert(channel.clone(), policy);
-    }
-}
-
-/// A command was carried out. `joins`: it belongs to the step before.
-pub fn done(state: &mut State, command: &Command, outcome: &Outcome, joins: bool) {
-    let done = match (command, outcome) {
-        (Command::Decide(Decide { decision, .. }), Outcome::Decide(_))
-            if decision.decision == DecisionWord::Revoke =>
-        {
-            return;
-        }
-        (Command::Decide(Decide { decision, .. }), Outcome::Decide(approval)) => Done::Decided {
-            id: approval.id,
-            title: decide::title(approval),
-            decision: decision.decision,
-            shape: decision.scope == Some(DecisionScope::Session),
-            rule: decision.rule.is_some(),
-        },
-        (Command::AddRule(_), Outcome::AddRule(rule)) => Done::Rule(Box::new(rule.clone())),
-        (Command::SetPolicy(SetPolicy { channel, patch }), _) => {
-            let before = state.undo.before.remove(channel);
-            let Some((before, now)) = before.zip(patch.autonomy) else {
-                return;
-            };
-            if before.autonomy == now {
-                return;
-            }
-            Done::Autonomy {
-                channel: channel.clone(),
-                before: Box::new(before),
-                now,
-            }
-        }
-        _ => return,
-    };
-    let steps = &mut state.undo.steps;
-    match steps.last_mut() {
-        Some(step) if joins => step.push(done),
-        Some(_) | None => steps.push(vec![done]),
-    }
-    if steps.len() > REMEMBERED {
-        steps.remove(0);
-    }
-}
-
-/// How one thing is taken back.
-enum Way {
-    /// By this command, at once.
-    Send(Command),
-    /// By this command, after a question.
-    Ask(Command),
-    /// It is only shown again.
-    Wake(ApprovalId),
-    /// Not at all, and why.
-    Never(&'static str),
-}
-
-fn way(state: &State, done: &Done) -> (String, Way) {
-    match done {
-        Done::Decided {
-            id,
-            title,
-            decision,
-            shape,
-            rule,
-        } => {
-            let name = format!("{} {title}", submit::decision_done(*decision));
-            (name, way_back(state, *id, *decision, *shape, *rule))
-        }
-        Done::Rule(rule) => {
-            let command = Command::RemoveRule(RemoveRule { id: rule.id });
-            let way = if rule.verdict == VerdictWord::Allow {
-                Way::Send(command)
-            } else {
-                Way::Ask(command)
-            };
-            (format!("rule {}", rule.in_words()), way)
-        }
-        Done::Autonomy {
-            channel,
-            before,
-            now,
-        } => {
-            let name = format!("{now} on {channel}");
-            let current = state.world.channels.get(channel).map(|one| &one.policy);
-            let Some(current) = current.filter(|policy| policy.autonomy == *now) else {
-                return (name, Way::Never("it was changed again since"));
-            };
-            let left = before
-                .expires_at
-                .map(|at| at.millis_since(state.now.wall) / 1000);
-            if left == Some(0) {
-                return (name, Way::Never("what was before would have ended by now"));
-            }
-            let command = Command::SetPolicy(SetPolicy {
-                channel: channel.clone(),
-                patch: PolicyPatch {
-                    autonomy: Some(before.autonomy),
-                    expires_in_seconds: left,
-                    if_version: Some(current.version),
-                    ..PolicyPatch::default()
-                },
-            });
-            let way = if before.autonomy > *now {
-                Way::Ask(command)
-            } else {
-                Way::Send(command)
-            };
-            (name, way)
-        }
-    }
-}
-
-/// How an answer to an approval is taken back.
-fn way_back(state: &State, id: ApprovalId, decision: DecisionWord, shape: bool, rule: bool) -> Way {
-    let approval = state.world.approvals.get(&id);
-    match decision {
-        DecisionWord::Snooze => Way::Wake(id),
-        // The permission and the rule made with it go with it.
-        DecisionWord::Approve
-            if approval.is_some_and(|one| one.state == ApprovalState::Approved) =>
-        {
-            let Some(approval) = approval else {
-                return Way::Never("it is not known any more");
-            };
-            Way::Send(Command::Decide(Decide {
-                approval_id: id,
-                decision: revoke(approval),
-            }))
-        }
-        _ if rule => match state.undo.rules.get(&id) {
-            Some(rule) => {
-                let command = Command::RemoveRule(RemoveRule { id: *rule });
-                if decision == DecisionWord::Approve {
-                    Way::Send(command)
-                } else {
-                    Way::Ask(command)
-                }
-            }
-            None => Way::Never("its rule is gone already"),
-        },
-        DecisionWord::Approve if shape => Way::Send(Command::RemoveGrant(RemoveGrant { id })),
-        DecisionWord::Approve => Way::Never("it has started"),
-        DecisionWord::Edit => Way::Never("the arguments can be edited again"),
-        DecisionWord::Deny | DecisionWord::DenyAndStop | DecisionWord::Answer => {
-            Way::Never("the model has been told")
-        }
-        DecisionWord::Revoke
-        | DecisionWord::Happened
-        | DecisionWord::RunAgain
-        | DecisionWord::GiveUp
-        | DecisionWord::Sent
-        | DecisionWord::SendAgain
-        | DecisionWord::Drop => Way::Never("it is settled"),
-    }
-}
-
-fn revoke(approval: &crate::protocol::approval::Approval) -> DecisionRequest {
-    DecisionRequest {
-        revision: Some(approval.revision),
-        ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
-    }
-}
+use crate::tui::state::submit;
 
 /// Takes the last step back.
 pub fn undo(state: &mut State) -> Vec<Effect> {
@@ -248,7 +14,9 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
         state.flash(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
-    let Some(step) = state.undo.steps.pop() else {
+    let now = state.model.now.wall;
+    let host = state.model.host_mut();
+    let Some(step) = host.undo.take_last(&host.world, now) else {
         state.flash(
             Tone::Warning,
             "undo: nothing was decided on this console that could be taken back",
@@ -258,8 +26,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut taken = Vec::new();
     let mut kept = Vec::new();
-    for done in step.into_iter().rev() {
-        let (name, way) = way(state, &done);
+    for (name, way) in step {
         match way {
             Way::Send(command) => {
                 effects.extend(submit::submit(state, command));
@@ -276,8 +43,9 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
                 }));
             }
             Way::Wake(id) => {
-                state.queue.snoozed.remove(&ItemKey::Approval(id));
-                if state.world.approvals.contains_key(&id) {
+                let key = state.model.key(ItemKey::Approval(id));
+                state.model.queue.snoozed.remove(&key);
+                if state.model.world().approvals.contains_key(&id) {
                     taken.push(name);
                 } else {
                     kept.push(format!("{name}: it is not known any more"));

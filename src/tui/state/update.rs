@@ -1,47 +1,45 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
-use std::collections::BTreeSet;
-
-use crate::clock::Timestamp;
-use crate::protocol::approval::{Approval, snooze_end};
-use crate::protocol::event::{BudgetLevel, Event, EventBody};
-use crate::protocol::ids::ApprovalId;
+use crate::console::ids::HostId;
+use crate::console::item::ItemKey;
+use crate::console::labels::problem_text;
+use crate::console::loading;
+use crate::console::message::DaemonMessage;
+use crate::console::model::Tone;
+use crate::console::queue;
+use crate::console::time::Now;
+use crate::console::update::{self as model, Sending};
+use crate::protocol::event::Event;
+use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, Command, Decide, ExplainCall, GetApproval, GetContinuation, GetDelivery, GetSession,
-    GetSnapshot, GetTranscript, GetTranscriptFrom, GetWhatIf, Outcome, Query,
+    Answer, Command, ExplainCall, GetTranscript, GetTranscriptFrom, GetWhatIf, Outcome, Query,
 };
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::words::{ApprovalState, DecisionWord};
 use crate::tui::action::Action;
-use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
-use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
-use crate::tui::state::fold::{self, Missing};
+use crate::tui::message::{Effect, FrameReport, Message, QuitKind};
+use crate::tui::state::app::{BELL_MS, Dirty, Screen, Screens, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::world::World;
 use crate::tui::state::{
-    assigning, audit, batch, decide, deciding, dialogs, hosts, input, memory, models, mouse,
-    opened, panel, perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
+    assigning, audit, batch, decide, deciding, dialogs, hosts, input, lists, memory, models, mouse,
+    panel, perform, replay, rule_editor, summary, taking_over, why,
 };
 
-/// Folds a message into the state.
-pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
-    state.now = now;
+/// Folds a message into the state. Each effect is for the daemon that it stands beside.
+pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Effect)> {
+    state.model.now = now;
     replay::advance(state);
-    let mut effects = match message {
-        Message::From(host, message) => hosts::heard(state, host, *message),
-        message => {
-            let focused = state.hosts.focused();
-            let effects = received(state, message);
-            hosts::addressed(state, focused, effects)
-        }
+    let to = match &message {
+        Message::Daemon(host, _) => *host,
+        _ => state.model.hosts.focused(),
     };
-    effects.extend(hosts::follow_selection(state));
+    let received = receive(state, message);
+    let mut effects: Vec<(HostId, Effect)> = hosts::addressed(to, received).collect();
+    effects.extend(hosts::follow(state));
     let asked = ask(state);
-    effects.extend(hosts::addressed(state, state.hosts.focused(), asked));
-    if state.world.duty.settle(now.wall) {
+    effects.extend(hosts::addressed(state.model.hosts.focused(), asked));
+    if model::settle(&mut state.model) {
         state.touch(Dirty::Soon);
     }
     state.settle_flash();
@@ -51,16 +49,22 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
     let mut effects = panel::refresh(state);
-    effects.extend(opened::ask(state).map(Effect::Query));
-    if state.screen == Screen::Session && state.is_live() && state.replay.is_none() {
-        effects.extend(state.session.asks().into_iter().map(Effect::Query));
+    let shown = match state.model.selected() {
+        Some(ItemKey::Approval(id)) if state.screen == Screen::Queue => Some(*id),
+        Some(_) | None => None,
+    };
+    let can_ask = state.is_live() && state.replay.is_none();
+    let card = loading::ask(state.model.world_mut(), shown, can_ask);
+    effects.extend(card.map(|query| Effect::Query(Query::GetApproval(query))));
+    if state.screen == Screen::Session && can_ask {
+        let asked = state.screens.session.asks();
+        effects.extend(asked.into_iter().map(Effect::Query));
     }
     effects
 }
 
-/// Folds in a message of this console, or of the host that has the focus.
-pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
-    let now = state.now;
+fn receive(state: &mut State, message: Message) -> Vec<Effect> {
+    let now = state.model.now;
     match message {
         Message::Key(event) => input::key(state, &event),
         Message::Paste(text) => input::paste(state, &text),
@@ -79,21 +83,6 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
             state.touch(Dirty::Now);
             Vec::new()
         }
-        Message::Snapshot(snapshot) => take_snapshot(state, *snapshot),
-        Message::Event(event) => take_event(state, &event),
-        Message::Disconnected { why } => disconnected(state, why),
-        Message::Submitted { command, result } => submitted(state, &command, result),
-        Message::Answered { query, result } => {
-            let borrowed = result
-                .as_ref()
-                .map(|answer| &**answer)
-                .map_err(|problem| &**problem);
-            let (taken, effects) = replay::answered(state, &query, borrowed);
-            if !taken {
-                answered(state, &query, result);
-            }
-            effects
-        }
         Message::Edited(result) => {
             dialogs::edited(state, result);
             Vec::new()
@@ -111,18 +100,13 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Message::Scopes(scopes) => {
-            state.scopes = scopes;
-            Vec::new()
-        }
         Message::Mouse(done) => mouse::happened(state, done),
-        // One level is all there is.
-        Message::From(..) => Vec::new(),
+        Message::Daemon(host, message) => daemon(state, host, message),
     }
 }
 
 fn tick(state: &mut State) -> Vec<Effect> {
-    let steady = state.now.steady;
+    let steady = state.model.now.steady;
     if state
         .flash
         .as_ref()
@@ -159,8 +143,8 @@ fn armed(state: &State) -> [bool; 3] {
 fn drawn(state: &mut State, report: FrameReport) {
     let before = armed(state);
     state.spots = report.spots;
-    state.queue.card_drawn = report.card.as_ref().map(|card| (card.first, card.end));
-    state.arming.drawn(report.card, state.now.steady);
+    state.model.queue.card_drawn = report.card.as_ref().map(|card| (card.first, card.end));
+    state.arming.drawn(report.card, state.model.now.steady);
     match report.dialog {
         Some(report) => deciding::drawn(state, report),
         // Under a text or a list of keys it is not being looked at.
@@ -170,121 +154,126 @@ fn drawn(state: &mut State, report: FrameReport) {
     if armed(state) != before {
         state.touch(Dirty::Now);
     }
-    state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
+    state.model.queue.card_scroll = state.model.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
         let scroll = match (state.modals.last_mut(), state.screen) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
             (Some(Modal::Summary(pager)), _) => Some(&mut pager.scroll),
-            (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
-            (_, Screen::Rules) => Some(&mut state.rules.scroll),
-            (_, Screen::Audit) => Some(&mut state.audit.scroll),
-            (_, Screen::Memory) => Some(&mut state.memory.scroll),
-            (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
-            (_, Screen::Doctor) => Some(&mut state.doctor.scroll),
+            (_, Screen::Memory) => Some(&mut state.screens.memory.scroll),
             _ => None,
         };
         if let Some(scroll) = scroll {
             *scroll = (*scroll).min(most);
+        } else if let Some(list) = lists::of(state, state.screen) {
+            list.scrolls_at_most(most);
         }
     }
     if let Some(session) = report.session {
-        state.session.report = Some(session);
-        if state.session.anchor.is_some() {
-            state.session.anchor = Some(session.anchor);
+        state.screens.session.report = Some(session);
+        if state.screens.session.anchor.is_some() {
+            state.screens.session.anchor = Some(session.anchor);
         }
-        state.session.reveal_selected = false;
+        state.screens.session.reveal_selected = false;
     }
 }
 
-fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
-    let first = state.world.engine.is_none();
-    let elsewhere = std::mem::take(&mut state.world.elsewhere);
-    let before = std::mem::replace(&mut state.world, World::from_snapshot(snapshot));
-    opened::carry(before, &mut state.world);
-    state.world.elsewhere = elsewhere;
-    let since = match state.link {
-        Link::Live { since } => since,
-        Link::Connecting | Link::Lost { .. } => state.now.wall,
-    };
-    state.link = Link::Live { since };
-    if first {
-        state.queue.open(&state.world, state.now.wall);
-        perform::open_lists(state);
+/// Takes in what a daemon says. One without the focus opens, selects and closes nothing.
+fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect> {
+    if state.model.hosts.get(host).is_none() {
+        return Vec::new();
     }
-    state.session.stale = true;
-    state.asking.lost();
+    let focused = host == state.model.hosts.focused();
+    match message {
+        DaemonMessage::Snapshot(snapshot) => take_snapshot(state, host, *snapshot),
+        DaemonMessage::Event(event) => take_event(state, host, &event),
+        DaemonMessage::Disconnected { why } => {
+            model::disconnect(&mut state.model, host, why);
+            if focused {
+                disconnected(state);
+            }
+            state.touch(Dirty::Soon);
+            Vec::new()
+        }
+        DaemonMessage::Submitted { command, result } => submitted(state, host, &command, &result),
+        DaemonMessage::Answered { query, result } => {
+            if !focused {
+                model::take_answer(&mut state.model, host, &query, result);
+                refresh_lists(state);
+                state.touch(Dirty::Soon);
+                return Vec::new();
+            }
+            let borrowed = result
+                .as_ref()
+                .map(|answer| &**answer)
+                .map_err(|problem| &**problem);
+            let (taken, effects) = replay::answered(state, &query, borrowed);
+            if !taken {
+                answered(state, host, &query, result);
+            }
+            effects
+        }
+        DaemonMessage::Scopes(scopes) => {
+            if let Some(host) = state.model.hosts.get_mut(host) {
+                host.scopes = scopes;
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// The screens of a daemon, with or without the focus.
+fn screens(state: &mut State, host: HostId) -> &mut Screens {
+    if host == state.model.hosts.focused() {
+        &mut state.screens
+    } else {
+        state.left_screens.entry(host).or_default()
+    }
+}
+
+fn take_snapshot(state: &mut State, host: HostId, snapshot: Snapshot) -> Vec<Effect> {
+    let first = model::take_snapshot(&mut state.model, host, snapshot);
+    screens(state, host).session.stale = true;
+    let mut effects = Vec::new();
+    if host == state.model.hosts.focused() {
+        if first {
+            lists::open_lists(state);
+        }
+        state.screens.asking.lost();
+        if let Some(source) = state.wanted_replay.take() {
+            effects = replay::begin(state, source, true);
+        }
+    }
     refresh_lists(state);
     state.touch(Dirty::Soon);
-    match state.wanted_replay.take() {
-        Some(source) => replay::begin(state, source, true),
-        None => Vec::new(),
+    effects
+}
+
+fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
+    let focused = host == state.model.hosts.focused();
+    let shown = &screens(state, host).session;
+    let shown_session = shown.session_id.is_some() && event.session_id == shown.session_id;
+    let sessions = [shown.session_id, screens(state, host).live.selected];
+    let sessions: Vec<SessionId> = sessions.into_iter().flatten().collect();
+    let change = model::take_event(&mut state.model, host, event, &sessions);
+    state.take_notices();
+    if focused {
+        panel::happened(state, event);
+        state.screens.doctor.note(event);
+        taking_over::happened(state, event);
     }
-}
-
-/// A limit that is nearly used up is said once; one that is used up shows as a question in the queue.
-fn tell_of_budget(state: &mut State, event: &Event) {
-    let EventBody::BudgetReached {
-        budget,
-        level: BudgetLevel::Warning,
-        limit: Some(limit),
-        used: Some(used),
-    } = &event.body
-    else {
-        return;
-    };
-    let percent = if *limit > 0.0 {
-        used / limit * 100.0
-    } else {
-        100.0
-    };
-    state.flash(
-        Tone::Warning,
-        format!("{percent:.0} % of the budget {budget} is used or reserved"),
-    );
-}
-
-/// The question that tells what an event could not.
-pub(super) fn ask_for(missing: Missing) -> Effect {
-    Effect::Query(match missing {
-        Missing::Continuation(id) => Query::GetContinuation(GetContinuation { id }),
-        Missing::Delivery(id) => Query::GetDelivery(GetDelivery { id }),
-        Missing::Session(id) => Query::GetSession(GetSession { id }),
-        Missing::Stream => Query::GetSnapshot(GetSnapshot {}),
-    })
-}
-
-fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
-    let missing = fold::apply(&mut state.world, event);
-    panel::happened(state, event);
-    state.doctor.note(event);
-    state.undo.note(event);
-    tell_of_budget(state, event);
-    taking_over::happened(state, event);
-    let mine = assigning::happened(state, event);
-    let mut effects: Vec<Effect> = missing.into_iter().map(ask_for).collect();
-    let shown_session =
-        state.session.session_id.is_some() && event.session_id == state.session.session_id;
-    if event.seq.is_some() {
-        state.session.stale |= shown_session;
-        trim::trim(state);
-        let added = refresh_lists(state);
-        if let EventBody::ApprovalRequested { .. } = event.body
-            && added > 0
-        {
-            state.unrung = !state.focused;
-            effects.extend(ring(state));
-        }
-        if mine {
-            state.unrung |= !state.focused;
-            effects.extend(ring(state));
-        }
-        state.touch(Dirty::Soon);
-    } else if let EventBody::EngineState { .. } | EventBody::ChannelState { .. } = event.body {
-        // Without a number, because nothing of them is stored, but every screen shows them.
+    if event.seq.is_some() && shown_session {
+        screens(state, host).session.stale = true;
+    }
+    let mut effects: Vec<Effect> = change.queries.into_iter().map(Effect::Query).collect();
+    if change.shows {
         refresh_lists(state);
         state.touch(Dirty::Soon);
-    } else if shown_session && state.screen == Screen::Session {
+    } else if focused && shown_session && state.screen == Screen::Session {
         state.touch(Dirty::Soon);
+    }
+    if change.needs {
+        state.unrung |= !state.focused;
+        effects.extend(ring(state));
     }
     effects
 }
@@ -293,202 +282,129 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
 pub(super) fn ring(state: &mut State) -> Vec<Effect> {
     let recently = state
         .last_bell
-        .is_some_and(|at| state.now.steady.since(at) < BELL_MS);
+        .is_some_and(|at| state.model.now.steady.since(at) < BELL_MS);
     if !state.unrung || recently {
         return Vec::new();
     }
     state.unrung = false;
-    let waiting = hosts::worlds(state)
-        .map(|world| world.pending().count())
-        .sum();
+    let worlds = state.model.hosts.worlds();
+    let waiting = worlds.map(|world| world.pending().count()).sum();
     if waiting == 0 {
         return Vec::new();
     }
-    state.last_bell = Some(state.now.steady);
+    state.last_bell = Some(state.model.now.steady);
     vec![Effect::Bell, Effect::Notify(waiting)]
 }
 
 /// Brings lists in line with the world; returns how many queue items are new.
 pub fn refresh_lists(state: &mut State) -> usize {
-    let added = state
-        .queue
-        .refresh(&state.world, state.now.steady, state.now.wall);
+    let added = state.model.refresh_queue();
     if let Some(high) = &state.high
-        && crate::tui::state::queue::subject(&state.world, &high.subject.key).as_ref()
-            != Some(&high.subject)
+        && queue::subject(&state.model.hosts, &high.subject.key).as_ref() != Some(&high.subject)
     {
         state.high = None;
     }
-    let world = &state.world;
-    append_new(&mut state.live.order, world.sessions.keys());
-    append_new(&mut state.channels.order, world.channels.keys());
-    state
-        .live
-        .order
-        .retain(|id| world.sessions.contains_key(id));
-    state
-        .channels
-        .order
-        .retain(|name| world.channels.contains_key(name));
-    if state
-        .live
-        .selected
-        .is_some_and(|id| !world.sessions.contains_key(&id))
-    {
-        state.live.selected = None;
-    }
-    if state
-        .channels
-        .selected
-        .as_ref()
-        .is_some_and(|name| !world.channels.contains_key(name))
-    {
-        state.channels.selected = None;
-    }
+    lists::follow(state);
     added
 }
 
-/// Appends what the list does not hold yet, in time that grows with both and not with their product.
-fn append_new<'k, K: Ord + Clone + 'k>(order: &mut Vec<K>, keys: impl Iterator<Item = &'k K>) {
-    let known: BTreeSet<&K> = order.iter().collect();
-    let new: Vec<K> = keys.filter(|key| !known.contains(key)).cloned().collect();
-    order.extend(new);
-}
-
-fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
-    let since = match &state.link {
-        Link::Lost { since, .. } => *since,
-        Link::Live { .. } | Link::Connecting => state.now.wall,
-    };
-    state.link = Link::Lost { why, since };
+fn disconnected(state: &mut State) {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
-    state.arming.drawn(None, state.now.steady);
+    state.arming.drawn(None, state.model.now.steady);
     state.arming.forget();
     deciding::lost(state);
-    state.world.opened.lost();
     transcript(state).lost();
-    state.touch(Dirty::Soon);
-    Vec::new()
 }
 
 fn submitted(
     state: &mut State,
+    host: HostId,
     command: &Command,
-    result: Result<Box<Outcome>, Box<Problem>>,
+    result: &Result<Box<Outcome>, Box<Problem>>,
 ) -> Vec<Effect> {
-    if let Command::Decide(Decide { approval_id, .. }) = command {
-        state.deciding.remove(approval_id);
+    memory::submitted(&mut screens(state, host).memory, command, result);
+    let mut effects = Vec::new();
+    if host == state.model.hosts.focused() {
+        let flash = state.flash.take();
+        effects = submitted_here(state, host, command, result);
+        if state.flash.is_none() {
+            state.flash = flash;
+        }
+    } else {
+        model::take_outcome(&mut state.model, host, command, result, Sending::Alone);
+        state.take_notices();
     }
-    let has_draft = state.drafts.answered(command, result.is_ok());
-    deciding::submitted(state, command, &result);
-    // A table says for itself what came of each, and of all.
-    let in_batch = batch::sent(state, command);
-    let joins = in_batch && batch::some_done(state);
-    let more = batch::submitted(state, command, &result);
-    models::submitted(state, command, &result);
-    memory::submitted(state, command, &result);
-    let mut effects = match result {
-        Err(problem) => {
-            if !in_batch {
-                let kept = if has_draft {
-                    "; the text is still there when you open the field again"
-                } else {
-                    ""
-                };
-                state.flash(Tone::Error, format!("{}{kept}", problem_text(&problem)));
-            }
-            Vec::new()
-        }
-        Ok(outcome) => {
-            undo::done(state, command, &outcome, joins);
-            if !in_batch {
-                let text = submit::done_text(command, &outcome);
-                state.flash(Tone::Info, text);
-            }
-            taking_over::submitted(state, command, &outcome);
-            // What was done may show on the screen; not everything that is done is told by an event.
-            state.asking.later();
-            if let Some((id, until)) = snoozed(state, command, &outcome) {
-                state.queue.snooze(&ItemKey::Approval(id), until);
-            }
-            match *outcome {
-                Outcome::StartSession(session) => {
-                    let id = session.id;
-                    state.world.sessions.entry(id).or_insert(session);
-                    refresh_lists(state);
-                    let mut effects = perform::open_session(state, id);
-                    effects.extend(dialogs::open_text(state, TextPurpose::Compose(id)));
-                    effects
-                }
-                _ => Vec::new(),
-            }
-        }
-    };
-    effects.extend(more);
+    if let Command::EmergencyStop(_) = command
+        && state.model.hosts.several()
+    {
+        let result = result.as_ref().map(|_| ());
+        hosts::report_stop(state, host, result.map_err(ToString::to_string));
+    }
     effects
 }
 
-/// The approval that a command has put off, and until when.
-pub(super) fn snoozed(
-    state: &State,
+/// The same of the daemon that has the focus: dialogs and screens follow.
+fn submitted_here(
+    state: &mut State,
+    host: HostId,
     command: &Command,
-    outcome: &Outcome,
-) -> Option<(ApprovalId, Timestamp)> {
-    match (command, outcome) {
-        (Command::Decide(Decide { decision, .. }), Outcome::Decide(approval))
-            if decision.decision == DecisionWord::Snooze
-                && approval.state == ApprovalState::Pending =>
-        {
-            let minutes = decision.minutes.unwrap_or(60);
-            let until = snooze_end(state.now.wall, minutes, approval.expires_at)?;
-            Some((approval.id, until))
-        }
-        _ => None,
+    result: &Result<Box<Outcome>, Box<Problem>>,
+) -> Vec<Effect> {
+    deciding::submitted(state, command, result);
+    // A table says for itself what came of each, and of all.
+    let sending = match (batch::sent(state, command), batch::some_done(state)) {
+        (false, _) => Sending::Alone,
+        (true, false) => Sending::FirstOfSeveral,
+        (true, true) => Sending::OneOfSeveral,
+    };
+    let mut effects = batch::submitted(state, command, result);
+    models::submitted(state, command, result);
+    model::take_outcome(&mut state.model, host, command, result, sending);
+    state.take_notices();
+    let Ok(outcome) = result else {
+        return effects;
+    };
+    taking_over::submitted(state, command, outcome);
+    // What was done may show on the screen; not everything that is done is told by an event.
+    state.screens.asking.later();
+    if let Outcome::StartSession(session) = &**outcome {
+        let id = session.id;
+        refresh_lists(state);
+        effects.extend(perform::open_session(state, id));
+        effects.extend(dialogs::open_text(state, TextPurpose::Compose(id)));
     }
+    effects
 }
 
 /// The transcript that is followed; a replay only hides it.
 fn transcript(state: &mut State) -> &mut SessionView {
     match &mut state.replay {
         Some(replay) => &mut replay.behind,
-        None => &mut state.session,
+        None => &mut state.screens.session,
     }
 }
 
-/// A problem in one line.
-pub fn problem_text(problem: &Problem) -> String {
-    let mut text = match &problem.winner {
-        Some(winner) => format!(
-            "{}: already decided `{}` by {} ({})",
-            problem.title, winner.decision, winner.by, winner.surface
-        ),
-        None => format!("{}: {}", problem.title, problem.detail),
-    };
-    if let Some(hint) = &problem.hint {
-        text.push_str("; ");
-        text.push_str(hint);
-    }
-    text
-}
-
-fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Problem>>) {
+fn answered(
+    state: &mut State,
+    host: HostId,
+    query: &Query,
+    result: Result<Box<Answer>, Box<Problem>>,
+) {
     state.touch(Dirty::Soon);
     let borrowed = result
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if let Query::GetApproval(GetApproval { id }) = query
-        && let Some(result) = whole_approval(borrowed)
-        && opened::answered(&mut state.world, *id, result)
-    {
-        return;
-    }
     if panel::answered(state, query, borrowed) || rule_editor::answered(state, query, borrowed) {
         return;
     }
+    let Some(result) = model::take_answer(&mut state.model, host, query, result) else {
+        refresh_lists(state);
+        return;
+    };
     let answer = match result {
-        Ok(answer) => answer,
+        Ok(answer) => *answer,
         Err(problem) => {
             match query {
                 Query::GetTranscript(GetTranscript { session_id, .. })
@@ -518,10 +434,6 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
             return;
         }
     };
-    let Some(answer) = learn(&mut state.world, *answer) else {
-        refresh_lists(state);
-        return;
-    };
     match answer {
         Answer::GetTranscript(page) | Answer::GetTranscriptFrom(page) => {
             if let Query::GetTranscript(GetTranscript { session_id, .. })
@@ -549,49 +461,4 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         // Whatever else comes back belongs to nobody any more.
         _ => {}
     }
-}
-
-/// The approval of an answer, or why there is none; none = the answer is something else.
-fn whole_approval<'a>(
-    answer: Result<&'a Answer, &Problem>,
-) -> Option<Result<&'a Approval, String>> {
-    match answer {
-        Ok(Answer::GetApproval(approval)) => Some(Ok(approval)),
-        Ok(_) => None,
-        Err(problem) => Some(Err(problem_text(problem))),
-    }
-}
-
-/// Takes in what an event could not tell in full; gives back what is something else.
-pub(super) fn learn(world: &mut World, answer: Answer) -> Option<Answer> {
-    match answer {
-        Answer::GetApproval(approval) => {
-            opened::answered(world, approval.id, Ok(&approval));
-        }
-        Answer::GetContinuation(mut continuation) => {
-            continuation.shorten();
-            world.continuations.insert(continuation.id, continuation);
-        }
-        Answer::GetDelivery(delivery) => {
-            world.deliveries.insert(delivery.id, delivery);
-        }
-        Answer::GetSession(session) => {
-            world.sessions.insert(session.id, session);
-        }
-        Answer::GetSnapshot(snapshot) => {
-            // Only asked for to learn what an open stream has said; the rest is followed by events.
-            let fresh = World::from_snapshot(snapshot);
-            for (id, stream) in fresh.streams {
-                let longer = world
-                    .streams
-                    .get(&id)
-                    .is_none_or(|known| known.gap && known.step <= stream.step);
-                if longer && fresh.seq >= world.seq {
-                    world.streams.insert(id, stream);
-                }
-            }
-        }
-        other => return Some(other),
-    }
-    None
 }

@@ -1,13 +1,14 @@
 //! Why calls ran, asked or were refused: a pager over what the engine recorded. It decides nothing.
 
+use crate::console::arming::scrolled;
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::request::{ExplainCall, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, Why};
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State, Tone};
-use crate::tui::state::arming::scrolled;
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::modal::Modal;
-use crate::tui::state::queue::ItemKey;
 use crate::tui::state::{audit, continuations};
 
 /// Calls that are explained at once.
@@ -27,15 +28,15 @@ pub struct WhyPager {
 /// The calls of what is selected, oldest first.
 fn focused(state: &State) -> Vec<ToolCallId> {
     let of_turn = |id| {
-        let turn = state.world.continuations.get(id);
+        let turn = state.model.world().continuations.get(id);
         turn.map_or_else(Vec::new, |turn| {
             turn.tool_calls.iter().map(|call| call.id).collect()
         })
     };
     match state.screen {
-        Screen::Queue => match &state.queue.selected {
+        Screen::Queue => match state.model.selected() {
             Some(ItemKey::Approval(id)) => {
-                let approval = state.world.approvals.get(id);
+                let approval = state.model.world().approvals.get(id);
                 approval
                     .and_then(|approval| approval.tool_call_id)
                     .into_iter()
@@ -45,15 +46,15 @@ fn focused(state: &State) -> Vec<ToolCallId> {
             Some(
                 ItemKey::Delivery(_)
                 | ItemKey::Leftovers(_)
+                | ItemKey::RefusedCalls(_)
                 | ItemKey::Channel(_)
-                | ItemKey::Problem(_)
-                | ItemKey::Elsewhere(..),
+                | ItemKey::Problem(_),
             )
             | None => Vec::new(),
         },
         Screen::Session => {
-            let selected = state.session.selected;
-            let held = selected.and_then(|position| state.session.entries.get(&position));
+            let selected = state.screens.session.selected;
+            let held = selected.and_then(|position| state.screens.session.entries.get(&position));
             match held.map(|held| &held.entry.body) {
                 Some(TranscriptBody::Step { step, tool_calls }) => match &step.body {
                     StepBody::ToolResult { call_id, .. } => vec![*call_id],

@@ -4,19 +4,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::console::access::Hosting;
+use crate::console::format;
 use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, Spot};
-use crate::tui::options::Hosting;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::audit::{Chain, Kind};
+use crate::tui::state::audit::{COLUMNS, Chain, Kind, cells};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::detail;
 use crate::tui::view::paint::{self, span};
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
 
 const fn role(kind: Kind) -> Role {
     match kind {
@@ -30,14 +31,14 @@ const fn role(kind: Kind) -> Role {
 
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.audit;
+    let panel = &state.screens.audit;
     let row = panel.row();
     let (above, below) = detail::split(
         state,
         area,
         panel.rows.len() + 2,
         row.is_some(),
-        panel.zoomed,
+        panel.list.zoomed,
     );
     if let Some(area) = above {
         list(state, theme, area, buf, report);
@@ -45,18 +46,27 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     if let (Some(area), Some(row)) = (below, row) {
         let lines = body(state, theme, row, detail::columns(area));
         let title = format!("Row {}  {}", row.seq, shown::whole_line(&row.action));
-        let most = detail::scrolled(buf, area, theme, &title, panel.zoomed, &lines, panel.scroll);
+        let most = detail::scrolled(
+            buf,
+            area,
+            theme,
+            &title,
+            panel.list.zoomed,
+            &lines,
+            panel.list.scroll,
+        );
         report.panel_max_scroll = Some(most);
     }
 }
 
 fn title(state: &State) -> String {
-    let panel = &state.audit;
+    let panel = &state.screens.audit;
     let older = if panel.next.is_some() { "+" } else { "" };
     let mut title = format!("Audit  {}{older}", panel.rows.len());
     if !panel.filter.is_empty() {
         title.push_str(&format!("  filter: {}", panel.filter));
     }
+    title.push_str(&panel.list.note(COLUMNS));
     let newer = panel.newer();
     if newer > 0 {
         title.push_str(&format!("  {newer} newer above"));
@@ -90,7 +100,7 @@ fn walked(report: &AuditReport) -> (Role, String) {
 }
 
 fn chain(state: &State) -> (Role, String) {
-    let (role, text) = match &state.audit.chain {
+    let (role, text) = match &state.screens.audit.chain {
         Chain::Unknown => {
             let key = state.keymap.key_of(Context::Audit, Action::VerifyAudit);
             let key = key.unwrap_or_else(|| ":".to_owned());
@@ -112,7 +122,7 @@ fn chain(state: &State) -> (Role, String) {
 
 /// Where the log is: it is not part of what the engine answers.
 fn log(state: &State) -> &'static str {
-    match state.hosting {
+    match state.model.hosting {
         Hosting::Embedded { .. } => {
             "log    not shown here: leverframe.log in the data directory (doctor names it); tail -f follows it"
         }
@@ -123,13 +133,19 @@ fn log(state: &State) -> &'static str {
 }
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.audit;
-    let inner = paint::padded(paint::panel(buf, area, theme, &title(state), !panel.zoomed));
+    let panel = &state.screens.audit;
+    let inner = paint::padded(paint::panel(
+        buf,
+        area,
+        theme,
+        &title(state),
+        !panel.list.zoomed,
+    ));
     let width = usize::from(inner.width);
     let (chain_role, chain) = chain(state);
     let told = span(theme, chain_role, shown::line(&chain, width));
     paint::line(buf, inner, 0, &Line::from(told));
-    let log_rows = u16::from(panel.selected.is_none() && inner.height >= 6);
+    let log_rows = u16::from(panel.list.selected.is_none() && inner.height >= 6);
     if log_rows > 0 {
         let told = span(theme, Role::TextMuted, shown::line(log(state), width));
         paint::line(buf, inner, 1, &Line::from(told));
@@ -140,51 +156,48 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         height: inner.height.saturating_sub(top),
         ..inner
     };
-    let listed: Vec<u64> = panel.listed().collect();
-    if listed.is_empty() {
+    if panel.list.order.is_empty() {
         detail::texts(buf, rest, theme, &empty(state));
         return;
     }
-    let columns = Columns::of(width);
-    let heads = [
-        "row", "age", "kind", "action", "who", "where", "channel", "what", "detail",
-    ];
-    let head: Vec<String> = heads
-        .iter()
-        .enumerate()
-        .filter_map(|(index, text)| columns.cell(index, text))
-        .collect();
-    paint::line(
-        buf,
-        rest,
-        0,
-        &Line::from(vec![
-            "  ".into(),
-            span(theme, Role::TableHead, head.join(" ")),
-        ]),
-    );
-    let height = usize::from(rest.height.saturating_sub(1));
-    let chosen = panel
-        .selected
-        .and_then(|seq| listed.iter().position(|listed| *listed == seq));
-    let first = paint::first_row(chosen, listed.len(), height);
-    for (offset, seq) in listed.iter().skip(first).take(height).enumerate() {
-        let at = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
-        if let Some(row) = panel.rows.get(seq) {
-            let cells = cells(state, row, &columns);
-            report.spot(paint::row(rest, at), || Spot::AuditRow(*seq));
-            detail::row(buf, rest, theme, at, cells, panel.selected == Some(*seq));
+    let table = Table {
+        theme,
+        titles: COLUMNS,
+        columns: &TABLE,
+    };
+    let row = |index: usize| {
+        let seq = panel.list.order.get(index).copied().unwrap_or_default();
+        let action = panel.rows.get(&seq).map_or("", |row| row.action.as_str());
+        let kind = Kind::of(action);
+        let strong = match kind {
+            Kind::Decision | Kind::Policy | Kind::Stop => Role::TextStrong,
+            Kind::Tool | Kind::Other => Role::Text,
+        };
+        Row::Cells {
+            cells: cells(state, seq),
+            roles: vec![(2, role(kind)), (3, strong)],
+            spot: Some(Spot::AuditRow(seq)),
         }
-    }
-    let hidden = listed.len().saturating_sub(first + height);
-    if hidden > 0 {
-        let note = format!("{hidden} more below");
-        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
-    }
+    };
+    let rows = (panel.list.order.len(), panel.list.position());
+    table.draw(buf, (area, rest), rows, row, report);
 }
 
+/// Its columns.
+const TABLE: [Column; 9] = [
+    column(6, 4, Role::TextMuted, Fit::Right),
+    column(4, 0, Role::TextMuted, Fit::Right),
+    column(8, 5, Role::Text, Fit::Left),
+    column(22, 0, Role::Text, Fit::Left),
+    column(12, 0, Role::Outside, Fit::Left),
+    column(8, 7, Role::TextMuted, Fit::Left),
+    column(10, 6, Role::TextMuted, Fit::Left),
+    column(30, 8, Role::TextMuted, Fit::Left),
+    column(5, 1, Role::Outside, Fit::Rest),
+];
+
 fn empty(state: &State) -> Vec<(Role, String)> {
-    let panel = &state.audit;
+    let panel = &state.screens.audit;
     if let Some(problem) = &panel.problem {
         return vec![(Role::NoticeError, problem.clone())];
     }
@@ -205,69 +218,16 @@ fn empty(state: &State) -> Vec<(Role, String)> {
     ]
 }
 
-/// Widths of the columns; 0 = left out.
-struct Columns([usize; 9]);
-
-impl Columns {
-    fn of(width: usize) -> Self {
-        let when = |least: usize, columns: usize| if width >= least { columns } else { 0 };
-        let mut widths = [
-            when(50, 6),
-            4,
-            when(40, 8),
-            22,
-            12,
-            when(110, 8),
-            when(68, 10),
-            when(150, 30),
-            0,
-        ];
-        let used: usize = widths.iter().filter(|w| **w > 0).map(|w| w + 1).sum();
-        widths[8] = width.saturating_sub(used + 2);
-        Self(widths)
-    }
-
-    fn cell(&self, index: usize, text: &str) -> Option<String> {
-        let width = self.0.get(index).copied().filter(|width| *width > 0)?;
-        Some(match index {
-            0 | 1 => format!("{:>width$}", shown::line(text, width)),
-            _ => shown::column(text, width),
-        })
-    }
-}
-
-fn cells(state: &State, row: &AuditRow, columns: &Columns) -> Vec<(Role, String)> {
-    let kind = Kind::of(&row.action);
-    let strong = match kind {
-        Kind::Decision | Kind::Policy | Kind::Stop => Role::TextStrong,
-        Kind::Tool | Kind::Other => Role::Text,
-    };
-    let texts = [
-        (Role::TextMuted, row.seq.to_string()),
-        (Role::TextMuted, format::age(state.now.wall, row.at)),
-        (role(kind), kind.as_str().to_owned()),
-        (strong, row.action.clone()),
-        (Role::Outside, row.actor.clone()),
-        (Role::TextMuted, row.surface.to_string()),
-        (
-            Role::TextMuted,
-            row.channel.clone().unwrap_or_else(|| "-".to_owned()),
-        ),
-        (Role::TextMuted, row.subject.clone()),
-        (Role::Outside, row.detail.clone()),
-    ];
-    let cells = texts.into_iter().enumerate();
-    cells
-        .filter_map(|(index, (role, text))| Some((role, columns.cell(index, &text)?)))
-        .collect()
-}
-
 fn body(state: &State, theme: &Theme, row: &AuditRow, width: usize) -> Vec<Line<'static>> {
     let mut body = Body::new(theme, width);
     let kind = Kind::of(&row.action);
     let what = format!("{} {}", kind.as_str(), row.action);
     body.field("what", role(kind), what.trim_start());
-    let when = format!("{} ({} ago)", row.at, format::age(state.now.wall, row.at));
+    let when = format!(
+        "{} ({} ago)",
+        row.at,
+        format::age(state.model.now.wall, row.at)
+    );
     body.field("when", Role::Text, &when);
     let who = format!("{} · {} · on {}", row.actor, row.actor_id, row.surface);
     body.field("who", Role::Outside, &who);
@@ -285,7 +245,7 @@ fn body(state: &State, theme: &Theme, row: &AuditRow, width: usize) -> Vec<Line<
     let before = row
         .seq
         .checked_sub(1)
-        .and_then(|seq| state.audit.rows.get(&seq));
+        .and_then(|seq| state.screens.audit.rows.get(&seq));
     if let Some(before) = before {
         if before.hash == row.prev {
             let text = format!("follows row {}", before.seq);
@@ -298,7 +258,7 @@ fn body(state: &State, theme: &Theme, row: &AuditRow, width: usize) -> Vec<Line<
             body.field("", Role::StateBad, &text);
         }
     }
-    if let Chain::Walked { report, .. } = &state.audit.chain
+    if let Chain::Walked { report, .. } = &state.screens.audit.chain
         && report
             .broken
             .as_ref()

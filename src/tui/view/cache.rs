@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ratatui::text::Line;
 
-use crate::tui::state::hosts::HostId;
+use crate::console::ids::HostId;
 
 /// Wrapped lines of one thing.
 pub type Lines = Arc<Vec<Line<'static>>>;

@@ -8,10 +8,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Sparkline, Widget};
 
 use crate::clock::Day;
+use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheStats};
-use crate::protocol::costs::{CostItem, Costs};
+use crate::protocol::costs::CostItem;
 use crate::protocol::words::{CacheMissReason, CostsBy};
-use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
@@ -21,13 +21,13 @@ use crate::tui::view::cost_words::{
     saved, spent,
 };
 use crate::tui::view::paint::{self, Row, scrolled, span};
-use crate::tui::view::{cached_responses, cost_numbers};
+use crate::tui::view::{cached_responses, cost_numbers, cost_words};
 
 /// Days of a chart.
 const DAYS: i64 = 30;
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.cache_cost;
+    let panel = &state.screens.cache_cost;
     if panel.numbers {
         let width = usize::from(area.width.saturating_sub(4));
         let rows = cost_numbers::rows(state, width);
@@ -37,7 +37,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             buf,
             "Cache & cost: numbers",
             &rows,
-            panel.scroll,
+            panel.list.scroll,
             report,
         );
         return;
@@ -79,7 +79,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         spending(state, theme, left, buf);
         cache(state, theme, right, buf);
     }
-    if wide && panel.selected.is_some() {
+    if wide && panel.list.selected.is_some() {
         let left = Rect {
             width: below.width / 2,
             ..below
@@ -89,43 +89,15 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             width: below.width - left.width,
             ..below
         };
-        cached_responses::list(state, theme, left, buf);
+        cached_responses::list(state, theme, left, buf, report);
         cached_responses::detail(state, theme, right, buf, report);
     } else {
-        cached_responses::list(state, theme, below, buf);
+        cached_responses::list(state, theme, below, buf, report);
     }
-}
-
-/// Whether amounts are compared by money; by tokens where nothing had a price.
-fn by_money(costs: &Costs) -> bool {
-    costs.total.cost_usd.is_some_and(|usd| usd > 0.0)
 }
 
 fn tokens(item: &CostItem) -> u64 {
     item.input_tokens + item.output_tokens
-}
-
-/// What is compared; none = not known.
-fn measure(item: &CostItem, money: bool) -> Option<f64> {
-    if money {
-        item.cost_usd
-    } else {
-        Some(tokens(item) as f64)
-    }
-}
-
-/// The items, most first; days newest first.
-pub(crate) fn ordered(costs: &Costs) -> Vec<&CostItem> {
-    let money = by_money(costs);
-    let mut items: Vec<&CostItem> = costs.items.iter().collect();
-    match costs.by {
-        CostsBy::Day => items.reverse(),
-        CostsBy::Channel | CostsBy::Model => items.sort_by(|a, b| {
-            let of = |item| measure(item, money).unwrap_or(f64::MAX);
-            of(b).total_cmp(&of(a))
-        }),
-    }
-    items
 }
 
 /// A few lines for a small screen.
@@ -152,7 +124,7 @@ fn head(state: &State) -> Vec<Row> {
 }
 
 fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let by = state.cache_cost.by;
+    let by = state.screens.cache_cost.by;
     let title = format!("Spending by {by}");
     let inner = paint::padded(paint::panel(buf, area, theme, &title, false));
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
@@ -164,7 +136,7 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         Ok(costs) => costs,
         Err(row) => return put(buf, 0, row),
     };
-    let money = by_money(costs);
+    let money = cost_words::by_money(costs);
     let what = if money || tokens(&costs.total) == 0 {
         ""
     } else {
@@ -205,7 +177,10 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .iter()
             .filter_map(|item| {
                 let day = item.name.parse().ok()?;
-                Some((day, measure(item, money).map(|value| (value * 1e6) as u64)))
+                Some((
+                    day,
+                    cost_words::measure(item, money).map(|value| (value * 1e6) as u64),
+                ))
             })
             .collect();
         sparkline(
@@ -221,7 +196,7 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .items
             .iter()
             .max_by(|a, b| {
-                let of = |item| measure(item, money).unwrap_or(0.0);
+                let of = |item| cost_words::measure(item, money).unwrap_or(0.0);
                 of(a).total_cmp(&of(b))
             })
             .map_or_else(String::new, |item| {
@@ -234,18 +209,18 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             });
         put(buf, room, (Role::TextMuted, most));
     } else {
-        let items = ordered(costs);
+        let items = cost_words::ordered(costs);
         let most = items
             .iter()
-            .filter_map(|item| measure(item, money))
+            .filter_map(|item| cost_words::measure(item, money))
             .fold(0.0, f64::max);
         hidden += items.len().saturating_sub(room);
         let name = (width / 3).min(24);
         let value = 14.min(width / 3);
         let bar = width.saturating_sub(name + value + 9);
         for (at, item) in items.into_iter().take(room).enumerate() {
-            let share =
-                measure(item, money).map_or(0.0, |value| value / most.max(f64::MIN_POSITIVE));
+            let share = cost_words::measure(item, money)
+                .map_or(0.0, |value| value / most.max(f64::MIN_POSITIVE));
             let line = Line::from(vec![
                 span(theme, Role::Text, shown::column(&item.name, name)),
                 Span::raw(" "),
@@ -341,6 +316,7 @@ fn cache(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .collect();
     if let Some(newest) = days.keys().next_back().copied() {
         let last = state
+            .screens
             .cache_cost
             .costs
             .values()

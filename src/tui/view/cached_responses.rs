@@ -4,17 +4,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::console::format;
 use crate::protocol::cache::CacheEntry;
-use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::State;
+use crate::tui::state::cache_cost::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::paint::{self, Row, scrolled, span};
+use crate::tui::view::live::NONE_LEFT;
+use crate::tui::view::paint::{self, scrolled, span};
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
 
 /// Draws the list.
-pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let panel = &state.cache_cost;
+pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
+    let panel = &state.screens.cache_cost;
     let known = panel.cache.as_ref().and_then(|cache| cache.as_ref().ok());
     let title = match known {
         Some(stats) if stats.entries > 0 => format!(
@@ -25,6 +28,12 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         ),
         Some(_) | None => "Cached responses".to_owned(),
     };
+    let title = if panel.list.filter.is_empty() {
+        title
+    } else {
+        format!("Cached responses  {}", panel.list.count())
+    };
+    let title = title + &panel.list.note(COLUMNS);
     let inner = paint::padded(paint::panel(
         buf,
         area,
@@ -52,64 +61,42 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         }
         return;
     }
-    let model = if width >= 96 { 22 } else { 0 };
-    let channel = if width >= 52 { 12 } else { 0 };
-    let fixed = 2 + 5 + 7 + 7;
-    let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
-    let question = width.saturating_sub(fixed + gap(model) + gap(channel) + 1);
-    let compose = |cells: [&str; 6]| {
-        let [hits, cost, left, on, by, text] = cells;
-        let mut line = format!("{hits:>5}{cost:>7}{left:>7}");
-        for (text, width) in [(on, channel), (by, model), (text, question)] {
-            if width > 0 {
-                line.push(' ');
-                line.push_str(&shown::column(text, width));
-            }
-        }
-        line
-    };
-    let heads = compose(["given", "cost", "left", "channel", "model", "question"]);
-    let line = Line::from(span(theme, Role::TableHead, format!("  {heads}")));
-    paint::line(buf, inner, 0, &line);
-    let height = usize::from(inner.height.saturating_sub(1));
-    let at = |entry: &CacheEntry| panel.selected.as_ref() == Some(&entry.id);
-    let first = paint::first_row(
-        panel.entries.iter().position(at),
-        panel.entries.len(),
-        height,
-    );
-    for (offset, entry) in panel.entries.iter().skip(first).take(height).enumerate() {
-        let left = match (entry.pinned, entry.expires_at) {
-            (true, _) => "pinned".to_owned(),
-            (false, Some(until)) => format::left(state.now.wall, until),
-            (false, None) => "-".to_owned(),
-        };
-        let cells = compose([
-            &format::count(entry.hits),
-            &format::money(entry.usage.cost_usd),
-            &left,
-            &entry.channel,
-            &entry.model,
-            &entry.question,
-        ]);
-        let mark = if at(entry) { "> " } else { "  " };
-        let row = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
-        let line = Line::from(span(theme, Role::Text, format!("{mark}{cells}")));
-        paint::line(buf, inner, row, &line);
-        if at(entry) {
-            paint::select(buf, paint::row(inner, row), theme, Role::Selection);
-        }
+    if panel.list.order.is_empty() {
+        say(buf, Role::TextStrong, NONE_LEFT);
+        return;
     }
-    let below = panel.entries.len().saturating_sub(first + height);
-    let note = match (below, &panel.more, &panel.listed) {
-        (_, _, Some(Err(why))) => format!("not up to date: {}", shown::line(why, 40)),
-        (0, None, _) => return,
-        (0, Some(_), _) => "older ones with j".to_owned(),
-        (below, None, _) => format!("{below} more below"),
-        (below, Some(_), _) => format!("{below} and older ones below"),
+    let row = |index: usize| match panel.list.order.get(index) {
+        Some(id) => Row::Cells {
+            cells: cells(state, id),
+            roles: Vec::new(),
+            spot: None,
+        },
+        None => Row::Heading(String::new()),
+    };
+    let table = Table {
+        theme,
+        titles: COLUMNS,
+        columns: &TABLE,
+    };
+    let rows = (panel.list.order.len(), panel.list.position());
+    table.draw(buf, (area, inner), rows, row, report);
+    let note = match (&panel.more, &panel.listed) {
+        (_, Some(Err(why))) => format!("not up to date: {}", shown::line(why, 40)),
+        (None, _) => return,
+        (Some(_), _) => "older ones with G".to_owned(),
     };
     paint::panel_note(buf, area, theme, Role::TextMuted, &note);
 }
+
+/// Its columns.
+const TABLE: [Column; 6] = [
+    column(5, 0, Role::Text, Fit::Right),
+    column(6, 0, Role::Text, Fit::Right),
+    column(6, 0, Role::Text, Fit::Right),
+    column(12, 1, Role::Text, Fit::Left),
+    column(22, 2, Role::Text, Fit::Left),
+    column(36, 0, Role::Text, Fit::Rest),
+];
 
 /// Draws the selected one, or the one that is read.
 pub fn detail(
@@ -119,7 +106,7 @@ pub fn detail(
     buf: &mut Buffer,
     report: &mut FrameReport,
 ) {
-    let panel = &state.cache_cost;
+    let panel = &state.screens.cache_cost;
     let width = usize::from(area.width.saturating_sub(4)).max(1);
     let known = panel.chosen();
     let (entry, note) = match &panel.opened {
@@ -152,13 +139,13 @@ pub fn detail(
     }
     let title = format!(
         "Cached response {}",
-        panel.selected.as_deref().unwrap_or_default()
+        panel.list.selected.as_deref().unwrap_or_default()
     );
-    scrolled(theme, area, buf, &title, &rows, panel.scroll, report);
+    scrolled(theme, area, buf, &title, &rows, panel.list.scroll, report);
 }
 
-fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<Row> {
-    let now = state.now.wall;
+fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<paint::Row> {
+    let now = state.model.now.wall;
     let kept = match entry.expires_at {
         _ if entry.pinned => "pinned: stays until it is forgotten".to_owned(),
         Some(until) => format!("{} left", format::left(now, until)),
@@ -189,7 +176,7 @@ fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<Row> {
         ),
         ("given", format!("{} times{used}", entry.hits)),
     ];
-    let mut rows: Vec<Row> = facts
+    let mut rows: Vec<paint::Row> = facts
         .into_iter()
         .map(|(label, text)| {
             (

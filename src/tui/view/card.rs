@@ -6,42 +6,44 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::arming::CardReport;
+use crate::console::decision;
+use crate::console::format;
+use crate::console::item;
+use crate::console::item::ItemKey;
+use crate::console::preview::quoted;
+use crate::console::queue;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::action::Action;
-use crate::tui::format;
-use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::arming::CardReport;
-use crate::tui::state::decide;
-use crate::tui::state::preview::quoted;
-use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_body::Body;
+use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome};
 use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::queue::{HOST_COLUMNS, held, outcome};
+use crate::tui::view::refused_calls;
 use crate::tui::view::unknown;
 
 /// What is said of a card that is not whole, and how; none = it is.
-fn loading(state: &State, key: &ItemKey) -> Option<(Role, String)> {
+fn loading(console: Console<'_>, key: &ItemKey) -> Option<(Role, String)> {
     let ItemKey::Approval(id) = key else {
         return None;
     };
-    let approval = state.world.approvals.get(id)?;
+    let approval = console.model.world().approvals.get(id)?;
     if !approval.shortened {
         return None;
     }
-    Some(match state.world.opened.problem(*id) {
+    Some(match console.model.world().opened.problem(*id) {
         None => (
             Role::NoticeWarning,
             "loading… arguments and diff are shown from their beginning".to_owned(),
         ),
         Some(problem) => {
-            let key = state.keymap.key_of(Context::Queue, Action::Refresh);
+            let key = console.key_of(Action::Refresh);
             let again = key.unwrap_or_else(|| ":refresh".to_owned());
             let text = format!("not loaded: {problem}; {again} tries again");
             (Role::NoticeError, text)
@@ -50,18 +52,18 @@ fn loading(state: &State, key: &ItemKey) -> Option<(Role, String)> {
 }
 
 fn approval_body(
-    state: &State,
+    console: Console<'_>,
     theme: &Theme,
     approval: &Approval,
     width: usize,
 ) -> Vec<Line<'static>> {
     let mut body = Body::new(theme, width);
-    if let Some((role, text)) = loading(state, &ItemKey::Approval(approval.id)) {
+    if let Some((role, text)) = loading(console, &ItemKey::Approval(approval.id)) {
         body.text(role, &text);
         body.blank();
     }
     if let Some(one) = &approval.assignment {
-        let me = if state.world.duty.is_me(&one.to) {
+        let me = if console.model.world().duty.is_me(&one.to) {
             " (you)"
         } else {
             ""
@@ -79,6 +81,14 @@ fn approval_body(
         if let Some(note) = &one.note {
             body.field("note", Role::Outside, note);
         }
+    }
+    let equal = item::stack(console.model.world(), approval).len();
+    if equal > 1 {
+        body.field(
+            "equal calls",
+            Role::NoticeWarning,
+            &format!("{equal} wait in this session; a decision is about all of them"),
+        );
     }
     let risk_role = paint::risk_role(approval.risk);
     let effect = format!(
@@ -145,7 +155,7 @@ fn approval_body(
             body.text(Role::Outside, text);
         }
     }
-    unknown::draw(state, approval, &mut body);
+    unknown::draw(console, approval, &mut body);
     if let Some((heading, args)) = arguments_left(approval) {
         body.heading(heading);
         let pretty = serde_json::to_string_pretty(&args).unwrap_or_else(|_| args.to_string());
@@ -211,7 +221,7 @@ fn approval_body(
         }
     }
     if !about_a_person {
-        body.field("cost", Role::Text, &cost(state, approval));
+        body.field("cost", Role::Text, &cost(console, approval));
     }
     body.field(
         "who else",
@@ -262,10 +272,10 @@ fn arguments_left(approval: &Approval) -> Option<(&'static str, serde_json::Valu
     (!args.is_null()).then_some((heading, args))
 }
 
-fn cost(state: &State, approval: &Approval) -> String {
+fn cost(console: Console<'_>, approval: &Approval) -> String {
     let session = approval
         .session_id
-        .and_then(|id| state.world.sessions.get(&id));
+        .and_then(|id| console.model.world().sessions.get(&id));
     let so_far = session.map_or_else(
         || "session unknown".to_owned(),
         |s| {
@@ -276,7 +286,7 @@ fn cost(state: &State, approval: &Approval) -> String {
             )
         },
     );
-    let engine = state.world.engine.as_ref();
+    let engine = console.model.world().engine.as_ref();
     match engine.and_then(|e| e.budget_today_usd.zip(e.usage_today.cost_usd)) {
         Some((budget, spent)) => format!(
             "{so_far}; {} of today's budget left",
@@ -286,12 +296,17 @@ fn cost(state: &State, approval: &Approval) -> String {
     }
 }
 
-fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<Line<'static>> {
+fn other_body(
+    console: Console<'_>,
+    theme: &Theme,
+    key: &ItemKey,
+    width: usize,
+) -> Vec<Line<'static>> {
     let mut body = Body::new(theme, width);
     match key {
-        ItemKey::Approval(_) | ItemKey::Elsewhere(..) => {}
+        ItemKey::Approval(_) => {}
         ItemKey::Continuation(id) => {
-            if let Some(continuation) = state.world.continuations.get(id) {
+            if let Some(continuation) = console.model.world().continuations.get(id) {
                 body.field(
                     "channel",
                     Role::Text,
@@ -331,7 +346,7 @@ fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<
             }
         }
         ItemKey::Delivery(id) => {
-            if let Some(delivery) = state.world.deliveries.get(id) {
+            if let Some(delivery) = console.model.world().deliveries.get(id) {
                 body.field(
                     "channel",
                     Role::Text,
@@ -354,12 +369,17 @@ fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<
             }
         }
         ItemKey::Leftovers(id) => {
-            if let Some(one) = state.world.leftovers.get(id) {
+            if let Some(one) = console.model.world().leftovers.get(id) {
                 leftovers::body(&mut body, one);
             }
         }
+        ItemKey::RefusedCalls(id) => {
+            if let Some(session) = console.model.world().sessions.get(id) {
+                refused_calls::body(&mut body, session);
+            }
+        }
         ItemKey::Channel(name) => {
-            if let Some(channel) = state.world.channels.get(name) {
+            if let Some(channel) = console.model.world().channels.get(name) {
                 body.field("kind", Role::Text, channel.kind.as_str());
                 body.field(
                     "what is wrong",
@@ -369,7 +389,7 @@ fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<
                 let seen = |at: Option<crate::clock::Timestamp>| {
                     at.map_or_else(
                         || "never".to_owned(),
-                        |at| format!("{} ago", format::age(state.now.wall, at)),
+                        |at| format!("{} ago", format::age(console.model.now.wall, at)),
                     )
                 };
                 body.field(
@@ -406,16 +426,18 @@ pub fn draw(
     report: &mut FrameReport,
     focused: bool,
 ) {
-    let Some(key) = &state.queue.selected else {
+    let console = Console::of(state);
+    let Some(key) = console.model.selected() else {
         return;
     };
-    let Some(subject) = queue::subject(&state.world, key) else {
+    let subject = queue::subject(&console.model.hosts, &console.model.key(key.clone()));
+    let Some(subject) = subject else {
         return;
     };
-    let (mut title, id, risk) = identity(state, key);
-    if state.hosts.several() {
+    let (mut title, id, risk) = identity(console, key);
+    if console.model.hosts.several() {
         // Part of what must be visible before anything can be decided.
-        let host = state.hosts.name(state.hosts.focused());
+        let host = console.model.hosts.name(console.model.hosts.focused());
         title = format!("{title} on {}", shown::line(host, HOST_COLUMNS));
     }
     let inner = paint::padded(paint::panel(buf, area, theme, &title, focused));
@@ -429,7 +451,7 @@ pub fn draw(
         span(theme, risk.0, format!(" {} ", risk.1.to_uppercase())),
         Span::raw("  "),
     ];
-    let status = status(state, key);
+    let status = status(console, key);
     let room = width.saturating_sub(shown::width(&risk.1) + 4);
     first.push(span(theme, status.0, shown::line(&status.1, room)));
     paint::line(buf, inner, 0, &Line::from(first));
@@ -449,7 +471,7 @@ pub fn draw(
 
     let confirm = state.high.as_ref().filter(|high| high.subject == subject);
     // Reserved from the start: the first press must not change what has been read.
-    let confirm_rows = u16::from(asks_twice(state, key));
+    let confirm_rows = u16::from(asks_twice(console, key));
     let body_area = Rect {
         y: inner.y + 2.min(inner.height),
         height: inner.height.saturating_sub(3 + confirm_rows),
@@ -459,10 +481,10 @@ pub fn draw(
         y: body_area.y + u16::from(body_area.height > 0),
         ..body_area
     };
-    let lines = lines(state, theme, cache, key, width, &subject.digest);
+    let lines = lines(console, theme, cache, key, width, &subject.digest);
     let height = usize::from(body_area.height);
     let max_scroll = lines.len().saturating_sub(height);
-    let from = state.queue.card_scroll.min(max_scroll);
+    let from = console.model.queue.card_scroll.min(max_scroll);
     for (offset, line) in lines.iter().skip(from).take(height).enumerate() {
         paint::line(
             buf,
@@ -486,9 +508,10 @@ pub fn draw(
         paint::panel_note(buf, area, theme, role, &note);
     }
     if let Some(high) = confirm {
-        let ready = state.now.steady.since(high.since) >= crate::tui::state::arming::CONFIRM_MS;
+        let ready =
+            console.model.now.steady.since(high.since) >= crate::console::arming::CONFIRM_MS;
         let at = inner.height.saturating_sub(1);
-        let verb = crate::tui::state::submit::decision_done(high.decision);
+        let verb = high.decision.text().done;
         let text = if ready {
             format!("HIGH RISK: press the same key once more and it is {verb}; esc cancels")
         } else {
@@ -509,13 +532,13 @@ pub fn draw(
         first: from,
         end,
         identity: identity_fits && (height > 0 || lines.is_empty()),
-        whole: loading(state, key).is_none(),
+        whole: loading(console, key).is_none(),
     });
 }
 
 /// The lines of a card's body: everything that is shown of an item below its id, its risk and its deadline.
 pub fn lines(
-    state: &State,
+    console: Console<'_>,
     theme: &Theme,
     cache: &mut ViewCache,
     key: &ItemKey,
@@ -524,41 +547,42 @@ pub fn lines(
 ) -> crate::tui::view::cache::Lines {
     match key {
         ItemKey::Approval(id) => {
-            let Some(approval) = state.world.approvals.get(id) else {
+            let Some(approval) = console.model.world().approvals.get(id) else {
                 return std::sync::Arc::new(Vec::new());
             };
-            let cost = cost(state, approval);
+            let cost = cost(console, approval);
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {} {} {} {:?} {:?} {:?}",
+                "{id} {} {digest} {} {width} {cost} {} {} {} {} {} {:?} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
                 approval.notified,
+                item::stack(console.model.world(), approval).len(),
                 approval.question.as_ref().map_or(0, String::len),
-                unknown::version(state, approval),
+                unknown::version(console, approval),
                 approval.assignment,
-                state.world.duty.you,
-                loading(state, key).map(|(_, text)| text)
+                console.model.world().duty.you,
+                loading(console, key).map(|(_, text)| text)
             );
-            cache.card(cache_key, || approval_body(state, theme, approval, width))
+            cache.card(cache_key, || approval_body(console, theme, approval, width))
         }
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
+        | ItemKey::RefusedCalls(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_)
-        | ItemKey::Elsewhere(..) => std::sync::Arc::new(other_body(state, theme, key, width)),
+        | ItemKey::Problem(_) => std::sync::Arc::new(other_body(console, theme, key, width)),
     }
 }
 
 /// Title, id line and risk of an item.
-pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
+pub fn identity(console: Console<'_>, key: &ItemKey) -> (String, String, (Role, String)) {
     match key {
-        ItemKey::Approval(id) => state.world.approvals.get(id).map_or_else(
+        ItemKey::Approval(id) => console.model.world().approvals.get(id).map_or_else(
             || (String::new(), String::new(), (Role::Text, String::new())),
             |approval| {
                 let title = if approval.kind == crate::protocol::words::ApprovalKind::Execute {
-                    decide::title(approval)
+                    decision::title(approval)
                 } else {
                     format!("{} {}", approval.kind, approval.tool)
                         .trim()
@@ -584,8 +608,9 @@ pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)
             (Role::StateWaiting, "interrupted".to_owned()),
         ),
         ItemKey::Delivery(id) => {
-            let word = state
-                .world
+            let word = console
+                .model
+                .world()
                 .deliveries
                 .get(id)
                 .map_or("settled", |d| d.state.as_str());
@@ -600,6 +625,11 @@ pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)
             id.to_string(),
             (Role::StateBad, "look at it".to_owned()),
         ),
+        ItemKey::RefusedCalls(id) => (
+            "refused calls".to_owned(),
+            id.to_string(),
+            (Role::StateBad, "refused".to_owned()),
+        ),
         ItemKey::Channel(name) => (
             format!("channel {name}"),
             name.clone(),
@@ -610,26 +640,31 @@ pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)
             "engine".to_owned(),
             (Role::StateBad, "problem".to_owned()),
         ),
-        ItemKey::Elsewhere(..) => (String::new(), String::new(), (Role::Text, String::new())),
     }
 }
 
 /// Time left and what happens then, or how it ended.
-pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
-    let now = state.now.wall;
+pub fn status(console: Console<'_>, key: &ItemKey) -> (Role, String) {
+    let now = console.model.now.wall;
     match key {
-        ItemKey::Approval(id) => match state.world.approvals.get(id) {
+        ItemKey::Approval(id) => match console.model.world().approvals.get(id) {
             None => (Role::TextMuted, String::new()),
             Some(approval) if approval.state != ApprovalState::Pending => {
-                match state.starts_in(approval) {
-                    Some(left) => (Role::NoticeWarning, held(state, left)),
+                match console.model.starts_in(approval) {
+                    Some(left) => (Role::NoticeWarning, held(console, left)),
                     None => outcome(approval),
                 }
             }
-            Some(_) if state.deciding.contains(id) => {
+            Some(_) if console.model.host().deciding.contains(id) => {
                 (Role::NoticeInfo, "sending the decision".to_owned())
             }
-            Some(approval) => match (approval.expires_at, state.queue.snoozed_until(key)) {
+            Some(approval) => match (
+                approval.expires_at,
+                console
+                    .model
+                    .queue
+                    .snoozed_until(&console.model.key(key.clone())),
+            ) {
                 (Some(at), Some(until)) => (
                     Role::TextMuted,
                     format!(
@@ -660,12 +695,12 @@ pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
+        | ItemKey::RefusedCalls(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_)
-        | ItemKey::Elsewhere(..) => {
-            let since = queue::since(&state.world, key)
+        | ItemKey::Problem(_) => {
+            let since = item::since(console.model.world(), key)
                 .map_or_else(String::new, |at| format!("for {}", format::age(now, at)));
-            if queue::is_open(&state.world, key) {
+            if item::is_open(console.model.world(), key) {
                 (Role::Text, since)
             } else {
                 (Role::TextMuted, "settled".to_owned())
@@ -675,18 +710,19 @@ pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
 }
 
 /// Whether letting it happen takes two presses.
-fn asks_twice(state: &State, key: &ItemKey) -> bool {
+fn asks_twice(console: Console<'_>, key: &ItemKey) -> bool {
     match key {
-        ItemKey::Approval(id) => state
-            .world
+        ItemKey::Approval(id) => console
+            .model
+            .world()
             .approvals
             .get(id)
             .is_some_and(|a| a.risk == Risk::High && a.state == ApprovalState::Pending),
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
+        | ItemKey::RefusedCalls(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_)
-        | ItemKey::Elsewhere(..) => false,
+        | ItemKey::Problem(_) => false,
     }
 }

@@ -2,17 +2,20 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use crate::clock::Timestamp;
+use crate::console::format;
 use crate::protocol::channel::{Channel, ChannelDrain};
+use crate::protocol::session::RefusedCalls;
 use crate::protocol::words::{Autonomy, ChannelState};
-use crate::tui::format;
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::State;
+use crate::tui::state::lists::{CHANNEL_COLUMNS, channel_cells};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
 
 /// The role of an autonomy level.
 pub const fn autonomy_role(autonomy: Autonomy) -> Role {
@@ -37,10 +40,11 @@ const fn state_role(state: ChannelState) -> Role {
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let selected = state
+        .screens
         .channels
         .selected
         .as_ref()
-        .and_then(|name| state.world.channels.get(name));
+        .and_then(|name| state.model.world().channels.get(name));
     let detail_rows = match selected {
         Some(channel) if area.height >= 14 => {
             9 + u16::from(channel.draining.is_some()) + u16::from(channel.taken_over > 0)
@@ -63,144 +67,63 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
 }
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let count = state.channels.order.len();
-    let inner = paint::padded(paint::panel(
-        buf,
-        area,
-        theme,
-        &format!("Channels  {count}"),
-        true,
-    ));
-    let width = usize::from(inner.width);
-    let account = if width >= 90 { 16 } else { 0 };
-    let exchange = if width >= 66 { 9 } else { 0 };
-    let lists = if width >= 110 { 22 } else { 0 };
-    let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
-    let name = width
-        .saturating_sub(2 + 1 + 10 + 1 + 14 + gap(account) + gap(exchange) + gap(lists) + 8 + 9)
-        .clamp(8, 28);
-    let compose = |cells: [&str; 8]| {
-        let [channel, health, level, who, seen, rules, waiting, unsent] = cells;
-        let mut parts = vec![
-            shown::column(channel, name),
-            shown::column(health, 10),
-            shown::column(level, 14),
-        ];
-        for (text, width) in [(who, account), (seen, exchange), (rules, lists)] {
-            if width > 0 {
-                parts.push(shown::column(text, width));
-            }
-        }
-        parts.push(format!("{:>7}", shown::line(waiting, 7)));
-        parts.push(format!("{:>8}", shown::line(unsent, 8)));
-        parts
+    let list = &state.screens.channels;
+    let title = format!("Channels  {}{}", list.count(), list.note(CHANNEL_COLUMNS));
+    let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
+    let row = |index: usize| match list.order.get(index) {
+        Some(name) => Row::Cells {
+            cells: channel_cells(state, name),
+            roles: state
+                .model
+                .world()
+                .channels
+                .get(name)
+                .map_or_else(Vec::new, |channel| {
+                    let health = if channel.paused || channel.held {
+                        ChannelState::Paused
+                    } else {
+                        channel.health.state
+                    };
+                    vec![
+                        (1, state_role(health)),
+                        (2, autonomy_role(channel.policy.autonomy)),
+                    ]
+                }),
+            spot: Some(Spot::Channel(name.clone())),
+        },
+        None => Row::Heading(String::new()),
     };
-    paint::line(
-        buf,
-        inner,
-        0,
-        &Line::from(vec![
-            Span::raw("  "),
-            span(
-                theme,
-                Role::TableHead,
-                compose([
-                    "channel",
-                    "state",
-                    "autonomy",
-                    "account",
-                    "exchange",
-                    "allow/block/ask",
-                    "waiting",
-                    "unsent",
-                ])
-                .join(" "),
-            ),
-        ]),
-    );
-    let height = usize::from(inner.height.saturating_sub(1));
-    let chosen = state
-        .channels
-        .selected
-        .as_ref()
-        .and_then(|s| state.channels.order.iter().position(|k| k == s));
-    let first = paint::first_row(chosen, count, height);
-    for (offset, key) in state
-        .channels
-        .order
-        .iter()
-        .skip(first)
-        .take(height)
-        .enumerate()
-    {
-        let at = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
-        let Some(channel) = state.world.channels.get(key) else {
-            continue;
-        };
-        let health = if channel.paused {
-            ChannelState::Paused
-        } else {
-            channel.health.state
-        };
-        let policy = &channel.policy;
-        let level = match policy.expires_at {
-            Some(until) => format!(
-                "{} {}",
-                policy.autonomy,
-                format::left(state.now.wall, until)
-            ),
-            None => policy.autonomy.as_str().to_owned(),
-        };
-        let word = match channel.draining {
-            _ if channel.held && !channel.paused => "held",
-            Some(_) if !channel.paused => "draining",
-            Some(_) | None => health.as_str(),
-        };
-        let cells = compose([
-            &channel.name,
-            word,
-            &level,
-            channel.account.as_deref().unwrap_or("-"),
-            &ago(state, channel.health.last_exchange_at),
-            &format!(
-                "{} / {} / {}",
-                policy.auto_approve.len(),
-                policy.block.len(),
-                policy.always_ask.len()
-            ),
-            &channel.pending_approvals.to_string(),
-            &channel.backlog.to_string(),
-        ]);
-        report.spot(paint::row(inner, at), || Spot::Channel(key.clone()));
-        let is_selected = state.channels.selected.as_ref() == Some(key);
-        let mut spans = vec![Span::raw(if is_selected { "> " } else { "  " })];
-        for (index, cell) in cells.into_iter().enumerate() {
-            if index > 0 {
-                spans.push(Span::raw(" "));
-            }
-            let role = match index {
-                0 => Role::TextStrong,
-                1 if channel.held => state_role(ChannelState::Paused),
-                1 => state_role(health),
-                2 => autonomy_role(policy.autonomy),
-                _ => Role::TextMuted,
-            };
-            spans.push(span(theme, role, cell));
-        }
-        paint::line(buf, inner, at, &Line::from(spans));
-        if is_selected {
-            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
-        }
-    }
+    let table = Table {
+        theme,
+        titles: CHANNEL_COLUMNS,
+        columns: &TABLE,
+    };
+    let rows = (list.order.len(), list.position());
+    table.draw(buf, (area, inner), rows, row, report);
 }
 
+/// Its columns.
+const TABLE: [Column; 8] = [
+    column(12, 0, Role::TextStrong, Fit::Rest),
+    column(10, 0, Role::Text, Fit::Left),
+    column(14, 0, Role::Text, Fit::Left),
+    column(16, 2, Role::TextMuted, Fit::Left),
+    column(9, 1, Role::TextMuted, Fit::Left),
+    column(22, 3, Role::TextMuted, Fit::Left),
+    column(7, 0, Role::TextMuted, Fit::Right),
+    column(8, 0, Role::TextMuted, Fit::Right),
+];
+
 fn ago(state: &State, at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "-".to_owned(), |at| format::age(state.now.wall, at))
+    at.map_or_else(
+        || "-".to_owned(),
+        |at| format::age(state.model.now.wall, at),
+    )
 }
 
 /// What the response cache did for a channel today: `12 hits, 3 misses (tools used 2, expired 1)`.
 fn cache_line(state: &State, channel: &str) -> String {
-    let cache = &state.world.cache;
+    let cache = &state.model.world().cache;
     let Some(group) = cache.channels.iter().find(|group| group.name == channel) else {
         return "none asked for today".to_owned();
     };
@@ -229,7 +152,7 @@ fn cache_line(state: &State, channel: &str) -> String {
 
 /// How far a drain is: `since 4m: 1 runs, 0 wait for a person, 2 unsent; 3 messages are held back`.
 fn drain_line(state: &State, channel: &Channel, drain: &ChannelDrain) -> String {
-    let since = format::age(state.now.wall, drain.since);
+    let since = format::age(state.model.now.wall, drain.since);
     if drain.running == 0 && drain.waiting == 0 && channel.backlog == 0 {
         return format!(
             "done, since {since}: nothing runs; {} messages are held back",
@@ -254,15 +177,25 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
     };
     let limited = health
         .rate_limited_until
-        .filter(|at| *at > state.now.wall)
+        .filter(|at| *at > state.model.now.wall)
         .map_or_else(String::new, |at| {
-            format!(" · asked to wait {}", format::left(state.now.wall, at))
+            format!(
+                " · asked to wait {}",
+                format::left(state.model.now.wall, at)
+            )
         });
     let after = match (channel.policy.expires_at, channel.policy.reverts_to) {
         (Some(at), Some(level)) => {
-            format!(" · {} left, then {level}", format::left(state.now.wall, at))
+            format!(
+                " · {} left, then {level}",
+                format::left(state.model.now.wall, at)
+            )
         }
         _ => String::new(),
+    };
+    let refused = match state.model.world().refused_calls(Some(&channel.name)) {
+        0 => String::new(),
+        refused => format!(", {}", RefusedCalls::text(refused)),
     };
     let mut rows = vec![
         (
@@ -288,7 +221,7 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
         (
             "now",
             format!(
-                "{} sessions active, {} approvals wait, {} parts unsent",
+                "{} sessions active, {} approvals wait, {} parts unsent{refused}",
                 channel.active_sessions, channel.pending_approvals, channel.backlog
             ),
         ),

@@ -4,21 +4,23 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::console::format;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::session::{Continuation, Step, StepBody, ToolCall};
+use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
 use crate::protocol::words::{ContinuationState, Surface};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::continuations::{self, Group, in_flight, uncertain, word};
+use crate::tui::state::continuations::{
+    self, COLUMNS, ContinuationsPanel, Group, cells, in_flight, model, names, uncertain, word,
+};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
+use crate::tui::view::console::outcome;
 use crate::tui::view::detail;
-use crate::tui::view::paint::{self, span};
-use crate::tui::view::queue::outcome;
+use crate::tui::view::paint;
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
 
 /// Characters of a message or an answer that the detail shows; the session has all of it.
 const TEXT_SHOWN: usize = 1_200;
@@ -37,34 +39,51 @@ const fn role(state: ContinuationState) -> Role {
     }
 }
 
+/// The role of a turn's state: a completed one of which calls were refused is not all well.
+fn state_role(turn: &Continuation) -> Role {
+    match turn.state {
+        ContinuationState::Completed if turn.refused_calls() > 0 => Role::StateWaiting,
+        state => role(state),
+    }
+}
+
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.continuations;
-    let rows = display(&panel.order).len();
+    let panel = &state.screens.continuations;
+    let rows = display(panel).len();
     let turn = panel.turn();
-    let (above, below) = detail::split(state, area, rows, turn.is_some(), panel.zoomed);
+    let (above, below) = detail::split(state, area, rows, turn.is_some(), panel.list.zoomed);
     if let Some(area) = above {
         list(state, theme, area, buf, report);
     }
     if let (Some(area), Some(turn)) = (below, turn) {
         let lines = body(state, theme, turn, detail::columns(area));
-        let title = format!("{}  {}", word(turn.state), turn.id);
-        let most = detail::scrolled(buf, area, theme, &title, panel.zoomed, &lines, panel.scroll);
+        let refused = match turn.refused_calls() {
+            0 => String::new(),
+            refused => format!(", {}", RefusedCalls::text(refused)),
+        };
+        let title = format!("{}{refused}  {}", word(turn.state), turn.id);
+        let most = detail::scrolled(
+            buf,
+            area,
+            theme,
+            &title,
+            panel.list.zoomed,
+            &lines,
+            panel.list.scroll,
+        );
         report.panel_max_scroll = Some(most);
     }
 }
 
 fn title(state: &State) -> String {
-    let panel = &state.continuations;
+    let panel = &state.screens.continuations;
     let older = if panel.next.is_some() { "+" } else { "" };
-    let mut title = format!("Continuations  {}{older}", panel.order.len());
-    if !panel.filter.is_empty() {
-        title.push_str(&format!("  filter: {}", panel.filter));
-    }
-    let new = panel
-        .order
-        .iter()
-        .filter(|(group, _)| *group == Group::Arrived)
+    let mut title = format!("Continuations  {}{older}", panel.list.count());
+    title.push_str(&panel.list.note(COLUMNS));
+    let rows = panel.rows().into_iter();
+    let new = rows
+        .filter(|(group, _)| *group == Some(Group::Arrived))
         .count();
     if new > 0 {
         title.push_str(&format!("  {new} new at the end"));
@@ -73,60 +92,55 @@ fn title(state: &State) -> String {
 }
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.continuations;
-    let inner = paint::padded(paint::panel(buf, area, theme, &title(state), !panel.zoomed));
-    if panel.order.is_empty() {
+    let panel = &state.screens.continuations;
+    let inner = paint::padded(paint::panel(
+        buf,
+        area,
+        theme,
+        &title(state),
+        !panel.list.zoomed,
+    ));
+    if panel.list.order.is_empty() {
         detail::texts(buf, inner, theme, &empty(state));
         return;
     }
-    let columns = Columns::of(usize::from(inner.width));
-    let heads = [
-        "state",
-        "channel",
-        "who",
-        "step",
-        "tools and message",
-        "model",
-        "tokens",
-        "cost",
-        "age",
-    ];
-    let head = columns.cells(heads.map(str::to_owned)).join(" ");
-    paint::line(
-        buf,
-        inner,
-        0,
-        &Line::from(vec!["  ".into(), span(theme, Role::TableHead, head)]),
-    );
-    let lines = display(&panel.order);
-    let height = usize::from(inner.height.saturating_sub(1));
-    let chosen = panel.selected.and_then(|id| {
+    let lines = display(panel);
+    let chosen = panel.list.selected.and_then(|id| {
         let own = |line: &Shown| matches!(line, Shown::Row(known) if *known == id);
         lines.iter().position(own)
     });
-    let first = paint::first_row(chosen, lines.len(), height);
-    for (offset, line) in lines.iter().skip(first).take(height).enumerate() {
-        let at = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
-        match line {
-            Shown::Heading(group, count) => {
-                let text = format!("{}  {count}", group.title());
-                paint::line(buf, inner, at, &Line::from(span(theme, Role::Title, text)));
-            }
-            Shown::Row(id) => {
-                if let Some(turn) = panel.known.get(id) {
-                    let cells = row(state, turn, &columns);
-                    report.spot(paint::row(inner, at), || Spot::Turn(*id));
-                    detail::row(buf, inner, theme, at, cells, panel.selected == Some(*id));
-                }
-            }
-        }
-    }
-    let hidden = lines.len().saturating_sub(first + height);
-    if hidden > 0 {
-        let note = format!("{hidden} more below");
-        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
-    }
+    let row = |index: usize| match lines.get(index) {
+        Some(Shown::Heading(group, count)) => Row::Heading(format!("{}  {count}", group.title())),
+        Some(Shown::Row(id)) => Row::Cells {
+            cells: cells(state, *id),
+            roles: panel
+                .known
+                .get(id)
+                .map_or_else(Vec::new, |turn| vec![(0, state_role(turn))]),
+            spot: Some(Spot::Turn(*id)),
+        },
+        None => Row::Heading(String::new()),
+    };
+    let table = Table {
+        theme,
+        titles: COLUMNS,
+        columns: &TABLE,
+    };
+    table.draw(buf, (area, inner), (lines.len(), chosen), row, report);
 }
+
+/// Its columns.
+const TABLE: [Column; 9] = [
+    column(14, 0, Role::Text, Fit::Left),
+    column(10, 1, Role::TextMuted, Fit::Left),
+    column(10, 2, Role::Outside, Fit::Left),
+    column(4, 5, Role::TextMuted, Fit::Right),
+    column(14, 0, Role::Outside, Fit::Rest),
+    column(18, 7, Role::TextMuted, Fit::Left),
+    column(7, 6, Role::TextMuted, Fit::Right),
+    column(7, 4, Role::TextMuted, Fit::Right),
+    column(4, 3, Role::TextMuted, Fit::Right),
+];
 
 /// A line of the list.
 enum Shown {
@@ -134,10 +148,11 @@ enum Shown {
     Row(ContinuationId),
 }
 
-fn display(rows: &[(Group, ContinuationId)]) -> Vec<Shown> {
+fn display(panel: &ContinuationsPanel) -> Vec<Shown> {
+    let rows = panel.rows();
     let mut lines = Vec::with_capacity(rows.len() + 4);
     for run in rows.chunk_by(|before, after| before.0 == after.0) {
-        if let Some((group, _)) = run.first() {
+        if let Some((Some(group), _)) = run.first() {
             lines.push(Shown::Heading(*group, run.len()));
         }
         lines.extend(run.iter().map(|(_, id)| Shown::Row(*id)));
@@ -146,14 +161,14 @@ fn display(rows: &[(Group, ContinuationId)]) -> Vec<Shown> {
 }
 
 fn empty(state: &State) -> Vec<(Role, String)> {
-    let panel = &state.continuations;
+    let panel = &state.screens.continuations;
     if let Some(problem) = &panel.problem {
         return vec![(Role::NoticeError, problem.clone())];
     }
     if !panel.answered {
         return vec![(Role::TextMuted, "asking for the turns …".to_owned())];
     }
-    if !panel.filter.is_empty() {
+    if !panel.list.filter.is_empty() {
         let more = if panel.next.is_some() {
             " among the newest; a state word (failed, interrupted …) also looks among older ones"
         } else {
@@ -172,107 +187,6 @@ fn empty(state: &State) -> Vec<(Role, String)> {
                 .to_owned(),
         ),
     ]
-}
-
-/// Widths of the columns; 0 = left out.
-struct Columns([usize; 9]);
-
-impl Columns {
-    fn of(width: usize) -> Self {
-        let when = |least: usize, columns: usize| if width >= least { columns } else { 0 };
-        let mut widths = [
-            14,
-            if width >= 60 { 12 } else { 8 },
-            when(76, 10),
-            4,
-            0,
-            when(130, 20),
-            when(90, 7),
-            when(64, 7),
-            4,
-        ];
-        let used: usize = widths.iter().filter(|w| **w > 0).map(|w| w + 1).sum();
-        widths[4] = width.saturating_sub(used + 2).max(1);
-        Self(widths)
-    }
-
-    /// The cells that are shown, each as wide as its column; numbers to the right.
-    fn cells(&self, texts: [String; 9]) -> Vec<String> {
-        let mut out = Vec::with_capacity(9);
-        for (index, text) in texts.into_iter().enumerate() {
-            out.extend(self.cell(index, &text));
-        }
-        out
-    }
-
-    fn cell(&self, index: usize, text: &str) -> Option<String> {
-        let width = self.0.get(index).copied().filter(|width| *width > 0)?;
-        Some(match index {
-            3 | 6.. => format!("{:>width$}", shown::line(text, width)),
-            _ => shown::column(text, width),
-        })
-    }
-}
-
-fn who(turn: &Continuation) -> &str {
-    let requester = &turn.requester;
-    requester.person.as_deref().unwrap_or(&requester.display)
-}
-
-fn names<'c>(calls: impl Iterator<Item = &'c ToolCall>) -> String {
-    let names: Vec<&str> = calls.map(|call| call.name.as_str()).collect();
-    names.join(" ")
-}
-
-/// What nobody knows first, then what runs, then the message.
-fn about(turn: &Continuation) -> String {
-    let unknown = names(uncertain(turn));
-    let running = names(in_flight(turn));
-    let text = &turn.request.text;
-    match (unknown.is_empty(), running.is_empty()) {
-        (false, _) => format!("UNKNOWN {unknown}: {text}"),
-        (true, false) => format!("{running}: {text}"),
-        (true, true) => text.clone(),
-    }
-}
-
-/// The model of a turn: its own, its session's, else the engine's.
-fn model<'s>(state: &'s State, turn: &'s Continuation) -> &'s str {
-    let session = state.world.sessions.get(&turn.session_id);
-    let own = turn.model.as_deref();
-    own.or_else(|| session.and_then(|session| session.model.as_deref()))
-        .or_else(|| {
-            state
-                .world
-                .engine
-                .as_ref()
-                .map(|engine| engine.model.as_str())
-        })
-        .unwrap_or("?")
-}
-
-fn row(state: &State, turn: &Continuation, columns: &Columns) -> Vec<(Role, String)> {
-    let texts = [
-        (role(turn.state), word(turn.state).to_owned()),
-        (Role::TextMuted, turn.channel.clone()),
-        (Role::Outside, who(turn).to_owned()),
-        (Role::TextMuted, turn.steps.to_string()),
-        (Role::Outside, about(turn)),
-        (Role::TextMuted, model(state, turn).to_owned()),
-        (
-            Role::TextMuted,
-            format::count(turn.usage.input_tokens + turn.usage.output_tokens),
-        ),
-        (Role::TextMuted, format::money(turn.usage.cost_usd)),
-        (
-            Role::TextMuted,
-            format::age(state.now.wall, turn.created_at),
-        ),
-    ];
-    let cells = texts.into_iter().enumerate();
-    cells
-        .filter_map(|(index, (role, text))| Some((role, columns.cell(index, &text)?)))
-        .collect()
 }
 
 fn cut(text: &str, most: usize) -> String {
@@ -300,7 +214,7 @@ fn begun(turn: &Continuation) -> String {
 }
 
 fn at(state: &State, when: crate::clock::Timestamp) -> String {
-    let age = format::age(state.now.wall, when);
+    let age = format::age(state.model.now.wall, when);
     format!("{} ({age} ago)", format::clock(when))
 }
 
@@ -325,7 +239,16 @@ fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<
     if !running.is_empty() {
         body.field("in flight", Role::StateRunning, &running);
     }
+    let refused = turn.refused_calls();
+    if refused > 0 {
+        let text = format!(
+            "{}: too many approvals waited, and nobody was asked",
+            RefusedCalls::text(refused)
+        );
+        body.field("refused", Role::StateWaiting, &text);
+    }
     let steps = state
+        .screens
         .continuations
         .steps
         .as_ref()
@@ -500,7 +423,7 @@ fn step_line(step: &Step) -> (Role, String) {
 fn deliveries(state: &State, turn: &Continuation, body: &mut Body<'_>) {
     body.heading("Deliveries");
     let mut any = false;
-    for item in state.world.deliveries.values() {
+    for item in state.model.world().deliveries.values() {
         if item.continuation_id != Some(turn.id) {
             continue;
         }

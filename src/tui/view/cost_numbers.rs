@@ -1,13 +1,12 @@
 //! Everything that Cache & cost knows, as lines: what the overview has no room for.
 
+use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheGroup, CacheStats};
 use crate::protocol::costs::{CostItem, Costs};
 use crate::protocol::words::CacheScope;
-use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::Role;
-use crate::tui::view::cache_cost;
 use crate::tui::view::cost_words;
 use crate::tui::view::paint::Row;
 
@@ -63,7 +62,7 @@ fn spending(state: &State, costs: &Costs, width: usize, rows: &mut Vec<Row>) {
     }
     let mut total = costs.total.clone();
     "in all".clone_into(&mut total.name);
-    let items = cache_cost::ordered(costs);
+    let items = cost_words::ordered(costs);
     for item in items.into_iter().chain([&total]) {
         rows.push((Role::Text, item_line(item, name, width >= TABLE)));
     }

@@ -1,9 +1,9 @@
 //! Words and amounts of Cache & cost. An amount that is not known is `$?`, never zero.
 
+use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheStats};
 use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
-use crate::protocol::words::CacheMissReason;
-use crate::tui::format;
+use crate::protocol::words::{CacheMissReason, CostsBy};
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost::Known;
 use crate::tui::theme::roles::Role;
@@ -23,13 +23,17 @@ pub fn unknown<T>(known: Known<&T>) -> Result<&T, Row> {
 
 /// What is known of spending by what is chosen.
 pub fn known_costs(state: &State) -> Result<&Costs, Row> {
-    let costs = state.cache_cost.costs.get(&state.cache_cost.by);
+    let costs = state
+        .screens
+        .cache_cost
+        .costs
+        .get(&state.screens.cache_cost.by);
     unknown(costs.map(|known| known.as_deref().map_err(Clone::clone)))
 }
 
 /// What is known of the cache.
 pub fn known_cache(state: &State) -> Result<&CacheStats, Row> {
-    let cache = state.cache_cost.cache.as_ref();
+    let cache = state.screens.cache_cost.cache.as_ref();
     unknown(cache.map(|known| known.as_deref().map_err(Clone::clone)))
 }
 
@@ -93,7 +97,7 @@ pub fn prompt_cache(total: &CostItem) -> String {
 /// Whose budget it is: a session by what it is called.
 pub fn budget_name(state: &State, budget: &BudgetStanding) -> String {
     match (&budget.session_id, &budget.channel) {
-        (Some(id), _) => state.world.sessions.get(id).map_or_else(
+        (Some(id), _) => state.model.world().sessions.get(id).map_or_else(
             || format!("session {id}"),
             |session| {
                 let name = session.title.as_ref().unwrap_or(&session.conversation);
@@ -151,7 +155,7 @@ pub fn budget_amounts(budget: &BudgetStanding) -> String {
 fn budget_reset(state: &State, budget: &BudgetStanding) -> String {
     budget.resets_at.map_or_else(
         || "for the whole session".to_owned(),
-        |at| format!("anew in {}", format::left(state.now.wall, at)),
+        |at| format!("anew in {}", format::left(state.model.now.wall, at)),
     )
 }
 
@@ -192,4 +196,32 @@ pub const fn miss_words(why: CacheMissReason) -> &'static str {
         CacheMissReason::Ineligible => "could not be kept",
         CacheMissReason::Disabled => "file not usable",
     }
+}
+
+/// Whether amounts are compared by money; by tokens where nothing had a price.
+pub(crate) fn by_money(costs: &Costs) -> bool {
+    costs.total.cost_usd.is_some_and(|usd| usd > 0.0)
+}
+
+/// What is compared; none = not known.
+pub(crate) fn measure(item: &CostItem, money: bool) -> Option<f64> {
+    if money {
+        item.cost_usd
+    } else {
+        Some((item.input_tokens + item.output_tokens) as f64)
+    }
+}
+
+/// The items, most first; days newest first.
+pub(crate) fn ordered(costs: &Costs) -> Vec<&CostItem> {
+    let money = by_money(costs);
+    let mut items: Vec<&CostItem> = costs.items.iter().collect();
+    match costs.by {
+        CostsBy::Day => items.reverse(),
+        CostsBy::Channel | CostsBy::Model => items.sort_by(|a, b| {
+            let of = |item| measure(item, money).unwrap_or(f64::MAX);
+            of(b).total_cmp(&of(a))
+        }),
+    }
+    items
 }

@@ -4,14 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::arming::DialogReport;
+use crate::console::format;
 use crate::protocol::rule::RuleMatches;
 use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::arming::DialogReport;
 use crate::tui::state::batch::{Batch, Fate};
 use crate::tui::state::deciding::{About, Deciding};
 use crate::tui::state::rule_editor::{LIVES, Place, RuleEditor, USES};

@@ -4,10 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::format;
 use crate::protocol::policy::Policy;
 use crate::protocol::words::{Autonomy, VerdictWord};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::shown;
 use crate::tui::state::app::State;
@@ -46,7 +46,10 @@ pub fn lasting(seconds: Option<u64>) -> String {
 fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
     let now = match (policy.expires_at, policy.reverts_to) {
         (Some(at), Some(level)) if dial.chosen == policy.autonomy => {
-            format!("{} left, then {level}. ", format::left(state.now.wall, at))
+            format!(
+                "{} left, then {level}. ",
+                format::left(state.model.now.wall, at)
+            )
         }
         _ => String::new(),
     };
@@ -73,7 +76,7 @@ fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
 
 /// Draws the overlay.
 pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buffer) {
-    let Some(channel) = state.world.channels.get(&dial.channel) else {
+    let Some(channel) = state.model.world().channels.get(&dial.channel) else {
         return;
     };
     // As high as the longest answer so far needs, with room for the question before raising.
@@ -201,7 +204,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
                     span(
                         theme,
                         Role::TextMuted,
-                        format!(" {}", format::age(state.now.wall, call.at)),
+                        format!(" {}", format::age(state.model.now.wall, call.at)),
                     ),
                 ]);
                 paint::line(buf, inner, at, &line);

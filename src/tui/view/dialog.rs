@@ -4,11 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::tui::format;
-use crate::tui::options::Hosting;
+use crate::console::access::Hosting;
+use crate::console::decision::{Bound, SnoozeChoice};
+use crate::console::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Bound, Confirm, QuitChoice, SnoozeChoice};
+use crate::tui::state::modal::{Confirm, QuitChoice};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -73,7 +74,7 @@ pub fn quit(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let (why, stop) = match &state.hosting {
+    let (why, stop) = match &state.model.hosting {
         Hosting::Embedded { live_channels } if live_channels.is_empty() => (
             "The engine runs in this process.".to_owned(),
             "stop the engine and quit",

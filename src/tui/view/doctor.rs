@@ -4,13 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::tui::format;
+use crate::console::format;
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
-use crate::tui::state::doctor::{FULL_CHECK, Row, Word};
+use crate::tui::state::doctor::{COLUMNS, FULL_CHECK, Row, Word};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, scrolled, span};
+use crate::tui::view::table::more_below;
 
 /// Columns of the word.
 const WORD: usize = 10;
@@ -26,7 +27,7 @@ const fn role(word: Word) -> Role {
 
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.doctor;
+    let panel = &state.screens.doctor;
     let wide = area.width >= WIDE_COLUMNS;
     let mut left = area;
     if wide && let Some(row) = panel.chosen() {
@@ -41,7 +42,15 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         let lines = shown::block(&row.detail, width);
         rows.extend(lines.into_iter().map(|line| (Role::Text, line)));
         rows.extend(unfolded(row, width));
-        scrolled(theme, right, buf, &row.about, &rows, panel.scroll, report);
+        scrolled(
+            theme,
+            right,
+            buf,
+            &row.about,
+            &rows,
+            panel.list.scroll,
+            report,
+        );
     }
     list(state, theme, left, buf, report, wide);
 }
@@ -61,14 +70,21 @@ fn unfolded(row: &Row, width: usize) -> Vec<(Role, String)> {
 }
 
 fn title(state: &State) -> String {
-    let rows = &state.doctor.rows;
+    let rows = &state.screens.doctor.rows;
     let count = |word: Word| rows.iter().filter(|row| row.word == word).count();
-    let at = match &state.doctor.doctor {
+    let at = match &state.screens.doctor.doctor {
         Some(Ok(doctor)) => format!("  at {}", format::clock(doctor.at)),
         Some(Err(_)) | None => String::new(),
     };
+    let list = &state.screens.doctor.list;
+    let shown = if list.filter.is_empty() {
+        String::new()
+    } else {
+        format!("  {}", list.count())
+    };
+    let note = list.note(COLUMNS);
     format!(
-        "Doctor  problems {}, warnings {}, ok {}{at}",
+        "Doctor{shown}  problems {}, warnings {}, ok {}{at}{note}",
         count(Word::Problem),
         count(Word::Warning),
         count(Word::Ok)
@@ -77,7 +93,7 @@ fn title(state: &State) -> String {
 
 /// What stands above the list: the question before a full check, or that it runs.
 fn notice(state: &State) -> Option<(Role, String)> {
-    let panel = &state.doctor;
+    let panel = &state.screens.doctor;
     if panel.confirming {
         let size = panel
             .rows
@@ -92,7 +108,7 @@ fn notice(state: &State) -> Option<(Role, String)> {
             ),
         ));
     }
-    state.asking.awaits(&FULL_CHECK).then(|| {
+    state.screens.asking.awaits(&FULL_CHECK).then(|| {
         (
             Role::NoticeInfo,
             "full check: reading the whole database …".to_owned(),
@@ -108,7 +124,7 @@ fn list(
     report: &mut FrameReport,
     wide: bool,
 ) {
-    let panel = &state.doctor;
+    let panel = &state.screens.doctor;
     let mut inner = paint::padded(paint::panel(buf, area, theme, &title(state), true));
     let width = usize::from(inner.width);
     if let Some((role, text)) = notice(state) {
@@ -130,8 +146,8 @@ fn list(
     let mut keys = Vec::new();
     let mut first_of_selected = None;
     let mut last_of_selected = 0;
-    for row in &panel.rows {
-        let is_selected = panel.selected.as_ref() == Some(&row.key);
+    for row in panel.list.order.iter().filter_map(|key| panel.row(key)) {
+        let is_selected = panel.list.selected.as_ref() == Some(&row.key);
         if is_selected {
             first_of_selected = Some(lines.len());
         }
@@ -178,7 +194,7 @@ fn list(
         shown_from
     } else {
         report.panel_max_scroll = Some(most - shown_from.min(most));
-        shown_from.saturating_add(panel.scroll).min(most)
+        shown_from.saturating_add(panel.list.scroll).min(most)
     };
     for (at, (line, is_selected)) in lines.iter().skip(first).take(height).enumerate() {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
@@ -196,8 +212,5 @@ fn list(
         }
     }
     let below = lines.len().saturating_sub(first + height);
-    if below > 0 {
-        let note = format!("{below} more below");
-        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
-    }
+    more_below(buf, area, theme, below);
 }

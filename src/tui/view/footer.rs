@@ -4,16 +4,17 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::item::ItemKey;
+use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::shown;
-use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::decide;
 use crate::tui::state::deciding::About;
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::queue::ItemKey;
 use crate::tui::state::text_field::Lines;
-use crate::tui::state::{available, panel, submit};
+use crate::tui::state::{available, panel};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -109,7 +110,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             .iter()
             .map(|action| Hint {
                 action: *action,
-                disabled: available::scope(*action).and_then(|scope| submit::lacks(state, scope)),
+                disabled: available::scope(*action).and_then(|scope| state.model.lacks(scope)),
             })
             .collect::<Vec<_>>()
     };
@@ -213,12 +214,12 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::TakeOver,
             Action::KillContinuation,
         ]),
-        Screen::Session if state.session.session_id.is_none() => Vec::new(),
+        Screen::Session if state.screens.session.session_id.is_none() => Vec::new(),
         Screen::Session => plain(&[
             Action::Compose,
             Action::Search,
             Action::Fold,
-            if state.session.anchor.is_some() {
+            if state.screens.session.anchor.is_some() {
                 Action::Follow
             } else {
                 Action::Freeze
@@ -254,7 +255,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
 }
 
 fn queue_hints(state: &State) -> Vec<Hint> {
-    let Some(key) = &state.queue.selected else {
+    let Some(key) = state.model.selected() else {
         return vec![
             Hint {
                 action: Action::MoveDown,
@@ -274,7 +275,7 @@ fn queue_hints(state: &State) -> Vec<Hint> {
             },
         ];
     };
-    if !state.queue.marks.is_empty() {
+    if !state.model.queue.marks.is_empty() {
         let plain = |action| Hint {
             action,
             disabled: None,
@@ -300,7 +301,7 @@ fn queue_hints(state: &State) -> Vec<Hint> {
     };
     match key {
         ItemKey::Approval(id) => {
-            let Some(approval) = state.world.approvals.get(id) else {
+            let Some(approval) = state.model.world().approvals.get(id) else {
                 return Vec::new();
             };
             let all = [
@@ -345,11 +346,13 @@ fn queue_hints(state: &State) -> Vec<Hint> {
         .into_iter()
         .map(decision)
         .collect(),
-        ItemKey::Leftovers(_) => [Action::Dismiss].into_iter().map(decision).collect(),
+        ItemKey::Leftovers(_) | ItemKey::RefusedCalls(_) => {
+            [Action::Dismiss].into_iter().map(decision).collect()
+        }
         ItemKey::Channel(_) => vec![Hint {
             action: Action::PauseChannel,
             disabled: None,
         }],
-        ItemKey::Problem(_) | ItemKey::Elsewhere(..) => Vec::new(),
+        ItemKey::Problem(_) => Vec::new(),
     }
 }

@@ -4,16 +4,17 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::access::{Access, Hosting};
+use crate::console::format;
+use crate::console::hosts::Link;
+use crate::console::ids::HostId;
+use crate::protocol::session::RefusedCalls;
 use crate::protocol::words::Autonomy;
-use crate::tui::format;
-use crate::tui::options::{Access, Hosting};
 use crate::tui::shown;
-use crate::tui::state::app::{Link, State};
-use crate::tui::state::focused;
-use crate::tui::state::hosts::{self, HostId};
+use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::console::HOST_COLUMNS;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::queue::HOST_COLUMNS;
 
 /// After this long a conversation that nobody gave back stands out.
 const REMIND_MS: u64 = 30 * 60 * 1000;
@@ -21,10 +22,10 @@ const REMIND_MS: u64 = 30 * 60 * 1000;
 /// Draws the header. What matters most is kept when the line is short.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     buf.set_style(area, theme.style(Role::Header));
-    let engine = state.world.engine.as_ref();
+    let engine = state.model.world().engine.as_ref();
     let width = usize::from(area.width);
     let mut left: Vec<(Role, String)> = Vec::new();
-    let several = state.hosts.several();
+    let several = state.model.hosts.several();
     if state.replay.is_some() {
         left.push((Role::HeaderDanger, " REPLAY ".to_owned()));
     }
@@ -32,18 +33,23 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let instance = engine.map_or("leverframe", |e| e.instance.as_str());
         left.push((Role::Header, shown::line(instance, 24)));
     }
-    let (needs, oldest) = focused::needs(state);
+    let (needs, oldest) = state.model.needs();
     if needs > 0 {
         let age = oldest.map_or_else(String::new, |at| {
-            format!(" (oldest {})", format::age(state.now.wall, at))
+            format!(" (oldest {})", format::age(state.model.now.wall, at))
         });
         left.push((Role::HeaderAttention, format!("{needs} need you{age}")));
     } else if state.is_live() && state.replay.is_none() {
         left.push((Role::HeaderMuted, "nothing needs you".to_owned()));
     }
+    let refused = state.model.world().refused_calls(None);
+    if refused > 0 {
+        left.push((Role::HeaderAttention, RefusedCalls::text(refused)));
+    }
     let badges = left.len();
     let full: Vec<&str> = state
-        .world
+        .model
+        .world()
         .channels
         .values()
         .filter(|c| c.policy.autonomy == Autonomy::Full)
@@ -77,7 +83,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             format!(" FULL {} ", shown::line(&full.join(" "), 24)),
         ));
     }
-    if state.access == Access::ReadOnly {
+    if state.model.access == Access::ReadOnly {
         left.push((Role::HeaderAttention, "READ-ONLY".to_owned()));
     } else if state.locked {
         left.push((Role::HeaderAttention, "LOCKED".to_owned()));
@@ -90,21 +96,21 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         };
         left.push((Role::HeaderMuted, text.to_owned()));
     }
-    let place = match &state.hosting {
+    let place = match &state.model.hosting {
         Hosting::Embedded { .. } => "local",
         Hosting::Attached => "attached",
     };
-    let (link, short_link) = match &state.link {
+    let (link, short_link) = match &state.model.host().link {
         Link::Connecting => ("connecting".to_owned(), "connecting".to_owned()),
         Link::Live { since } => {
-            let age = format::age(state.now.wall, *since);
+            let age = format::age(state.model.now.wall, *since);
             (
-                format!("{} {age}", shown::line(&state.place, 40)),
+                format!("{} {age}", shown::line(&state.model.host().place, 40)),
                 format!("{place} {age}"),
             )
         }
         Link::Lost { since, .. } => {
-            let lost = format!("lost {}", format::age(state.now.wall, *since));
+            let lost = format!("lost {}", format::age(state.model.now.wall, *since));
             (lost.clone(), lost)
         }
     };
@@ -116,7 +122,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .map_or_else(String::new, |b| format!(" of {}", format::money(Some(b))));
         format!("{}{budget} today", format::money(e.usage_today.cost_usd))
     });
-    let clock = format::clock(state.now.wall);
+    let clock = format::clock(state.model.now.wall);
     if several {
         let taken: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum();
         let room = width.saturating_sub(taken + shown::width(&clock) + 3);
@@ -180,8 +186,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
 
 /// Who is on call and for how long, or that their time is over; nothing where nobody was said to be.
 fn on_call(state: &State) -> String {
-    let now = state.now.wall;
-    let duty = &state.world.duty;
+    let now = state.model.now.wall;
+    let duty = &state.model.world().duty;
     match (&duty.on_call, &duty.ended) {
         (Some(one), _) => {
             // Drawn once a minute: no seconds, which would be wrong by then.
@@ -201,15 +207,15 @@ fn on_call(state: &State) -> String {
 
 /// Conversations that people hold, and since when the oldest: a word at first, a reminder after half an hour.
 fn taken_over(state: &State) -> Option<(Role, String)> {
-    let sessions = state.world.sessions.values();
+    let sessions = state.model.world().sessions.values();
     let held: Vec<_> = sessions.filter_map(|s| s.taken_over.as_ref()).collect();
     let oldest = held.iter().map(|held| held.at).min()?;
-    let age = format::age(state.now.wall, oldest);
+    let age = format::age(state.model.now.wall, oldest);
     let text = match held.as_slice() {
         [one] => format!("TAKEN OVER by {} {age}", shown::line(&one.by, 16)),
         _ => format!("{} TAKEN OVER {age}", held.len()),
     };
-    Some(if state.now.wall.millis_since(oldest) < REMIND_MS {
+    Some(if state.model.now.wall.millis_since(oldest) < REMIND_MS {
         (Role::HeaderAttention, text)
     } else {
         (Role::HeaderDanger, format!(" {text} "))
@@ -220,22 +226,27 @@ fn taken_over(state: &State) -> Option<(Role, String)> {
 /// what is wrong stays longest.
 fn hosts_line(state: &State, room: usize) -> Vec<(Role, String)> {
     let describe = |id: HostId, whole: bool| {
-        let name = shown::line(state.hosts.name(id), HOST_COLUMNS);
-        let link = hosts::link_word(state, id, whole);
-        let needs = match (hosts::needs(state, id), whole) {
+        let name = shown::line(state.model.hosts.name(id), HOST_COLUMNS);
+        let host = state.model.hosts.get(id);
+        let link = host.map_or_else(String::new, |host| {
+            host.link_word(state.model.now.wall, whole)
+        });
+        let needs = match (state.model.needs_of(id), whole) {
             (0, _) => String::new(),
             (needs, true) => format!("{needs} need you"),
             (needs, false) => needs.to_string(),
         };
-        let engine = hosts::world(state, id).and_then(|world| world.engine.as_ref());
+        let engine = host.and_then(|host| host.world.engine.as_ref());
         let held = engine.is_some_and(|engine| engine.held_since.is_some());
         let held = if held { "STOPPED" } else { "" };
         let words: Vec<&str> = [held, link.as_str(), needs.as_str()]
             .into_iter()
             .filter(|word| !word.is_empty())
             .collect();
-        let focused = id == state.hosts.focused();
-        let role = if !held.is_empty() || matches!(hosts::link(state, id), Link::Lost { .. }) {
+        let focused = id == state.model.hosts.focused();
+        let role = if !held.is_empty()
+            || host.is_some_and(|host| matches!(host.link, Link::Lost { .. }))
+        {
             Role::HeaderDanger
         } else if focused {
             Role::Header
@@ -247,12 +258,22 @@ fn hosts_line(state: &State, room: usize) -> Vec<(Role, String)> {
         let text = format!("{mark}{name}{separator}{}", words.join(", "));
         (role, text.trim_end().trim_end_matches(':').to_owned())
     };
-    let mut parts: Vec<(Role, String)> = state.hosts.ids().map(|id| describe(id, true)).collect();
+    let mut parts: Vec<(Role, String)> = state
+        .model
+        .hosts
+        .ids()
+        .map(|id| describe(id, true))
+        .collect();
     let width = |parts: &[(Role, String)]| -> usize {
         parts.iter().map(|(_, t)| shown::width(t) + 2).sum()
     };
     if width(&parts) > room {
-        parts = state.hosts.ids().map(|id| describe(id, false)).collect();
+        parts = state
+            .model
+            .hosts
+            .ids()
+            .map(|id| describe(id, false))
+            .collect();
     }
     // What does not fit is counted; what is wrong gives way last.
     let mut hidden = 0;

@@ -6,10 +6,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::format;
 use crate::protocol::hygiene::HygieneStatus;
 use crate::protocol::memory::{MAX_TEXT, MemoryPlace};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
@@ -31,7 +31,7 @@ struct Canvas<'a> {
 
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     let mut canvas = Canvas { state, theme, buf };
     if memory.zoomed
         && let Some(title) = detail_title(state)
@@ -68,7 +68,7 @@ pub fn entry_words(text: &MemoryText) -> (String, String) {
 }
 
 fn detail_title(state: &State) -> Option<String> {
-    let memory = &state.memory;
+    let memory = &state.screens.memory;
     if let Some(reading) = &memory.reading {
         return Some(format!("Summary of {}", reading.session_id));
     }
@@ -140,7 +140,7 @@ impl<'a> Canvas<'a> {
     fn detail(&mut self, area: Rect, title: &str, focused: bool) -> usize {
         let inner = paint::padded(paint::panel(self.buf, area, self.theme, title, focused));
         let mut out = Lines::new(self.theme, usize::from(inner.width));
-        let memory = &self.state.memory;
+        let memory = &self.state.screens.memory;
         if let Some(reading) = &memory.reading {
             words::summary(self.state, reading, &mut out);
         } else if let Some(one) = memory.memory() {
@@ -216,7 +216,7 @@ impl<'a> Canvas<'a> {
 
     fn facts(&mut self, area: Rect) {
         if self.state.one_pane() {
-            if self.state.memory.second {
+            if self.state.screens.memory.second {
                 self.scopes(area);
             } else {
                 self.list(area);
@@ -229,7 +229,7 @@ impl<'a> Canvas<'a> {
     }
 
     fn scopes(&mut self, area: Rect) {
-        let memory = &self.state.memory;
+        let memory = &self.state.screens.memory;
         let panel = paint::panel(self.buf, area, self.theme, "Memory", memory.second);
         let inner = paint::padded(panel);
         let width = usize::from(inner.width);
@@ -299,7 +299,7 @@ impl<'a> Canvas<'a> {
     fn about(&self, width: usize) -> Vec<(Role, String)> {
         let mut out = Vec::new();
         let mut say = |role: Role, text: &str| out.push((role, shown::line(text, width)));
-        let Some(status) = &self.state.memory.status else {
+        let Some(status) = &self.state.screens.memory.status else {
             return out;
         };
         if let Some(problem) = &status.problem {
@@ -331,7 +331,7 @@ impl<'a> Canvas<'a> {
             Role::TextMuted,
             &format!("at most {} a scope", format::count(status.max_memories)),
         );
-        if let Some(stats) = &self.state.memory.stats {
+        if let Some(stats) = &self.state.screens.memory.stats {
             let meaning = match &stats.embeddings {
                 Some(model) => format!("by meaning: {model}"),
                 None => "search by words only".to_owned(),
@@ -344,7 +344,7 @@ impl<'a> Canvas<'a> {
     }
 
     fn runs(&self, status: &HygieneStatus) -> (String, String) {
-        let now = self.state.now.wall;
+        let now = self.state.model.now.wall;
         let last = match &status.last {
             None => "last run: none yet".to_owned(),
             Some(run) => format!("last run: {} {} ago", run.state, format::age(now, run.at)),
@@ -360,7 +360,7 @@ impl<'a> Canvas<'a> {
 
     fn list(&mut self, area: Rect) {
         let (state, theme): (&'a State, &'a Theme) = (self.state, self.theme);
-        let memory = &state.memory;
+        let memory = &state.screens.memory;
         let name = place_name(&memory.place);
         let count = memory.rows.as_ref().map_or(0, Vec::len);
         let title = match &memory.search {
@@ -402,7 +402,7 @@ impl<'a> Canvas<'a> {
         // Of what a search found, by what counts more than how often it was needed.
         let searched = memory.search.is_some();
         let text = width.saturating_sub(2 + 2 + 11 + place + end + used);
-        let now = self.state.now.wall;
+        let now = self.state.model.now.wall;
         let cell = |text: &str, width: usize| match width {
             0 => String::new(),
             _ => format!("{} ", shown::column(text, width - 1)),
@@ -470,7 +470,7 @@ impl<'a> Canvas<'a> {
 
     /// Why a list is empty.
     fn empty(&self) -> Vec<(Role, String)> {
-        let memory = &self.state.memory;
+        let memory = &self.state.screens.memory;
         if memory.search.is_some() {
             return vec![
                 (Role::TextStrong, "Nothing was found.".to_owned()),
@@ -502,7 +502,7 @@ impl<'a> Canvas<'a> {
 
     fn hygiene(&mut self, area: Rect) {
         let state: &'a State = self.state;
-        let memory = &state.memory;
+        let memory = &state.screens.memory;
         // Two lists of three rows each help nobody: the one in use gets the room, tab shows the other.
         if state.one_pane() || area.height < DETAIL + 9 {
             if memory.second {
@@ -522,7 +522,7 @@ impl<'a> Canvas<'a> {
     /// What would go now.
     fn going(&mut self, area: Rect) {
         let (state, theme): (&'a State, &'a Theme) = (self.state, self.theme);
-        let memory = &state.memory;
+        let memory = &state.screens.memory;
         let panel = paint::panel(
             self.buf,
             area,
@@ -642,7 +642,7 @@ impl<'a> Canvas<'a> {
     /// The runs.
     fn history(&mut self, area: Rect) {
         let (state, theme): (&'a State, &'a Theme) = (self.state, self.theme);
-        let memory = &state.memory;
+        let memory = &state.screens.memory;
         let panel = paint::panel(self.buf, area, theme, "Runs", memory.second);
         let inner = paint::padded(panel);
         let runs = match memory.runs.as_deref() {
@@ -677,7 +677,7 @@ impl<'a> Canvas<'a> {
             let note = run.report.note.as_deref();
             let undo = words::undo(state, run);
             let text = columns([
-                &format::age(state.now.wall, run.at),
+                &format::age(state.model.now.wall, run.at),
                 run.state.as_str(),
                 &run.by,
                 &format::count(run.report.archived),
@@ -693,7 +693,7 @@ impl<'a> Canvas<'a> {
 
     fn routines(&mut self, area: Rect) {
         let (state, theme): (&'a State, &'a Theme) = (self.state, self.theme);
-        let memory = &state.memory;
+        let memory = &state.screens.memory;
         let panel = paint::panel(self.buf, area, theme, "Routines", true);
         let mut inner = paint::padded(panel);
         if let Some(problem) = &memory.problem {

@@ -5,11 +5,11 @@
 use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
+use crate::console::format;
 use crate::protocol::hygiene::{HygieneGroup, HygieneRun};
 use crate::protocol::memory::Memory;
 use crate::protocol::routine::{Routine, RoutineRun};
 use crate::protocol::words::{FoundBy, MemoryState, RoutineRunState};
-use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::state::memory::{Reading, Row, Why};
@@ -122,7 +122,7 @@ pub fn memory_state(memory: &Memory) -> (Role, String) {
 
 /// Everything about one.
 pub fn memory(state: &State, memory: &Memory, out: &mut Lines<'_>) {
-    let now = state.now.wall;
+    let now = state.model.now.wall;
     out.text(Role::Outside, &memory.text);
     out.gap();
     let (role, word) = memory_state(memory);
@@ -132,7 +132,7 @@ pub fn memory(state: &State, memory: &Memory, out: &mut Lines<'_>) {
         (None, false) => word,
     };
     out.field("state", role, &word);
-    let mut rows = state.memory.rows.iter().flatten();
+    let mut rows = state.screens.memory.rows.iter().flatten();
     if let Some(by) = rows
         .find(|row| row.memory.id == memory.id)
         .and_then(found_by)
@@ -218,7 +218,7 @@ pub fn summary(state: &State, reading: &Reading, out: &mut Lines<'_>) {
                     "version {}, stands for {} turns, written {} ago by {}",
                     summary.version,
                     summary.turns,
-                    format::age(state.now.wall, summary.at),
+                    format::age(state.model.now.wall, summary.at),
                     summary.model
                 ),
             );
@@ -250,7 +250,7 @@ pub fn group(group: &HygieneGroup) -> String {
 
 /// Everything about a run.
 pub fn run(state: &State, run: &HygieneRun, out: &mut Lines<'_>) {
-    let now = state.now.wall;
+    let now = state.model.now.wall;
     let took = run
         .duration_ms
         .map_or_else(String::new, |ms| format!(", took {}", format::duration(ms)));
@@ -282,7 +282,7 @@ pub fn run(state: &State, run: &HygieneRun, out: &mut Lines<'_>) {
 /// Whether a run can be taken back, and for how long.
 pub fn undo(state: &State, run: &HygieneRun) -> String {
     if can_undo(state, run) {
-        return format!("{} left", ends(state.now.wall, run.undo_until));
+        return format!("{} left", ends(state.model.now.wall, run.undo_until));
     }
     if run.report.archived == 0 {
         "nothing to take back".to_owned()
@@ -293,7 +293,7 @@ pub fn undo(state: &State, run: &HygieneRun) -> String {
 
 /// A run of a routine in words.
 pub fn routine_result(state: &State, run: &RoutineRun) -> (Role, String) {
-    let age = format::age(state.now.wall, run.at);
+    let age = format::age(state.model.now.wall, run.at);
     let detail = run
         .detail
         .as_deref()
@@ -304,7 +304,7 @@ pub fn routine_result(state: &State, run: &RoutineRun) -> (Role, String) {
         RoutineRunState::Started => {
             let known = run
                 .continuation_id
-                .and_then(|id| state.world.continuations.get(&id))
+                .and_then(|id| state.model.world().continuations.get(&id))
                 .map(|continuation| continuation.state);
             match known.or(run.continuation_state) {
                 Some(state) => (Role::Text, format!("{state}, begun {age} ago{detail}")),
@@ -323,8 +323,8 @@ pub fn next(state: &State, routine: &Routine) -> String {
         return "off".to_owned();
     }
     match routine.begin_at.or(routine.due_at) {
-        Some(at) if at <= state.now.wall => "due".to_owned(),
-        Some(at) => ends(state.now.wall, at),
+        Some(at) if at <= state.model.now.wall => "due".to_owned(),
+        Some(at) => ends(state.model.now.wall, at),
         None => "never".to_owned(),
     }
 }
@@ -392,7 +392,7 @@ pub fn routine(state: &State, routine: &Routine, out: &mut Lines<'_>) {
         Role::TextMuted,
         &format!(
             "{} ago by {}",
-            format::age(state.now.wall, routine.updated_at),
+            format::age(state.model.now.wall, routine.updated_at),
             routine.by
         ),
     );

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::format;
 use crate::protocol::models::{Discovery, KeyState, ModelEntry};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::shown;
 use crate::tui::state::app::State;
@@ -25,7 +25,7 @@ const NAME: usize = 28;
 
 /// Draws it.
 pub fn draw(state: &State, theme: &Theme, dialog: &ModelsDialog, area: Rect, buf: &mut Buffer) {
-    let session = state.world.sessions.get(&dialog.session_id);
+    let session = state.model.world().sessions.get(&dialog.session_id);
     let title = session.map_or_else(
         || "Model of a session".to_owned(),
         |session| {

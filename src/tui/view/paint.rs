@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
+use crate::console::world::SessionWord;
 use crate::protocol::words::Risk;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
-use crate::tui::state::world::SessionWord;
 use crate::tui::theme::roles::{Role, Theme};
 
 /// A line: what it means and what it says.

@@ -4,15 +4,17 @@
 
 use ratatui::text::Line;
 
+use crate::console::item::QueueKey;
+use crate::console::model::Model;
+use crate::console::queue;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::tui::shown;
-use crate::tui::state::app::State;
-use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
 use crate::tui::theme::roles::Theme;
 use crate::tui::view::cache::ViewCache;
+use crate::tui::view::console::Console;
 use crate::tui::view::transcript_entry::Manner;
 use crate::tui::view::{card, transcript_entry};
 
@@ -31,21 +33,26 @@ fn text(line: &Line<'_>) -> String {
 }
 
 /// The whole card of a queue item; none when there is no such item.
-pub fn card(state: &State, key: &ItemKey, width: usize) -> Option<Vec<String>> {
-    let subject = queue::subject(&state.world, key)?;
-    let (title, id, risk) = card::identity(state, key);
+pub fn card(model: &Model, key: &QueueKey, width: usize) -> Option<Vec<String>> {
+    let subject = queue::subject(&model.hosts, key)?;
+    let console = Console {
+        model,
+        keymap: None,
+    };
+    let item = &key.item;
+    let (title, id, risk) = card::identity(console, item);
     let mut lines = vec![
         format!(
             "{} · {} · {}",
             shown::whole_line(&title),
             risk.1.to_uppercase(),
-            card::status(state, key).1
+            card::status(console, item).1
         ),
         shown::whole_line(&id),
     ];
     let theme = theme();
     let mut cache = ViewCache::default();
-    let body = card::lines(state, &theme, &mut cache, key, width, &subject.digest);
+    let body = card::lines(console, &theme, &mut cache, item, width, &subject.digest);
     lines.extend(body.iter().map(text));
     Some(lines)
 }

@@ -1,34 +1,31 @@
 //! The Queue screen: list and card.
 
-use std::collections::BTreeSet;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
+use crate::console::format;
+use crate::console::hosts::Host;
+use crate::console::item;
+use crate::console::item::QueueKey;
+use crate::console::item::{Grouping, ItemKey};
+use crate::console::model::Model;
+use crate::console::preview;
+use crate::console::world::World;
 use crate::protocol::approval::Approval;
-use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalState, OutboxState};
-use crate::tui::action::Action;
-use crate::tui::format;
-use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
-use crate::tui::state::app::{Link, State, WIDE_COLUMNS};
-use crate::tui::state::hosts;
-use crate::tui::state::queue::{self, Grouping, ItemKey};
-use crate::tui::state::world::World;
-use crate::tui::state::{decide, preview, submit};
+use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
+use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome};
 use crate::tui::view::detail;
 use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
-
-/// Columns for the name of a host at most.
-pub const HOST_COLUMNS: usize = 16;
+use crate::tui::view::refused_calls;
 
 /// Draws the screen.
 pub fn draw(
@@ -39,13 +36,13 @@ pub fn draw(
     buf: &mut Buffer,
     report: &mut FrameReport,
 ) {
-    let selected = state.queue.selected.is_some();
+    let selected = state.model.queue.selected.is_some();
     let dim_card = |area: Rect, buf: &mut Buffer| {
-        if state.hosts.several() && !state.is_live() {
+        if state.model.hosts.several() && !state.is_live() {
             buf.set_style(area, theme.style(Role::Dimmed));
         }
     };
-    if selected && state.queue.zoomed {
+    if selected && state.model.queue.zoomed {
         report.spot(area, || Spot::Card);
         card::draw(state, theme, cache, area, buf, report, true);
         dim_card(area, buf);
@@ -102,35 +99,30 @@ struct Row {
     outcome: Option<(Role, String)>,
 }
 
-fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
-    let id = key.host(state.hosts.focused());
-    let world = hosts::world(state, id)?;
-    let put_off = state.queue.snoozed_until(key);
-    let key = match key {
-        ItemKey::Elsewhere(_, key) => key,
-        here => here,
-    };
-    row_in(state, world, hosts::deciding(state, id), put_off, key)
+fn row_of(console: Console<'_>, key: &QueueKey) -> Option<Row> {
+    let host = console.model.hosts.get(key.host)?;
+    let put_off = console.model.queue.snoozed_until(key);
+    row_in(console, host, put_off, &key.item)
 }
 
 /// The row of an item in the world of its host.
 fn row_in(
-    state: &State,
-    world: &World,
-    deciding: &BTreeSet<ApprovalId>,
+    console: Console<'_>,
+    host: &Host,
     put_off: Option<Timestamp>,
     key: &ItemKey,
 ) -> Option<Row> {
-    let now = state.now.wall;
-    let age = queue::since(world, key).map_or_else(String::new, |at| format::age(now, at));
+    let world = &host.world;
+    let now = console.model.now.wall;
+    let age = item::since(world, key).map_or_else(String::new, |at| format::age(now, at));
     let left =
-        queue::deadline(world, key).map_or_else(|| "-".to_owned(), |at| format::left(now, at));
-    let settled = (!queue::is_open(world, key)).then(|| (Role::TextMuted, "settled".to_owned()));
+        item::deadline(world, key).map_or_else(|| "-".to_owned(), |at| format::left(now, at));
+    let settled = (!item::is_open(world, key)).then(|| (Role::TextMuted, "settled".to_owned()));
     match key {
         ItemKey::Approval(id) => {
             let approval = world.approvals.get(id)?;
             let outcome = if approval.state == ApprovalState::Pending {
-                if deciding.contains(id) {
+                if host.deciding.contains(id) {
                     Some((Role::NoticeInfo, "sending".to_owned()))
                 } else {
                     put_off.map(|until| {
@@ -138,8 +130,8 @@ fn row_in(
                         (Role::TextMuted, text)
                     })
                 }
-            } else if let Some(left) = queue::starts_in(world, now, approval) {
-                Some((Role::NoticeWarning, held(state, left)))
+            } else if let Some(left) = item::starts_in(world, now, approval) {
+                Some((Role::NoticeWarning, held(console, left)))
             } else {
                 Some(outcome(approval))
             };
@@ -153,7 +145,8 @@ fn row_in(
                     paint::risk_role(approval.risk),
                     approval.risk.as_str().to_owned(),
                 ),
-                what: waits_for(world, approval)
+                what: stacked(world, approval)
+                    + &waits_for(world, approval)
                     + &match (&approval.question, approval.tool.is_empty()) {
                         (Some(question), true) => format!("{}: {question}", approval.kind),
                         (_, true) => approval.kind.as_str().to_owned(),
@@ -224,6 +217,19 @@ fn row_in(
                 outcome: settled,
             })
         }
+        ItemKey::RefusedCalls(id) => {
+            let session = world.sessions.get(id)?;
+            let refused = session.refused_calls.as_ref();
+            Some(Row {
+                left,
+                risk: (Role::StateBad, "refused".to_owned()),
+                what: refused.map_or_else(|| "refused calls".to_owned(), refused_calls::summary),
+                place: session.channel.clone(),
+                who: session.conversation.clone(),
+                age,
+                outcome: settled,
+            })
+        }
         ItemKey::Channel(name) => {
             let channel = world.channels.get(name)?;
             Some(Row {
@@ -248,7 +254,14 @@ fn row_in(
             age,
             outcome: settled,
         }),
-        ItemKey::Elsewhere(..) => None,
+    }
+}
+
+/// How many equal calls the row stands for.
+fn stacked(world: &World, approval: &Approval) -> String {
+    match item::stack(world, approval).len() {
+        0 | 1 => String::new(),
+        count => format!("×{count} "),
     }
 }
 
@@ -264,62 +277,28 @@ fn waits_for(world: &World, approval: &Approval) -> String {
     })
 }
 
-/// That an approved call is held back, and how it is taken back.
-pub fn held(state: &State, left: u64) -> String {
-    let seconds = left.div_ceil(1000);
-    match state.keymap.key_of(Context::Queue, Action::Undo) {
-        Some(key) => format!("starts in {seconds} s, {key} revokes"),
-        None => format!("starts in {seconds} s"),
-    }
-}
-
-/// How an approval ended, in a few words.
-pub fn outcome(approval: &crate::protocol::approval::Approval) -> (Role, String) {
-    match (&approval.decision, approval.state) {
-        (
-            Some(decision),
-            ApprovalState::Approved
-            | ApprovalState::Consumed
-            | ApprovalState::Denied
-            | ApprovalState::Revoked,
-        ) => {
-            let role = if decide::lets_something_happen(decision.decision) {
-                Role::StateGood
-            } else {
-                Role::TextMuted
-            };
-            (
-                role,
-                format!(
-                    "{} by {}",
-                    submit::decision_done(decision.decision),
-                    decision.by
-                ),
-            )
-        }
-        (_, state) => (Role::TextMuted, state.as_str().to_owned()),
-    }
-}
-
 /// A line of the list.
 #[derive(Debug, PartialEq)]
 enum ListLine<'a> {
     /// The name of the group that begins.
     Group(String),
     /// An item.
-    Item(&'a ItemKey),
+    Item(&'a QueueKey),
 }
 
 /// The items in their order, with the name of each group before its first.
 fn lines(state: &State) -> Vec<ListLine<'_>> {
-    let queue = &state.queue;
+    let queue = &state.model.queue;
     let mut lines = Vec::with_capacity(queue.order.len());
     let mut named: Option<String> = None;
     for key in &queue.order {
         let group = if queue.snoozed_until(key).is_some() && queue.selected.as_ref() != Some(key) {
             "put off".to_owned()
         } else {
-            queue::group(&state.world, queue.grouping, key).1
+            let world = state.model.hosts.world(key.host);
+            world.map_or_else(String::new, |world| {
+                item::group(world, queue.grouping, &key.item).1
+            })
         };
         if queue.grouping != Grouping::None && named.as_ref() != Some(&group) {
             lines.push(ListLine::Group(group.clone()));
@@ -332,7 +311,7 @@ fn lines(state: &State) -> Vec<ListLine<'_>> {
 
 /// How many there are, and in words what is hidden and how it is ordered.
 fn title(state: &State) -> String {
-    let queue = &state.queue;
+    let queue = &state.model.queue;
     let mut parts = Vec::new();
     if !queue.order.is_empty() {
         parts.push(queue.order.len().to_string());
@@ -360,14 +339,14 @@ fn title(state: &State) -> String {
 }
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let count = state.queue.order.len();
+    let count = state.model.queue.order.len();
     let title = title(state);
     let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
-    if count == 0 && !state.queue.hidden.is_empty() {
+    if count == 0 && !state.model.queue.hidden.is_empty() {
         let text = format!(
             "Nothing here has the words `{}`; {} items without them are hidden.",
-            state.queue.filter,
-            state.queue.hidden.len()
+            state.model.queue.filter,
+            state.model.queue.hidden.len()
         );
         detail::texts(buf, inner, theme, &[(Role::Text, text)]);
         return;
@@ -424,11 +403,8 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         top = 1;
     }
     let height = usize::from(inner.height.saturating_sub(top));
-    let chosen = state
-        .queue
-        .selected
-        .as_ref()
-        .and_then(|s| lines.iter().position(|line| *line == ListLine::Item(s)));
+    let selected = state.model.queue.selected.as_ref();
+    let chosen = selected.and_then(|s| lines.iter().position(|line| *line == ListLine::Item(s)));
     let first = paint::first_row(chosen, lines.len(), height);
     for (offset, line) in lines.iter().skip(first).take(height).enumerate() {
         let at = top + u16::try_from(offset).unwrap_or(u16::MAX);
@@ -440,15 +416,15 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
                 continue;
             }
         };
-        let Some(row) = row_of(state, key) else {
+        let Some(row) = row_of(Console::of(state), key) else {
             continue;
         };
-        let is_selected = state.queue.selected.as_ref() == Some(key);
+        let is_selected = selected == Some(key);
         let (what, dim) = match &row.outcome {
             Some((_, outcome)) => (format!("{outcome}: {}", row.what), true),
             None => (row.what.clone(), false),
         };
-        let host = key.host(state.hosts.focused());
+        let host = key.host;
         let cells = [
             &row.left,
             &row.risk.1,
@@ -457,9 +433,9 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             &row.who,
             &row.age,
         ];
-        let cells = compose(cells.map(String::as_str), state.hosts.name(host));
+        let cells = compose(cells.map(String::as_str), state.model.hosts.name(host));
         report.spot(paint::row(inner, at), || Spot::Item(key.clone()));
-        let marked = matches!(key, ItemKey::Approval(id) if state.queue.marks.contains(id));
+        let marked = state.model.queue.marks.contains(key);
         let mark = match (is_selected, marked) {
             (true, true) => ">*",
             (true, false) => "> ",
@@ -484,7 +460,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             spans.push(span(theme, role, cell));
         }
         paint::line(buf, inner, at, &Line::from(spans));
-        if state.hosts.several() && !matches!(hosts::link(state, host), Link::Live { .. }) {
+        if state.model.hosts.several() && !state.model.hosts.get(host).is_some_and(Host::is_live) {
             buf.set_style(paint::row(inner, at), theme.style(Role::Dimmed));
         }
         if is_selected {
@@ -508,19 +484,20 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
 
 /// Columns for the name of each item's host; none where there is one host.
 fn host_width(state: &State, width: usize) -> usize {
-    if !state.hosts.several() {
+    if !state.model.hosts.several() {
         return 0;
     }
     let most = if width >= 70 { HOST_COLUMNS } else { 8 };
     let longest = state
+        .model
         .hosts
         .ids()
-        .map(|id| shown::width(state.hosts.name(id)));
+        .map(|id| shown::width(state.model.hosts.name(id)));
     longest.max().unwrap_or(0).clamp(4, most)
 }
 
 fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    if !state.is_live() && state.world.engine.is_none() {
+    if !state.is_live() && state.model.world().engine.is_none() {
         paint::line(
             buf,
             area,
@@ -530,7 +507,8 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         return;
     }
     let first_run = state
-        .world
+        .model
+        .world()
         .engine
         .as_ref()
         .is_some_and(|engine| engine.scripted && !engine.demo);
@@ -594,8 +572,14 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// A row as one line of text, for where there are no columns.
-pub fn in_words(state: &State, key: &ItemKey) -> Option<String> {
-    let row = row_of(state, key)?;
+pub fn in_words(model: &Model, key: &QueueKey) -> Option<String> {
+    let row = row_of(
+        Console {
+            model,
+            keymap: None,
+        },
+        key,
+    )?;
     let mut text = format!("{}  {}", row.risk.1, shown::line(&row.what, 100));
     let deadline = (row.left != "-" && !row.left.is_empty()).then(|| format!("{} left", row.left));
     let facts: Vec<String> = [

@@ -3,11 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::console::format;
+use crate::console::release::Release;
 use crate::protocol::command::Waiting;
-use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::release::Release;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::dialog::{choices, rows, texts};
 use crate::tui::view::paint;
@@ -31,7 +31,7 @@ fn plural(count: usize, one: &str, more: &str) -> String {
 
 /// Draws it.
 pub fn draw(state: &State, theme: &Theme, release: &Release, area: Rect, buf: &mut Buffer) {
-    let since = format::age(state.now.wall, release.since);
+    let since = format::age(state.model.now.wall, release.since);
     let (title, mut text) = if release.quarantine {
         (
             "Release the quarantine?",
@@ -111,7 +111,7 @@ fn labels(state: &State, release: &Release, name: usize) -> Vec<String> {
         ),
     ];
     labels.extend(release.rows.iter().map(|row| {
-        let age = format::age(state.now.wall, row.oldest);
+        let age = format::age(state.model.now.wall, row.oldest);
         let own = match row.own {
             Some(own) => word(own).to_owned(),
             None => "as above".to_owned(),

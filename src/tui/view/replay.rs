@@ -1,6 +1,6 @@
 //! What a replay says about itself, beside the transcript that it plays.
 
-use crate::tui::format;
+use crate::console::format;
 use crate::tui::state::replay::Replay;
 
 /// The title of its panel: what is played, when it was, how far it is.

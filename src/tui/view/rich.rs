@@ -5,7 +5,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::text::markdown::to_pieces;
-use crate::text::markup::Look;
+use crate::text::markup::TextStyle;
 use crate::tui::shown;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::span;
@@ -16,7 +16,7 @@ const CODE_INDENT: usize = 2;
 /// The lines of a text in Markdown.
 pub fn markdown(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>> {
     let mut out = Vec::new();
-    let mut line: Vec<(Look, String)> = Vec::new();
+    let mut line: Vec<(TextStyle, String)> = Vec::new();
     for piece in to_pieces(text) {
         let mut parts = piece.text.split('\n');
         let part = |text: &str| Some((piece.look, text.to_owned())).filter(|(_, t)| !t.is_empty());
@@ -48,7 +48,7 @@ pub fn diff_role(line: &str, other: Role) -> Role {
     }
 }
 
-fn style(theme: &Theme, look: Look) -> Style {
+fn style(theme: &Theme, look: TextStyle) -> Style {
     let mut style = theme.style(if look.code || look.pre {
         Role::OutsideCode
     } else {
@@ -68,7 +68,7 @@ fn style(theme: &Theme, look: Look) -> Style {
 }
 
 /// One line of the source, wrapped.
-fn flow(theme: &Theme, line: &[(Look, String)], width: usize, out: &mut Vec<Line<'static>>) {
+fn flow(theme: &Theme, line: &[(TextStyle, String)], width: usize, out: &mut Vec<Line<'static>>) {
     let look = line.last().map(|(look, _)| *look).unwrap_or_default();
     if look.pre {
         let text: String = line.iter().map(|(_, text)| text.as_str()).collect();
@@ -88,7 +88,7 @@ fn flow(theme: &Theme, line: &[(Look, String)], width: usize, out: &mut Vec<Line
     }
     let quote = if look.quote { "> " } else { "" };
     // Revealed piece by piece: what a piece begins with cannot change the one before it.
-    let pieces: Vec<(Look, String)> = line
+    let pieces: Vec<(TextStyle, String)> = line
         .iter()
         .map(|(look, text)| (*look, shown::whole_line(text)))
         .collect();

@@ -2,26 +2,32 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
-use crate::clock::Timestamp;
+use crate::console::format;
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
 use crate::protocol::words::VerdictWord;
-use crate::tui::format;
 use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::rules::{Key, RuleText, RulesPanel};
+use crate::tui::state::rules::{
+    COLUMNS, Key, RuleText, RulesPanel, cells, in_force, last, reach, until, uses,
+};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::detail;
-use crate::tui::view::paint::{self, span};
+use crate::tui::view::paint;
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
 
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.rules;
-    let detailed = panel.selected.is_some() || panel.test.is_some();
-    let (above, below) = detail::split(state, area, panel.order.len(), detailed, panel.zoomed);
+    let panel = &state.screens.rules;
+    let detailed = panel.list.selected.is_some() || panel.test.is_some();
+    let (above, below) = detail::split(
+        state,
+        area,
+        panel.list.order.len(),
+        detailed,
+        panel.list.zoomed,
+    );
     // One pane: the test covers the list until it is closed.
     let (above, below) = match below {
         None if panel.test.is_some() => (None, Some(area)),
@@ -32,7 +38,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     }
     if let Some(area) = below {
         let mut body = Body::new(theme, detail::columns(area));
-        let title = match (&panel.test, panel.selected) {
+        let title = match (&panel.test, panel.list.selected) {
             (Some(test), _) => {
                 tested(&mut body, test);
                 "what would happen".to_owned()
@@ -41,73 +47,66 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             (None, None) => String::new(),
         };
         let lines = body.lines;
-        let most = detail::scrolled(buf, area, theme, &title, panel.zoomed, &lines, panel.scroll);
+        let most = detail::scrolled(
+            buf,
+            area,
+            theme,
+            &title,
+            panel.list.zoomed,
+            &lines,
+            panel.list.scroll,
+        );
         report.panel_max_scroll = Some(most);
     }
 }
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.rules;
+    let panel = &state.screens.rules;
     let counts = format!(
         "Rules  {} rules, {} permissions",
         panel.rules.as_ref().map_or(0, Vec::len),
         panel.grants.as_ref().map_or(0, Vec::len)
     );
-    let inner = paint::padded(paint::panel(buf, area, theme, &counts, !panel.zoomed));
-    if panel.order.is_empty() {
+    let counts = if panel.list.filter.is_empty() {
+        counts
+    } else {
+        format!("Rules  {}", panel.list.count())
+    };
+    let counts = counts + &panel.list.note(COLUMNS);
+    let inner = paint::padded(paint::panel(buf, area, theme, &counts, !panel.list.zoomed));
+    if panel.list.order.is_empty() {
         detail::texts(buf, inner, theme, &empty(panel));
         return;
     }
-    let width = usize::from(inner.width).saturating_sub(2);
-    let heads = columns(width, ["says", "what", "where", "uses", "last", "state"]);
-    let head = heads.join(" ");
-    paint::line(
-        buf,
-        inner,
-        0,
-        &Line::from(vec!["  ".into(), span(theme, Role::TableHead, head)]),
-    );
-    let height = usize::from(inner.height.saturating_sub(1));
-    let at = panel
-        .selected
-        .and_then(|key| panel.order.iter().position(|known| *known == key));
-    let first = paint::first_row(at, panel.order.len(), height);
-    for (offset, key) in panel.order.iter().skip(first).take(height).enumerate() {
-        let at = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
-        let (role, texts) = row(state, *key);
-        let texts = columns(width, [0, 1, 2, 3, 4, 5].map(|n: usize| texts[n].as_str()));
-        let cells = texts
-            .into_iter()
-            .enumerate()
-            .map(|(n, text)| (if n == 1 { Role::Outside } else { role }, text))
-            .collect();
-        report.spot(paint::row(inner, at), || Spot::Rule(*key));
-        detail::row(buf, inner, theme, at, cells, panel.selected == Some(*key));
-    }
-    let hidden = panel.order.len().saturating_sub(first + height);
-    if hidden > 0 {
-        let note = format!("{hidden} more below");
-        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
-    }
+    let row = |index: usize| match panel.list.order.get(index) {
+        Some(key) => {
+            let role = row_role(state, *key);
+            Row::Cells {
+                cells: cells(state, *key),
+                roles: [0, 2, 3, 4, 5].map(|column| (column, role)).to_vec(),
+                spot: Some(Spot::Rule(*key)),
+            }
+        }
+        None => Row::Heading(String::new()),
+    };
+    let table = Table {
+        theme,
+        titles: COLUMNS,
+        columns: &TABLE,
+    };
+    let rows = (panel.list.order.len(), panel.list.position());
+    table.draw(buf, (area, inner), rows, row, report);
 }
 
-/// The cells that fit, the second as wide as what is left.
-fn columns(width: usize, texts: [&str; 6]) -> Vec<String> {
-    let when = |least: usize, cells: usize| if width >= least { cells } else { 0 };
-    let mut widths = [6, 0, when(50, 14), when(40, 8), when(72, 8), when(30, 14)];
-    let used: usize = widths
-        .iter()
-        .filter(|cells| **cells > 0)
-        .map(|n| n + 1)
-        .sum();
-    widths[1] = width.saturating_sub(used).max(1);
-    texts
-        .iter()
-        .zip(widths)
-        .filter(|(_, cells)| *cells > 0)
-        .map(|(text, cells)| shown::column(text, cells))
-        .collect()
-}
+/// Its columns.
+const TABLE: [Column; 6] = [
+    column(6, 0, Role::Text, Fit::Left),
+    column(12, 0, Role::Outside, Fit::Rest),
+    column(14, 3, Role::Text, Fit::Left),
+    column(8, 2, Role::Text, Fit::Left),
+    column(8, 4, Role::Text, Fit::Left),
+    column(14, 1, Role::Text, Fit::Left),
+];
 
 fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
     if let Some(problem) = &panel.problem {
@@ -115,6 +114,10 @@ fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
     }
     if panel.rules.is_none() || panel.grants.is_none() {
         return vec![(Role::TextMuted, "asking for the rules …".to_owned())];
+    }
+    if !panel.list.filter.is_empty() {
+        let text = "No row has the words of the filter. esc shows all.".to_owned();
+        return vec![(Role::TextStrong, text)];
     }
     vec![
         (Role::TextStrong, "No rule yet.".to_owned()),
@@ -129,44 +132,6 @@ fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
     ]
 }
 
-/// Until when, in words.
-fn until(state: &State, at: Option<Timestamp>, never: &str) -> String {
-    match at {
-        None => never.to_owned(),
-        Some(at) if at <= state.now.wall => "expired".to_owned(),
-        Some(at) => format!("for {}", format::age(at, state.now.wall)),
-    }
-}
-
-fn last(state: &State, at: Option<Timestamp>) -> String {
-    at.map_or_else(
-        || "never".to_owned(),
-        |at| format!("{} ago", format::age(state.now.wall, at)),
-    )
-}
-
-fn uses(rule: &Rule) -> String {
-    match rule.max_uses {
-        Some(max) => format!("{}/{max}", rule.uses),
-        None => rule.uses.to_string(),
-    }
-}
-
-fn in_force(state: &State, rule: &Rule) -> String {
-    match rule.idle(state.now.wall) {
-        Some(why) => why,
-        None => until(state, rule.expires_at, "in force"),
-    }
-}
-
-fn reach(rule: &Rule) -> String {
-    match (&rule.channel, rule.session_id) {
-        (Some(channel), _) => channel.clone(),
-        (None, Some(_)) => "one session".to_owned(),
-        (None, None) => "everywhere".to_owned(),
-    }
-}
-
 const fn role(verdict: VerdictWord) -> Role {
     match verdict {
         VerdictWord::Allow => Role::StateGood,
@@ -175,44 +140,19 @@ const fn role(verdict: VerdictWord) -> Role {
     }
 }
 
-fn row(state: &State, key: Key) -> (Role, [String; 6]) {
-    let panel = &state.rules;
+fn row_role(state: &State, key: Key) -> Role {
     match key {
-        Key::Rule(id) => panel.rule(id).map(|rule| {
-            let role = match rule.idle(state.now.wall) {
-                Some(_) => Role::TextMuted,
-                None => role(rule.verdict),
-            };
-            let field = rule.field.as_deref().unwrap_or("arguments");
-            let what = format!("{} {field} {} {}", rule.tool, rule.matcher, rule.value);
-            let texts = [
-                rule.verdict.to_string(),
-                what,
-                reach(rule),
-                uses(rule),
-                last(state, rule.last_used_at),
-                in_force(state, rule),
-            ];
-            (role, texts)
-        }),
-        Key::Grant(id) => panel.grant(id).map(|one| {
-            let texts = [
-                "shape".to_owned(),
-                format!("{} {}", one.tool, one.preview),
-                one.channel.clone(),
-                one.uses.to_string(),
-                last(state, one.last_used_at),
-                until(state, one.expires_at, "with session"),
-            ];
-            (Role::StateGood, texts)
-        }),
+        Key::Rule(id) => match state.screens.rules.rule(id) {
+            Some(rule) if rule.idle(state.model.now.wall).is_none() => role(rule.verdict),
+            Some(_) | None => Role::TextMuted,
+        },
+        Key::Grant(_) => Role::StateGood,
     }
-    .unwrap_or_else(|| (Role::TextMuted, std::array::from_fn(|_| String::new())))
 }
 
 /// The detail of what is selected; its title.
 fn chosen(state: &State, body: &mut Body<'_>, key: Key) -> String {
-    let panel = &state.rules;
+    let panel = &state.screens.rules;
     match key {
         Key::Rule(id) => {
             if let Some(rule) = panel.rule(id) {
@@ -245,7 +185,7 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
     let made = format!(
         "by {}, {} ago, version {}",
         rule.by,
-        format::age(state.now.wall, rule.updated_at),
+        format::age(state.model.now.wall, rule.updated_at),
         rule.version
     );
     body.field("changed", Role::Text, &made);
@@ -257,7 +197,7 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
         body.field("never", Role::TextMuted, text);
     }
     body.heading("The last seven days");
-    match &state.rules.matches {
+    match &state.screens.rules.matches {
         Some((id, Ok(found))) if *id == rule.id => matched(state, body, found),
         Some((id, Err(why))) if *id == rule.id => body.text(Role::NoticeError, why),
         Some(_) | None => body.text(Role::TextMuted, "asking …"),
@@ -294,7 +234,7 @@ pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
             .kept_by
             .as_deref()
             .map_or_else(String::new, |why| format!(" (asks still: {why})"));
-        let label = format!("{} ago", format::age(state.now.wall, call.at));
+        let label = format!("{} ago", format::age(state.model.now.wall, call.at));
         let text = format!(
             "{} {}: {decided}, {}{kept}",
             call.tool, call.preview, call.state
@@ -323,7 +263,7 @@ fn grant_body(state: &State, body: &mut Body<'_>, one: &Grant) {
     let given = format!(
         "by {}, {} ago",
         one.by,
-        format::age(state.now.wall, one.created_at)
+        format::age(state.model.now.wall, one.created_at)
     );
     body.field("given", Role::Text, &given);
 }

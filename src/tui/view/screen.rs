@@ -4,18 +4,19 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::console::format;
+use crate::console::hosts::Link;
+use crate::console::ids::HostId;
+use crate::console::world::World;
 use crate::text::ascii;
-use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
-use crate::tui::state::app::{Link, Screen, State};
-use crate::tui::state::hosts::{self, HostId};
+use crate::tui::state::app::{Screen, State};
 use crate::tui::state::modal::Modal;
-use crate::tui::state::world::World;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
+use crate::tui::view::console::HOST_COLUMNS;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::queue::HOST_COLUMNS;
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, deciding, dial, dialog, doctor, footer, header,
     help, live, memory, models, queue, release, rules, summary, text_entry, transcript, which_key,
@@ -31,7 +32,7 @@ pub fn draw(
     buf: &mut Buffer,
 ) -> FrameReport {
     buf.set_style(area, theme.style(Role::Text));
-    cache.of(state.hosts.focused());
+    cache.of(state.model.hosts.focused());
     let mut report = FrameReport {
         wants_spots: state.mouse,
         ..FrameReport::default()
@@ -78,7 +79,7 @@ pub fn draw(
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
     // The Queue is everybody's: there only what is of a lost host is dimmed, item by item.
-    let item_by_item = state.hosts.several() && state.screen == Screen::Queue;
+    let item_by_item = state.model.hosts.several() && state.screen == Screen::Queue;
     if !state.is_live() && !item_by_item {
         buf.set_style(body, theme.style(Role::Dimmed));
     }
@@ -150,14 +151,14 @@ pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
 /// What is wrong, each in a line, the focused host first. More than fit are counted.
 fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
     let cut = |(role, text): (Role, String)| (role, shown::line(&text, columns));
-    if !state.hosts.several() {
-        let line = trouble(&state.link, &state.world).map(cut);
+    if !state.model.hosts.several() {
+        let line = trouble(&state.model.host().link, state.model.world()).map(cut);
         return line.into_iter().collect();
     }
-    let focused = state.hosts.focused();
+    let focused = state.model.hosts.focused();
     let ids = [focused]
         .into_iter()
-        .chain(state.hosts.ids().filter(|id| *id != focused));
+        .chain(state.model.hosts.ids().filter(|id| *id != focused));
     let mut lines: Vec<(Role, String)> = ids.filter_map(|id| trouble_on(state, id)).collect();
     if let [(role, text)] = lines.as_slice() {
         // With the room to itself, it is said in full.
@@ -176,8 +177,9 @@ fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
 
 /// What is wrong with one host of several, with its name.
 fn trouble_on(state: &State, id: HostId) -> Option<(Role, String)> {
-    let name = shown::line(state.hosts.name(id), HOST_COLUMNS);
-    match hosts::link(state, id) {
+    let name = shown::line(state.model.hosts.name(id), HOST_COLUMNS);
+    let host = state.model.hosts.get(id)?;
+    match &host.link {
         Link::Lost { why, since } => Some((
             Role::NoticeError,
             format!(
@@ -187,7 +189,7 @@ fn trouble_on(state: &State, id: HostId) -> Option<(Role, String)> {
             ),
         )),
         link @ (Link::Connecting | Link::Live { .. }) => {
-            let (role, text) = trouble(link, hosts::world(state, id)?)?;
+            let (role, text) = trouble(link, &host.world)?;
             Some((role, format!("{name}: {text}")))
         }
     }

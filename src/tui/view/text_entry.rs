@@ -88,20 +88,26 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
             choices(theme, &entry.choices, extra, inner, below, buf);
         }
         TextPurpose::Search => {
-            let found = state.session.search.as_ref().map_or_else(String::new, |s| {
-                let further = state
-                    .session
-                    .hunt
-                    .as_ref()
-                    .map_or_else(String::new, |hunt| {
-                        format!("; {}", transcript::progress(hunt))
-                    });
-                format!(
-                    "{} of {} loaded entries match{further}",
-                    s.matches.len(),
-                    state.session.entries.len()
-                )
-            });
+            let found = state
+                .screens
+                .session
+                .search
+                .as_ref()
+                .map_or_else(String::new, |s| {
+                    let further = state
+                        .screens
+                        .session
+                        .hunt
+                        .as_ref()
+                        .map_or_else(String::new, |hunt| {
+                            format!("; {}", transcript::progress(hunt))
+                        });
+                    format!(
+                        "{} of {} loaded entries match{further}",
+                        s.matches.len(),
+                        state.screens.session.entries.len()
+                    )
+                });
             paint::line(
                 buf,
                 inner,
@@ -189,7 +195,8 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         ),
         TextPurpose::Code(bound, _) => {
             let code = state
-                .world
+                .model
+                .world()
                 .approvals
                 .get(&bound.approval_id)
                 .map_or("", |a| a.short_code.as_str());
@@ -199,10 +206,15 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             )
         }
         TextPurpose::Say(id, _) => {
-            let place = state.world.sessions.get(id).map_or_else(String::new, |s| {
-                let name = s.title.as_deref().unwrap_or(&s.conversation);
-                format!(" to {} on {}", shown::line(name, 40), s.channel)
-            });
+            let place = state
+                .model
+                .world()
+                .sessions
+                .get(id)
+                .map_or_else(String::new, |s| {
+                    let name = s.title.as_deref().unwrap_or(&s.conversation);
+                    format!(" to {} on {}", shown::line(name, 40), s.channel)
+                });
             (
                 format!("AS THE BOT{place}"),
                 sends("enter sends it as the bot", entry),
@@ -210,7 +222,8 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Compose(id) => {
             let place = state
-                .world
+                .model
+                .world()
                 .sessions
                 .get(id)
                 .map_or_else(String::new, |s| format!(" on {}", s.channel));
@@ -231,7 +244,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
                 | Screen::Rules
                 | Screen::CacheCost
                 | Screen::Memory
-                | Screen::Doctor => "",
+                | Screen::Doctor => "words that a row shows; enter keeps them, esc shows all",
             };
             (format!("Filter {}", screen.title()), note.to_owned())
         }
@@ -242,7 +255,10 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             "NAME note; - for nobody. Decides nothing: others still can.".to_owned(),
         ),
         TextPurpose::BatchReason => (
-            format!("Deny {} marked cards: reason", state.queue.marks.len()),
+            format!(
+                "Deny {} marked cards: reason",
+                state.model.queue.marks.len()
+            ),
             "The model reads this with each; the table comes next.".to_owned(),
         ),
         TextPurpose::RuleValue => (

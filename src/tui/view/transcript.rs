@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use crate::console::format;
 use crate::protocol::session::{StepBody, TranscriptBody};
 use crate::tui::action::Action;
-use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
@@ -33,7 +33,7 @@ pub fn draw(
     report: &mut FrameReport,
 ) {
     let replay = state.replay.as_deref();
-    if state.session.session_id.is_none() && replay.is_none() {
+    if state.screens.session.session_id.is_none() && replay.is_none() {
         let inner = paint::padded(paint::panel(buf, area, theme, "Session", true));
         paint::line(
             buf,
@@ -61,7 +61,7 @@ pub fn draw(
     let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
     let mode = match replay {
         Some(replay) => view_replay::note(replay),
-        None if state.session.anchor.is_none() => "following".to_owned(),
+        None if state.screens.session.anchor.is_none() => "following".to_owned(),
         None => format!("frozen, {} follows", key_of(state, Action::Follow)),
     };
     let search = searching(state);
@@ -80,14 +80,14 @@ pub fn draw(
         theme,
         cache,
         width: inner.width,
-        positions: state.session.visible().to_vec(),
+        positions: state.screens.session.visible().to_vec(),
         unfold: key_of(state, Action::Fold),
     };
     if has_tail(state) {
         window.positions.push(STREAM_POSITION);
     }
     if window.positions.is_empty() {
-        let text = if state.session.loading || replay.is_some() {
+        let text = if state.screens.session.loading || replay.is_some() {
             "loading …"
         } else {
             &format!(
@@ -111,9 +111,14 @@ pub fn draw(
     };
     let near_start = index < NEAR_END;
     let mut at = 0usize;
-    let selected = state.session.selected;
+    let selected = state.screens.session.selected;
     let (mut selected_above, mut selected_below) = (false, false);
-    let query = state.session.search.as_ref().map(|s| s.query.clone());
+    let query = state
+        .screens
+        .session
+        .search
+        .as_ref()
+        .map(|s| s.query.clone());
     while at < height && index < window.positions.len() {
         let position = window
             .positions
@@ -187,7 +192,7 @@ pub fn progress(hunt: &Hunt) -> String {
 
 /// How far a search is, or what it found.
 fn searching(state: &State) -> String {
-    let session = &state.session;
+    let session = &state.screens.session;
     if let Some(hunt) = &session.hunt {
         let stop = key_of(state, Action::Back);
         return format!("{}, {stop} stops · ", progress(hunt));
@@ -205,18 +210,24 @@ fn searching(state: &State) -> String {
 
 fn title(state: &State) -> String {
     let session = state
+        .screens
         .session
         .session_id
-        .and_then(|id| state.world.sessions.get(&id));
+        .and_then(|id| state.model.world().sessions.get(&id));
     match session {
         None => "Session".to_owned(),
         Some(session) => {
             let name = session.title.as_deref().unwrap_or(&session.conversation);
-            let word = state.world.session_word(session).as_str();
+            let word = state.model.world().session_word(session).as_str();
             let model = session
                 .model
                 .as_deref()
-                .or(state.world.engine.as_ref().map(|e| e.model.as_str()))
+                .or(state
+                    .model
+                    .world()
+                    .engine
+                    .as_ref()
+                    .map(|e| e.model.as_str()))
                 .unwrap_or("");
             format!(
                 "Session  {} · {} · {word} · {} tokens · {} · {model}",
@@ -234,9 +245,10 @@ fn has_tail(state: &State) -> bool {
     if state.replay.is_some() {
         return false;
     }
-    let id = state.session.session_id;
+    let id = state.screens.session.session_id;
     state
-        .world
+        .model
+        .world()
         .streams
         .values()
         .any(|s| Some(s.session_id) == id && !s.text.is_empty())
@@ -246,10 +258,10 @@ fn has_tail(state: &State) -> bool {
 /// Output of the running tools of this session, by tool name.
 fn running_output(state: &State) -> Vec<(String, String)> {
     let mut out = Vec::new();
-    for held in state.session.entries.values().rev().take(20) {
+    for held in state.screens.session.entries.values().rev().take(20) {
         if let TranscriptBody::Step { tool_calls, .. } = &held.entry.body {
             for call in tool_calls {
-                if let Some(text) = state.world.tool_output.get(&call.id) {
+                if let Some(text) = state.model.world().tool_output.get(&call.id) {
                     out.push((call.name.clone(), text.clone()));
                 }
             }
@@ -274,15 +286,19 @@ impl Window<'_> {
         if position == STREAM_POSITION {
             return self.tail();
         }
-        let Some(held) = self.state.session.entries.get(&position) else {
+        let Some(held) = self.state.screens.session.entries.get(&position) else {
             return Lines::default();
         };
-        let folded = self.state.session.is_folded(position);
+        let folded = self.state.screens.session.is_folded(position);
         let repeated = match &held.entry.body {
             TranscriptBody::Step { step, tool_calls } => {
                 tool_calls.is_empty()
                     && matches!(step.body, StepBody::Model { .. })
-                    && self.state.session.is_answered(held.entry.continuation_id)
+                    && self
+                        .state
+                        .screens
+                        .session
+                        .is_answered(held.entry.continuation_id)
             }
             TranscriptBody::User { .. }
             | TranscriptBody::State { .. }
@@ -294,14 +310,14 @@ impl Window<'_> {
             width: self.width,
             folded,
             repeated,
-            raw: self.state.session.raw,
+            raw: self.state.screens.session.raw,
         };
         let theme = self.theme;
         let manner = Manner {
             width: usize::from(self.width),
             folded,
             repeated,
-            raw: self.state.session.raw,
+            raw: self.state.screens.session.raw,
             unfold: &self.unfold,
         };
         self.cache
@@ -313,8 +329,8 @@ impl Window<'_> {
         let width = usize::from(self.width);
         let theme = self.theme;
         let mut out = Vec::new();
-        let streams = self.state.world.streams.iter().filter(|(_, s)| {
-            Some(s.session_id) == self.state.session.session_id && !s.text.is_empty()
+        let streams = self.state.model.world().streams.iter().filter(|(_, s)| {
+            Some(s.session_id) == self.state.screens.session.session_id && !s.text.is_empty()
         });
         for (id, stream) in streams {
             out.push(Line::from(vec![
@@ -341,7 +357,7 @@ impl Window<'_> {
                     .collect::<Vec<_>>()
             };
             if !done.is_empty() {
-                let raw = self.state.session.raw;
+                let raw = self.state.screens.session.raw;
                 let key = format!("{id} {} {raw}", stream.step);
                 let lines = self.cache.stream(&key, finished, self.width, || {
                     let done = done.trim_end_matches('\n');
@@ -390,7 +406,7 @@ impl Window<'_> {
     /// First entry and line of the window.
     fn top(&mut self, height: usize) -> (usize, usize) {
         let bottom = self.bottom(height);
-        let Some(anchor) = self.state.session.anchor else {
+        let Some(anchor) = self.state.screens.session.anchor else {
             return bottom;
         };
         let mut index = self
@@ -408,8 +424,8 @@ impl Window<'_> {
             index += 1;
         }
         let mut top = (index, line);
-        if self.state.session.reveal_selected
-            && let Some(selected) = self.state.session.selected
+        if self.state.screens.session.reveal_selected
+            && let Some(selected) = self.state.screens.session.selected
             && let Ok(target) = self.positions.binary_search(&selected)
         {
             top = self.revealing(top, target, height);

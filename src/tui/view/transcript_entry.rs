@@ -3,12 +3,12 @@
 use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
+use crate::console::format;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::words::{ToolCallState, VerdictWord};
-use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::span;

@@ -1,21 +1,25 @@
 //! The part of a card that says what is known of an outcome nobody knows, and what each answer leads to.
 
-use crate::protocol::approval::{Approval, UnknownOutcome, answer_in_words};
+use crate::console::format;
+use crate::protocol::approval::{Approval, UnknownOutcome};
 use crate::protocol::words::{ApprovalState, DecisionWord, OutboxClass};
 use crate::tui::action::Action;
-use crate::tui::format;
-use crate::tui::keymap::context::Context;
-use crate::tui::state::app::State;
 use crate::tui::state::decide;
 use crate::tui::theme::roles::Role;
 use crate::tui::view::card_body::Body;
+use crate::tui::view::console::Console;
 
 /// What the section is drawn from beside the approval's own revision, for the cache of cards.
-pub fn version(state: &State, approval: &Approval) -> String {
+pub fn version(console: Console<'_>, approval: &Approval) -> String {
     let Some(unknown) = &approval.unknown else {
         return String::new();
     };
-    let epoch = state.world.engine.as_ref().map_or(0, |engine| engine.epoch);
+    let epoch = console
+        .model
+        .world()
+        .engine
+        .as_ref()
+        .map_or(0, |engine| engine.epoch);
     format!(
         "{epoch} {} {} {}",
         unknown.attempt,
@@ -25,12 +29,12 @@ pub fn version(state: &State, approval: &Approval) -> String {
 }
 
 /// Adds the section; nothing for other approvals.
-pub fn draw(state: &State, approval: &Approval, body: &mut Body<'_>) {
+pub fn draw(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
     let Some(unknown) = &approval.unknown else {
         return;
     };
     body.heading("What is known");
-    facts(state, unknown, body);
+    facts(console, unknown, body);
     if let Some(delivery) = &unknown.delivery {
         match delivery.class {
             OutboxClass::ApprovalCard | OutboxClass::CardUpdate => {}
@@ -48,7 +52,7 @@ pub fn draw(state: &State, approval: &Approval, body: &mut Body<'_>) {
             Action::SettleGiveUp,
         ] {
             if let Some(word) = decide::word_for(approval, action) {
-                choice(state, action, word, body);
+                choice(console, action, word, body);
             }
         }
         let then = match approval.continuation_id {
@@ -60,14 +64,14 @@ pub fn draw(state: &State, approval: &Approval, body: &mut Body<'_>) {
     }
 }
 
-fn facts(state: &State, unknown: &UnknownOutcome, body: &mut Body<'_>) {
+fn facts(console: Console<'_>, unknown: &UnknownOutcome, body: &mut Body<'_>) {
     let started = unknown.started_at.map_or_else(
         || "not recorded".to_owned(),
         |at| {
             format!(
                 "{} ({} ago)",
                 format::clock(at),
-                format::age(state.now.wall, at)
+                format::age(console.model.now.wall, at)
             )
         },
     );
@@ -77,7 +81,13 @@ fn facts(state: &State, unknown: &UnknownOutcome, body: &mut Body<'_>) {
         Role::Text,
         &format!("{} of {}", unknown.attempt, unknown.attempts),
     );
-    let process = match state.world.engine.as_ref().map(|engine| engine.epoch) {
+    let process = match console
+        .model
+        .world()
+        .engine
+        .as_ref()
+        .map(|engine| engine.epoch)
+    {
         Some(now) if now != unknown.epoch => format!("epoch {}, gone (now {now})", unknown.epoch),
         Some(_) | None => format!("epoch {}", unknown.epoch),
     };
@@ -101,12 +111,9 @@ fn facts(state: &State, unknown: &UnknownOutcome, body: &mut Body<'_>) {
     );
 }
 
-fn choice(state: &State, action: Action, word: DecisionWord, body: &mut Body<'_>) {
-    let key = state
-        .keymap
-        .key_of(Context::Queue, action)
+fn choice(console: Console<'_>, action: Action, word: DecisionWord, body: &mut Body<'_>) {
+    let key = console
+        .key_of(action)
         .unwrap_or_else(|| "no key".to_owned());
-    if let Some((label, meaning)) = answer_in_words(word) {
-        body.field(&key, Role::TextStrong, &format!("{label}: {meaning}"));
-    }
+    body.field(&key, Role::TextStrong, &word.text().choice());
 }

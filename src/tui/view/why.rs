@@ -4,16 +4,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::console::format;
 use crate::protocol::session::Why;
-use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::submit;
 use crate::tui::state::why::WhyPager;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
+use crate::tui::view::console::outcome;
 use crate::tui::view::paint;
-use crate::tui::view::queue::outcome;
 
 /// Widest popup.
 const WIDTH: u16 = 110;
@@ -98,7 +97,7 @@ fn explain(state: &State, why: &Why, body: &mut Body<'_>) {
         call.verdict.policy_version, why.channel
     );
     body.field("policy", Role::Text, &policy);
-    if let Some(channel) = state.world.channels.get(&why.channel) {
+    if let Some(channel) = state.model.world().channels.get(&why.channel) {
         let now = &channel.policy;
         let level = if now.version == call.verdict.policy_version {
             format!("{} (the same version still)", now.autonomy)
@@ -146,12 +145,12 @@ fn explain(state: &State, why: &Why, body: &mut Body<'_>) {
             body.heading("Earlier calls of this tool here");
         }
         let end = match (earlier.decision, &earlier.by) {
-            (Some(decision), Some(by)) => format!("{} by {by}", submit::decision_done(decision)),
-            (Some(decision), None) => submit::decision_done(decision).to_owned(),
+            (Some(decision), Some(by)) => format!("{} by {by}", decision.text().done),
+            (Some(decision), None) => decision.text().done.to_owned(),
             (None, _) => earlier.verdict.to_string(),
         };
         let text = format!("{} · {end}", earlier.preview);
-        let age = format::age(state.now.wall, earlier.at);
+        let age = format::age(state.model.now.wall, earlier.at);
         body.field(&format!("{age} ago"), Role::Outside, &text);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
 use leverframe::cli::run::execute;
-use leverframe::cli::terminal::{Attended, Format, Terminal};
+use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::protocol::cache::{
     CacheCounts, CacheEntry, CacheGroup, CachePurge, CachePurged, CacheStats, CacheSummary,
@@ -328,7 +328,7 @@ async fn the_commands_say_why_it_missed_and_never_write_raw_text() {
                 out: &mut out,
                 err: &mut err,
                 input: &mut input,
-                attended: Attended::Script,
+                attended: Attendance::Script,
             };
             let format = if json { Format::Json } else { Format::Human };
             let command = arguments.command.unwrap();
@@ -352,7 +352,7 @@ async fn the_commands_say_why_it_missed_and_never_write_raw_text() {
         out: &mut out,
         err: &mut err,
         input: &mut input,
-        attended: Attended::Script,
+        attended: Attendance::Script,
     };
     let failure = execute(
         arguments.command.unwrap(),

@@ -4,7 +4,7 @@ use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
 use leverframe::cli::exit::Failure;
 use leverframe::cli::run::execute;
-use leverframe::cli::terminal::{Attended, Format, Terminal};
+use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Ask, Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Page;
@@ -21,7 +21,7 @@ struct Ran {
     message: String,
 }
 
-async fn run(fake: &FakeClient, words: &str, attended: Attended, input: &str) -> Ran {
+async fn run(fake: &FakeClient, words: &str, attended: Attendance, input: &str) -> Ran {
     let line = std::iter::once("leverframe").chain(words.split(' '));
     let arguments = Arguments::try_parse_from(line).unwrap();
     let format = if arguments.json {
@@ -92,7 +92,7 @@ async fn lists_are_one_line_an_item_and_reveal_outside_text() {
             } else {
                 words.to_owned()
             };
-            let ran = run(&fake, &words, Attended::Script, "").await;
+            let ran = run(&fake, &words, Attendance::Script, "").await;
             assert_eq!(ran.status, 0, "{words}: {}", ran.message);
             assert_eq!(
                 ran.out.lines().count(),
@@ -114,17 +114,23 @@ async fn lists_are_one_line_an_item_and_reveal_outside_text() {
 async fn a_script_must_name_the_digest_and_a_person_is_shown_the_card() {
     let fake = FakeClient::new();
     approvals(&fake, Risk::High);
-    let ran = run(&fake, "approvals approve k7q2zd", Attended::Script, "y\n").await;
+    let ran = run(&fake, "approvals approve k7q2zd", Attendance::Script, "y\n").await;
     assert_eq!(ran.status, 2);
     assert!(ran.message.contains("--digest"), "{}", ran.message);
     for answer in ["", "n\n", "\n", "maybe\n"] {
         approvals(&fake, Risk::High);
-        let ran = run(&fake, "approvals approve k7q2zd", Attended::Person, answer).await;
+        let ran = run(
+            &fake,
+            "approvals approve k7q2zd",
+            Attendance::Person,
+            answer,
+        )
+        .await;
         assert_eq!(ran.status, 1, "{answer:?}");
         assert!(ran.out.contains("argv[1]"), "{}", ran.out);
     }
     approvals(&fake, Risk::Critical);
-    let ran = run(&fake, "approvals approve k7q2zd", Attended::Person, "y\n").await;
+    let ran = run(&fake, "approvals approve k7q2zd", Attendance::Person, "y\n").await;
     assert_eq!(ran.status, 1, "critical needs the code");
     assert!(
         fake.envelopes.lock().unwrap().is_empty(),
@@ -137,7 +143,7 @@ async fn a_script_must_name_the_digest_and_a_person_is_shown_the_card() {
     let ran = run(
         &fake,
         "approvals approve k7q2zd",
-        Attended::Person,
+        Attendance::Person,
         "K7Q2ZD\n",
     )
     .await;
@@ -154,7 +160,7 @@ async fn a_script_must_name_the_digest_and_a_person_is_shown_the_card() {
     let ran = run(
         &fake,
         "approvals deny K7Q2ZD --digest ffff",
-        Attended::Script,
+        Attendance::Script,
         "",
     )
     .await;
@@ -179,7 +185,7 @@ async fn an_ambiguous_prefix_is_refused() {
         items: vec![samples::approval(ApprovalState::Pending), other],
         next_cursor: None,
     })));
-    let ran = run(&fake, "approvals show apr_0", Attended::Script, "").await;
+    let ran = run(&fake, "approvals show apr_0", Attendance::Script, "").await;
     assert_eq!(ran.status, 2);
     assert!(ran.message.contains("more than one"), "{}", ran.message);
 }
@@ -195,14 +201,14 @@ async fn a_list_that_goes_on_says_so_beside_the_result() {
     };
     for words in ["sessions list", "sessions list --json"] {
         fake.knows(page(Some("c1".to_owned())));
-        let ran = run(&fake, words, Attended::Script, "").await;
+        let ran = run(&fake, words, Attendance::Script, "").await;
         assert_eq!(
             ran.notes,
             "there are more than these 1: --limit takes up to 500\n"
         );
         assert!(!ran.out.contains("there are more"), "{}", ran.out);
         fake.knows(page(None));
-        assert_eq!(run(&fake, words, Attended::Script, "").await.notes, "");
+        assert_eq!(run(&fake, words, Attendance::Script, "").await.notes, "");
     }
 }
 
@@ -219,7 +225,7 @@ async fn ask_prints_the_answer_or_ends_with_six() {
         fake.knows(Ok(Answer::GetApproval(samples::approval(
             ApprovalState::Pending,
         ))));
-        let ran = run(&fake, "ask -", Attended::Script, "from stdin").await;
+        let ran = run(&fake, "ask -", Attendance::Script, "from stdin").await;
         assert_eq!(ran.status, status, "{state}: {}", ran.message);
         match fake.last_envelope().command {
             Command::Ask(Ask { channel, text, .. }) => {
@@ -253,7 +259,7 @@ async fn problems_have_their_exit_status() {
     ] {
         let fake = FakeClient::new();
         fake.will(Err(Problem::new(kind, "t", "d").hint("next")));
-        let ran = run(&fake, "emergency-stop", Attended::Script, "").await;
+        let ran = run(&fake, "emergency-stop", Attendance::Script, "").await;
         assert_eq!(ran.status, status);
         assert!(ran.message.contains("next"), "{}", ran.message);
     }
@@ -283,7 +289,7 @@ async fn init_replaces_nothing_and_writes_no_secret() {
             out: &mut out,
             err: &mut err,
             input: &mut input,
-            attended: Attended::Script,
+            attended: Attendance::Script,
         };
         let arguments = leverframe::cli::arguments::InitArguments {
             provider: Some("anthropic".to_owned()),

@@ -3,7 +3,7 @@
 use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
 use leverframe::cli::run::execute;
-use leverframe::cli::terminal::{Attended, Format, Terminal};
+use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::protocol::event::EventBody;
@@ -208,7 +208,7 @@ async fn the_commands_show_counters_and_never_write_raw_text() {
                 out: &mut out,
                 err: &mut err,
                 input: &mut input,
-                attended: Attended::Script,
+                attended: Attendance::Script,
             };
             let format = if json { Format::Json } else { Format::Human };
             let command = arguments.command.unwrap();

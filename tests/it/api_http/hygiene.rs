@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
 use leverframe::cli::run::execute;
-use leverframe::cli::terminal::{Attended, Format, Terminal};
+use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::clock::Day;
@@ -262,7 +262,7 @@ async fn the_commands_print_what_was_asked_and_never_raw_text() {
                 out: &mut out,
                 err: &mut err,
                 input: &mut input,
-                attended: Attended::Script,
+                attended: Attendance::Script,
             };
             let format = if json { Format::Json } else { Format::Human };
             let done = execute(

@@ -11,8 +11,8 @@ use leverframe::protocol::ids::{
 };
 use leverframe::protocol::policy::{Policy, Verdict, WhatIf, WhatIfCall};
 use leverframe::protocol::session::{
-    Continuation, ContinuationSummary, OutboxItem, Session, Step, StepBody, TextBody, ToolCall,
-    Usage, Why,
+    Continuation, ContinuationSummary, OutboxItem, RefusedCall, RefusedCalls, Session, Step,
+    StepBody, TextBody, ToolCall, Usage, Why,
 };
 use leverframe::protocol::snapshot::{EngineStatus, Page};
 use leverframe::protocol::take_over::TakeOver;
@@ -105,6 +105,16 @@ pub fn session() -> Session {
             summary_bytes: 300,
             covered_turns: 1,
             ..Default::default()
+        }),
+        refused_calls: Some(RefusedCalls {
+            count: 3,
+            last_at: at(),
+            newest: vec![RefusedCall {
+                continuation_id: continuation_id(),
+                tool: "write_file".to_owned(),
+                preview: NASTY.to_owned(),
+                rule: "too many approvals wait in this session".to_owned(),
+            }],
         }),
         taken_over: Some(TakeOver {
             id: TakeOverId::from_bytes([8; 16]),

@@ -3,7 +3,9 @@
 use leverframe::protocol::duty::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::request::{AssignApproval, Command, SetOnCall};
-use leverframe::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryQuestion};
+use leverframe::protocol::summary::{
+    ShiftSummary, SummaryAssignment, SummaryQuestion, SummaryRefused,
+};
 use leverframe::protocol::words::{ApprovalKind, ApprovalState};
 
 use crate::api_http::samples::{NASTY, approval, approval_id, at};
@@ -52,6 +54,11 @@ pub fn summary() -> ShiftSummary {
         more_pending: 1,
         taken_over: Vec::new(),
         channels: Vec::new(),
+        refused_calls: vec![SummaryRefused {
+            channel: "team".to_owned(),
+            calls: 2,
+            last_at: at(),
+        }],
         grants: Vec::new(),
         rules: Vec::new(),
         held: Some((at(), NASTY.to_owned())),

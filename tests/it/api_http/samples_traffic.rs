@@ -6,14 +6,14 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::policy::PolicyPatch;
 use leverframe::protocol::request::{
-    Answer, Ask, CancelContinuation, Command, CreateBackup, Decide, DiscoverModels, DrainChannel,
-    EmergencyStop, EndSession, ExplainCall, GetApproval, GetArtifact, GetChannel, GetContinuation,
-    GetDelivery, GetDoctor, GetDuty, GetEngine, GetSession, GetShiftSummary, GetSnapshot,
-    GetTranscript, GetWhatIf, GiveBackSession, ListApprovals, ListAudit, ListChannels,
-    ListContinuations, ListDeliveries, ListSessions, ListSteps, ListUncertain, Outcome,
-    PauseChannel, Query, ReleaseEmergencyStop, ResolveDelivery, ResumeChannel, ResumeContinuation,
-    RetryContinuation, SendAsBot, SendMessage, SetPolicy, StartSession, Sweep, TakeOverSession,
-    TestChannel, UpdateSession, VerifyAudit,
+    Answer, Ask, CancelContinuation, Command, CreateBackup, Decide, DiscoverModels,
+    DismissRefusedCalls, DrainChannel, EmergencyStop, EndSession, ExplainCall, GetApproval,
+    GetArtifact, GetChannel, GetContinuation, GetDelivery, GetDoctor, GetDuty, GetEngine,
+    GetSession, GetShiftSummary, GetSnapshot, GetTranscript, GetWhatIf, GiveBackSession,
+    ListApprovals, ListAudit, ListChannels, ListContinuations, ListDeliveries, ListSessions,
+    ListSteps, ListUncertain, Outcome, PauseChannel, Query, ReleaseEmergencyStop, ResolveDelivery,
+    ResumeChannel, ResumeContinuation, RetryContinuation, SendAsBot, SendMessage, SetPolicy,
+    StartSession, Sweep, TakeOverSession, TestChannel, UpdateSession, VerifyAudit,
 };
 use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
 use leverframe::protocol::snapshot::{AuditFilter, OpenStream, PageRequest, Snapshot, SweepReport};
@@ -147,6 +147,9 @@ pub fn commands() -> Vec<Command> {
     .chain(samples_memory::commands())
     .chain(samples_duty::commands())
     .chain([samples_pairing::command(), samples_leftovers::command()])
+    .chain([Command::DismissRefusedCalls(DismissRefusedCalls {
+        session_id: session_id(),
+    })])
     .collect()
 }
 
@@ -190,6 +193,7 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::discovery(),
         Outcome::SetOnCall(duty()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
+        Outcome::DismissRefusedCalls(session()),
     ]
     .into_iter()
     .chain(samples_memory::outcomes())

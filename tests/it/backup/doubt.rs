@@ -13,7 +13,7 @@ use leverframe::store::queries::approvals::ApprovalFilter;
 use leverframe::store::queries::outbox::OutboxFilter;
 use leverframe::store::queries::uncertain::Recovered;
 
-use crate::store::world::{World, call, gated, options};
+use crate::support::world::{World, call, gated, options};
 
 /// I20: nothing that was about to leave or to run does so in a copy before a person was asked.
 #[tokio::test]

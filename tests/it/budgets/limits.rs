@@ -1,5 +1,6 @@
 //! Each limit on its own: what it forbids, what it leaves alone, and what a person adds to it.
 
+use leverframe::protocol::budget::Limit;
 use leverframe::protocol::event::{BudgetLevel, EventBody};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::session::Usage;
@@ -7,11 +8,11 @@ use leverframe::protocol::words::{ApprovalKind, ContinuationState, DecisionWord}
 use leverframe::store::EventsAfter;
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
+use leverframe::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use leverframe::store::commands::settle_model::SettleModel;
-use leverframe::store::commands::settle_open::SettleOpen;
-use leverframe::store::input::{BudgetKind, Limit, SharedLimits};
+use leverframe::store::input::{BudgetKind, SharedLimits};
 
-use crate::store::world::{World, approval, turn};
+use crate::support::world::{World, approval, turn};
 
 const TODAY: i64 = 20_000;
 
@@ -390,7 +391,7 @@ async fn calls_that_nobody_listens_to_settle_at_their_estimates() {
         .reserve(call(&world, given_up, 70, Some(0.07), limits))
         .await;
     let settled = world
-        .ok(SettleOpen {
+        .ok(SettleAbandonedCalls {
             continuation_id: given_up,
             reason: "the call was given up".to_owned(),
         })

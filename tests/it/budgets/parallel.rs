@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use leverframe::protocol::budget::Limit;
 use leverframe::protocol::session::Usage;
 use leverframe::store::commands::reserve_model::Reservation;
 use leverframe::store::commands::settle_model::SettleModel;
-use leverframe::store::input::{Limit, SharedLimits};
+use leverframe::store::input::SharedLimits;
 use proptest::prelude::*;
 
 use crate::budgets::limits::call;
-use crate::store::world::World;
+use crate::support::world::World;
 
 const TODAY: i64 = 20_000;
 const CAP: f64 = 1.0;

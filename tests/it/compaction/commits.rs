@@ -1,5 +1,6 @@
 //! The transactions: one compaction a session, all of it or nothing, and money in the right places.
 
+use leverframe::protocol::budget::Limit;
 use leverframe::protocol::ids::CompactionId;
 use leverframe::protocol::ids::{ContinuationId, SessionId};
 use leverframe::protocol::snapshot::PageRequest;
@@ -10,9 +11,9 @@ use leverframe::store::commands::fail_compaction::FailCompaction;
 use leverframe::store::commands::reserve_model::Reservation;
 use leverframe::store::commands::retry_compaction::RetryCompaction;
 use leverframe::store::commands::set_policy::SetPolicy;
-use leverframe::store::input::{BudgetKind, Limit};
+use leverframe::store::input::BudgetKind;
 
-use crate::store::world::{World, by, compaction_call, usage};
+use crate::support::world::{World, by, compaction_call, usage};
 
 /// A session with so many completed turns.
 async fn talked(world: &World, turns: usize) -> (SessionId, Vec<ContinuationId>) {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::retention::world::{DAY_MS, sweep};
 use crate::store::random::{Op, op, step};
-use crate::store::world::World;
+use crate::support::world::World;
 
 #[derive(Debug, Clone, Copy)]
 enum Act {

@@ -1,6 +1,6 @@
 //! Every mistake in the file, with its line.
 
-use leverframe::config::error::Place;
+use leverframe::config::error::ConfigLocation;
 
 use crate::config_files::Case;
 
@@ -10,7 +10,7 @@ fn refused(text: &str, line: usize, parts: &[&str]) {
     let case = Case::new(text);
     let error = case.error();
     let at = match &error.fault().place {
-        Place::File { line, .. } => line.unwrap_or(0),
+        ConfigLocation::File { line, .. } => line.unwrap_or(0),
         other => panic!("{other:?}: {error}"),
     };
     let message = error.to_string();

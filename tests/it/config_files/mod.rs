@@ -7,14 +7,16 @@ mod errors;
 mod layers;
 mod ownership;
 mod paths;
+mod places;
 mod secrets;
 mod template;
 
 use std::path::{Path, PathBuf};
 
-use leverframe::config::environment::Environment;
+use leverframe::config::environment::{Directories, Environment};
 use leverframe::config::error::ConfigError;
-use leverframe::config::layers::{Flags, load, load_console};
+use leverframe::config::inputs::Flags;
+use leverframe::config::layers::{load, load_console};
 use leverframe::config::settings::{ConsoleSettings, Settings};
 
 /// The tools the suites know.
@@ -72,9 +74,17 @@ impl Case {
         self
     }
 
+    fn environment(&self) -> Environment {
+        let variables: Environment = self.variables.iter().cloned().collect();
+        variables.with_directories(Directories {
+            config: self.home().join(".config"),
+            data: self.home().join(".local/share"),
+            runtime: None,
+        })
+    }
+
     fn load(&self) -> Result<Settings, ConfigError> {
-        let environment: Environment = self.variables.iter().cloned().collect();
-        load(&self.flags, &environment, TOOLS)
+        load(&self.flags, &self.environment(), TOOLS)
     }
 
     #[track_caller]
@@ -84,8 +94,7 @@ impl Case {
 
     #[track_caller]
     pub fn console(&self) -> ConsoleSettings {
-        let environment: Environment = self.variables.iter().cloned().collect();
-        load_console(&self.flags, &environment).unwrap_or_else(|error| panic!("{error}"))
+        load_console(&self.flags, &self.environment()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[track_caller]

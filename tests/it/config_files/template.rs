@@ -116,6 +116,6 @@ fn the_commented_settings_are_right_too() {
         .env("TELEGRAM_BOT_TOKEN", "1:a")
         .env("ANTHROPIC_API_KEY", "sk-ant");
     let settings = case.settings();
-    assert_eq!(settings.budgets.max_steps, 8);
+    assert_eq!(settings.budgets.turn.max_steps, 8);
     assert_eq!(settings.channels["team"].allowed_users, ["123456"]);
 }

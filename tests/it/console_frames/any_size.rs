@@ -1,5 +1,6 @@
 //! No size panics; no cell ever holds a character that hides, moves or commands.
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::session::{Session, StepBody, TranscriptBody};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Message;
@@ -151,7 +152,9 @@ fn tour(driver: &mut Driver, keys: &str) {
             continue;
         }
         driver.press(key);
-        if driver.state.session.session_id.is_some() && driver.state.session.entries.is_empty() {
+        if driver.state.screens.session.session_id.is_some()
+            && driver.state.screens.session.entries.is_empty()
+        {
             let mut entries = fixture::transcript();
             for (n, entry) in entries.iter_mut().enumerate() {
                 if let TranscriptBody::User { sender, text } = &mut entry.body {
@@ -224,7 +227,7 @@ proptest! {
         let mut driver = hostile_driver(n, width, height);
         tour(&mut driver, TOURS[which]);
         if lost {
-            driver.send(Message::Disconnected { why: hostile(n) });
+            driver.hear(DaemonMessage::Disconnected { why: hostile(n) });
         }
         assert_clean(&mut driver, TOURS[which]);
     }

@@ -46,6 +46,7 @@ fn summary() -> ShiftSummary {
         more_pending: 0,
         taken_over: Vec::new(),
         channels: Vec::new(),
+        refused_calls: Vec::new(),
         grants: Vec::new(),
         rules: Vec::new(),
         held: None,

@@ -2,12 +2,15 @@
 
 use crossterm::event::{KeyEvent, KeyModifiers};
 use leverframe::clock::Timestamp;
+use leverframe::console::access::{Access, Hosting};
+use leverframe::console::ids::HostId;
+use leverframe::console::message::DaemonMessage;
+use leverframe::console::time::{Millis, Now};
 use leverframe::protocol::request::{Answer, GetTranscript, Query};
 use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
-use leverframe::tui::message::{Effect, Message, Millis, Now};
-use leverframe::tui::options::{Access, Hosting};
+use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::State;
 use leverframe::tui::state::update::update;
 use leverframe::tui::theme::depth::ColorDepth;
@@ -27,11 +30,13 @@ pub struct Driver {
     pub size: (u16, u16),
     pub steady: u64,
     pub effects: Vec<Effect>,
+    /// The same, with the daemon that each is for.
+    pub addressed: Vec<(HostId, Effect)>,
 }
 
 impl Driver {
     pub fn new(width: u16, height: u16) -> Self {
-        leverframe::tui::format::show_clocks_in(jiff::tz::TimeZone::UTC);
+        leverframe::console::format::show_clocks_in(jiff::tz::TimeZone::UTC);
         let now = Now {
             steady: Millis(0),
             wall: fixture::NOW,
@@ -52,6 +57,7 @@ impl Driver {
             size: (width, height),
             steady: 0,
             effects: vec![],
+            addressed: vec![],
         };
         driver.send(Message::Resize(width, height));
         driver
@@ -59,7 +65,7 @@ impl Driver {
 
     pub fn with(width: u16, height: u16, snapshot: Snapshot) -> Self {
         let mut driver = Self::new(width, height);
-        driver.send(Message::Snapshot(Box::new(snapshot)));
+        driver.hear(DaemonMessage::Snapshot(Box::new(snapshot)));
         driver.draw();
         driver
     }
@@ -75,13 +81,20 @@ impl Driver {
     /// Sends a message; transcript queries are answered from the fixture.
     pub fn send(&mut self, message: Message) -> Vec<Effect> {
         let now = self.now();
-        let effects = update(&mut self.state, message, now);
+        let addressed = update(&mut self.state, message, now);
+        self.addressed.extend(addressed.clone());
+        let effects: Vec<Effect> = addressed.into_iter().map(|(_, effect)| effect).collect();
         self.effects.extend(effects.clone());
         effects
     }
 
+    /// The daemon of the console says something.
+    pub fn hear(&mut self, message: DaemonMessage) -> Vec<Effect> {
+        self.send(Message::Daemon(HostId(0), message))
+    }
+
     pub fn answer(&mut self, query: Query, answer: Answer) {
-        self.send(Message::Answered {
+        self.hear(DaemonMessage::Answered {
             query: Box::new(query),
             result: Ok(Box::new(answer)),
         });
@@ -91,7 +104,7 @@ impl Driver {
         &mut self,
         entries: Vec<leverframe::protocol::session::TranscriptEntry>,
     ) {
-        let session_id = self.state.session.session_id.unwrap();
+        let session_id = self.state.screens.session.session_id.unwrap();
         self.answer(
             Query::GetTranscript(GetTranscript {
                 session_id,

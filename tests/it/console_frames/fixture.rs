@@ -1,6 +1,8 @@
 //! A small world with fixed ids and times.
 
 use leverframe::clock::Timestamp;
+use leverframe::console::ids::HostId;
+use leverframe::console::item::{ItemKey, QueueKey};
 use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester, SimilarCall};
 use leverframe::protocol::cache::CacheSummary;
 use leverframe::protocol::channel::{Channel, ChannelHealth};
@@ -160,6 +162,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
         turns: 3,
         memory: None,
         taken_over: None,
+        refused_calls: None,
         created_at: ago(9000),
         updated_at: ago(60 * i64::from(n)),
     }
@@ -423,4 +426,9 @@ pub fn transcript() -> Vec<TranscriptEntry> {
             )],
         ),
     ]
+}
+
+/// An item of the queue of the first daemon.
+pub fn key(item: ItemKey) -> QueueKey {
+    QueueKey::new(HostId(0), item)
 }

@@ -1,5 +1,6 @@
 //! Continuations, Audit & log, and the pager of `why`: frames, and clean at any size whatever the engine answers.
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::doctor::{AuditBreak, AuditReport, AuditRow};
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
@@ -128,7 +129,7 @@ impl Engine {
             }
             for query in queries {
                 if let Some(result) = self.answer(&query) {
-                    driver.send(Message::Answered {
+                    driver.hear(DaemonMessage::Answered {
                         query: Box::new(query.clone()),
                         result: result.map(Box::new).map_err(Box::new),
                     });
@@ -519,7 +520,7 @@ proptest! {
             engine.serve(&mut driver);
         }
         if lost {
-            driver.send(Message::Disconnected { why: HOSTILE.concat() });
+            driver.hear(DaemonMessage::Disconnected { why: HOSTILE.concat() });
         }
         assert_clean(&mut driver, TOURS[which]);
     }

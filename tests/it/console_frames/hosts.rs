@@ -1,7 +1,7 @@
 //! Frames with several daemons: whose item is whose, and which of them is lost.
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::words::*;
-use leverframe::tui::message::Message;
 use leverframe::tui::theme::roles::Role;
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn one_lost(width: u16, height: u16) -> Driver {
     let mut driver = on(width, height, &["", "", "west"]);
     let mut there = fixture::command_approval(2, Risk::High);
     there.channel = "desk".into();
-    let west = leverframe::tui::state::hosts::HostId(2);
+    let west = leverframe::console::ids::HostId(2);
     snapshot(
         &mut driver,
         ATLAS,
@@ -27,7 +27,11 @@ fn one_lost(width: u16, height: u16) -> Driver {
     snapshot(&mut driver, LAB, asks("lab", vec![]));
     snapshot(&mut driver, west, asks("other", vec![there]));
     let why = "different protocol versions: http://127.0.0.1:3 speaks protocol 2, this program 1; update this program";
-    says(&mut driver, west, Message::Disconnected { why: why.into() });
+    says(
+        &mut driver,
+        west,
+        DaemonMessage::Disconnected { why: why.into() },
+    );
     driver
 }
 
@@ -121,7 +125,7 @@ proptest! {
             odd.engine.held_reason = Some(HOSTILE[n].into());
             snapshot(&mut driver, LAB, odd);
             let why = HOSTILE.concat();
-            says(&mut driver, ATLAS, Message::Disconnected { why });
+            says(&mut driver, ATLAS, DaemonMessage::Disconnected { why });
             driver.press(tour);
             assert_clean(&mut driver, tour);
         }

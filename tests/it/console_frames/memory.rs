@@ -1,6 +1,7 @@
 //! The Memory screen, drawn: scopes, facts, hygiene, routines; clean and complete at every size, whatever was remembered.
 
 use leverframe::clock::Day;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::BudgetRequest;
 use leverframe::protocol::hygiene::*;
 use leverframe::protocol::ids::{HygieneRunId, MemoryId, RoutineId, RoutineRunId};
@@ -317,7 +318,7 @@ impl Kept {
 
 fn refuse(driver: &mut Driver, query: Query) {
     use leverframe::protocol::problem::Problem;
-    driver.send(leverframe::tui::message::Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(query),
         result: Err(Box::new(Problem::not_found("thing", "x"))),
     });

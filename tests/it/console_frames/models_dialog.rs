@@ -1,5 +1,6 @@
 //! The models dialog: configured models, a look for servers, and what a refusal says; clean whatever servers are called.
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::models::{
     Discovery, FoundModel, FoundServer, KeyState, ModelEntry, ModelPrice, ModelProfile,
     OfferedServer, ProviderModels,
@@ -7,7 +8,6 @@ use leverframe::protocol::models::{
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Command, DiscoverModels, ListModels, Outcome, Query};
 use leverframe::protocol::snapshot::Page;
-use leverframe::tui::message::Message;
 
 use crate::console_frames::any_size::{HOSTILE, assert_clean};
 use crate::console_frames::driver::Driver;
@@ -117,7 +117,7 @@ pub fn opened(driver: &mut Driver, known: Vec<ProviderModels>) {
 }
 
 pub fn ended(driver: &mut Driver, command: Command, result: Result<Outcome, Problem>) {
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: result.map(Box::new).map_err(Box::new),
     });

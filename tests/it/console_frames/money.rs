@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leverframe::clock::Day;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::cache::{
     CacheCounts, CacheEntry, CacheGroup, CacheStats, ToolCacheCounts,
 };
@@ -19,7 +20,7 @@ use leverframe::protocol::request::{
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::*;
-use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::message::Effect;
 use proptest::prelude::*;
 
 use crate::console_frames::any_size::{HOSTILE, assert_clean};
@@ -504,13 +505,13 @@ fn hostile(driver: &mut Driver, n: usize) {
             notes: Vec::new(),
         },
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
     driver.press("ctrl-r");
     driver.answer(
         Query::ListModels(ListModels {}),
         Answer::ListModels(page(models_dialog::known())),
     );
-    for _ in 0..driver.state.doctor.rows.len() {
+    for _ in 0..driver.state.screens.doctor.rows.len() {
         driver.press("j enter");
     }
     assert_clean(driver, "doctor, all unfolded");
@@ -540,7 +541,7 @@ fn hostile(driver: &mut Driver, n: usize) {
             })
             .collect();
         for query in open {
-            driver.send(Message::Answered {
+            driver.hear(DaemonMessage::Answered {
                 query: Box::new(query),
                 result: Err(Box::new(Problem::new(
                     ProblemKind::Internal,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::policy::{WhatIf, WhatIfCall};
 use leverframe::protocol::request::{Answer, GetWhatIf, Query};
 use leverframe::protocol::session::TranscriptBody;
 use leverframe::protocol::words::*;
-use leverframe::tui::message::Message;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, busy};
@@ -87,7 +87,7 @@ fn live_counts_down_to_the_next_try() {
                 not_before,
             },
         };
-        driver.send(Message::Event(Arc::new(event)));
+        driver.hear(DaemonMessage::Event(Arc::new(event)));
     };
     let at = driver.now().wall.plus_seconds(12);
     started(&mut driver, Some(at));
@@ -327,7 +327,7 @@ fn disconnected() {
     check("disconnected", |w, h| {
         let mut driver = Driver::with(w, h, busy());
         driver.press("j");
-        driver.send(Message::Disconnected {
+        driver.hear(DaemonMessage::Disconnected {
             why: "connection refused".into(),
         });
         driver

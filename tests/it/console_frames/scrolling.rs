@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
 
+use leverframe::text::width::{display_width, disputed_width};
 use leverframe::tui::scrolling::ScrollingBackend;
 use proptest::prelude::*;
 use ratatui::backend::{Backend as _, CrosstermBackend};
@@ -232,4 +233,70 @@ fn after_it_was_emptied_it_is_written_as_it_is() {
     both.scrolls.draw(cells.iter().copied()).unwrap();
     both.writes.draw(cells.iter().copied()).unwrap();
     assert_eq!(both.lines[0].take(), both.lines[1].take());
+}
+
+/// Clusters that some terminals draw character by character: vt100 is one of them.
+fn disputed_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        6 => "[a-d│]{1,3}",
+        1 => Just("👩\u{200d}👩\u{200d}👧".to_owned()),
+        1 => Just("🇩🇪".to_owned()),
+        1 => Just("❤\u{fe0f}".to_owned()),
+        1 => Just("1\u{fe0f}\u{20e3}".to_owned()),
+        1 => Just("👍🏽".to_owned()),
+        1 => Just("世".to_owned()),
+    ];
+    prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+/// Draws frames one after the other; what is written of each on a terminal that knows no joined clusters.
+fn draw_frames(frames: &[Vec<String>]) -> Vec<(Buffer, vt100::Parser)> {
+    let line = Line::default();
+    let area = Rect::new(0, 0, COLUMNS, ROWS);
+    let mut shown = Buffer::empty(area);
+    let mut backend = ScrollingBackend::new(line.clone(), Size::new(COLUMNS, ROWS));
+    let mut bytes = Vec::new();
+    let mut screens = Vec::new();
+    for rows in frames {
+        let mut next = Buffer::empty(area);
+        for (y, text) in (0_u16..).zip(rows) {
+            next.set_stringn(0, y, text, usize::from(COLUMNS), Style::new());
+        }
+        backend.draw(shown.diff(&next).into_iter()).unwrap();
+        bytes.extend(line.take());
+        let (rows, columns) = (NonZeroU16::new(ROWS), NonZeroU16::new(COLUMNS));
+        let mut screen = vt100::Parser::new(rows.unwrap(), columns.unwrap(), 0);
+        screen.process(&bytes);
+        screens.push((next.clone(), screen));
+        shown = next;
+    }
+    screens
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_cluster_whose_width_terminals_dispute_moves_nothing_and_leaves_nothing_behind(
+        frames in prop::collection::vec(
+            prop::collection::vec(disputed_text(), usize::from(ROWS)), 1..4),
+    ) {
+        for (shown, screen) in draw_frames(&frames) {
+            for y in 0..ROWS {
+                let mut x = 0;
+                while x < COLUMNS {
+                    let symbol = shown.cell((x, y)).unwrap().symbol();
+                    let width = u16::try_from(display_width(symbol)).unwrap().max(1);
+                    if disputed_width(symbol).is_none() {
+                        let drawn = screen.screen().cell(y, x).unwrap().contents();
+                        prop_assert_eq!(
+                            drawn.trim_end(), symbol.trim_end(),
+                            "row {}, column {} of {:?}\n{}", y, x, shown, screen.screen().contents()
+                        );
+                    }
+                    x += width;
+                }
+            }
+        }
+    }
 }

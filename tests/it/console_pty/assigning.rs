@@ -40,7 +40,7 @@ async fn one_hands_over_and_the_other_is_told_also_after_a_restart() {
     giver.send("\tlook at this one\r");
     giver.see("waits for token admin");
     giver.see("for token admin:");
-    taker.see("is handed to you by");
+    taker.see("is assigned to you by");
     taker.see("look at this one");
     taker.wait("one bell", |_| bells(&taker) == before.1 + 1);
     assert_eq!(bells(&giver), before.0, "it does not ring here");

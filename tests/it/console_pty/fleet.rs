@@ -49,3 +49,25 @@ fn a_waiting_turn_is_explained_and_the_audit_is_walked() {
     quit(&mut pty, "stop");
     assert_eq!(pty.wait_exit(), Some(0));
 }
+
+#[test]
+fn a_list_shrinks_while_its_filter_is_typed() {
+    let (_dir, command) = demo();
+    let mut pty = Pty::start(&command, 120, 40);
+    pty.see("demo: scripted, no model");
+    pty.send("0");
+    pty.see("┌ Doctor");
+    pty.see("MCP servers");
+    pty.send("/");
+    pty.see("Filter Doctor");
+    pty.send("mcp servers");
+    pty.see("Doctor  1 of ");
+    pty.gone("database");
+    pty.send("\r");
+    pty.gone("Filter Doctor");
+    pty.see("Doctor  1 of ");
+    pty.send("\x1b");
+    pty.see("database");
+    quit(&mut pty, "stop");
+    assert_eq!(pty.wait_exit(), Some(0));
+}

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::request::{Command, Decide};
@@ -13,7 +15,6 @@ use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Dirty;
 use leverframe::tui::state::modal::{Modal, TextPurpose};
-use leverframe::tui::state::queue::ItemKey;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;
@@ -191,8 +192,8 @@ struct World {
 }
 
 fn shown(driver: &Driver) -> Option<Shown> {
-    match driver.state.queue.selected.as_ref()? {
-        ItemKey::Approval(id) => driver.state.world.approvals.get(id).map(|a| Shown {
+    match driver.state.model.selected()? {
+        ItemKey::Approval(id) => driver.state.model.world().approvals.get(id).map(|a| Shown {
             id: *id,
             revision: a.revision,
             digest: a.digest.clone(),
@@ -237,7 +238,7 @@ impl World {
             continuation_id: None,
             body,
         };
-        self.driver.send(Message::Event(Arc::new(event)));
+        self.driver.hear(DaemonMessage::Event(Arc::new(event)));
     }
 
     fn draw(&mut self) {
@@ -279,7 +280,8 @@ impl World {
             let approval = self
                 .driver
                 .state
-                .world
+                .model
+                .world()
                 .approvals
                 .get(approval_id)
                 .cloned()
@@ -374,7 +376,8 @@ impl World {
                 let known = self
                     .driver
                     .state
-                    .world
+                    .model
+                    .world()
                     .approvals
                     .contains_key(&fixture::approval_id(*n));
                 if !known {
@@ -388,7 +391,8 @@ impl World {
                 if let Some(mut approval) = self
                     .driver
                     .state
-                    .world
+                    .model
+                    .world()
                     .approvals
                     .get(&fixture::approval_id(*n))
                     .cloned()
@@ -404,7 +408,8 @@ impl World {
                 if let Some(mut approval) = self
                     .driver
                     .state
-                    .world
+                    .model
+                    .world()
                     .approvals
                     .get(&fixture::approval_id(*n))
                     .cloned()
@@ -421,7 +426,7 @@ impl World {
             }
             Happening::Disconnected => {
                 self.driver
-                    .send(Message::Disconnected { why: "gone".into() });
+                    .hear(DaemonMessage::Disconnected { why: "gone".into() });
                 self.oracle
                     .log
                     .push((self.driver.steady, Logged::Frame(None, String::new(), 0)));
@@ -430,7 +435,8 @@ impl World {
                 let approvals = self
                     .driver
                     .state
-                    .world
+                    .model
+                    .world()
                     .approvals
                     .values()
                     .cloned()
@@ -440,7 +446,8 @@ impl World {
                     approvals,
                     ..fixture::busy()
                 };
-                self.driver.send(Message::Snapshot(Box::new(snapshot)));
+                self.driver
+                    .hear(DaemonMessage::Snapshot(Box::new(snapshot)));
             }
         }
         Ok(())
@@ -696,7 +703,7 @@ fn what_was_read_survives_neighbours_rows_and_a_smaller_card() {
     read_first(&mut driver);
     for n in 3..9 {
         let approval = fixture::approval(n, Risk::Low);
-        driver.send(Message::Event(Arc::new(Event {
+        driver.hear(DaemonMessage::Event(Arc::new(Event {
             seq: Some(u64::from(n) + 1000),
             at: driver.now().wall,
             session_id: Some(fixture::session_id(1)),
@@ -745,6 +752,7 @@ fn the_frame_that_completes_the_reading_asks_for_another() {
         let text = last_frame(&mut driver);
         let armed = driver
             .state
+            .model
             .queue
             .card_drawn
             .is_some_and(|(_, end)| text.contains("digest") && end > 0);
@@ -788,9 +796,9 @@ fn the_card_that_a_first_press_opened_closes_with_the_decision() {
     driver.press("j j");
     driver.wait(600);
     driver.press("a");
-    assert!(driver.state.queue.zoomed);
+    assert!(driver.state.model.queue.zoomed);
     driver.wait(800);
     driver.press("a");
     assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
-    assert!(!driver.state.queue.zoomed);
+    assert!(!driver.state.model.queue.zoomed);
 }

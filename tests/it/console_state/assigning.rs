@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::duty::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
@@ -11,7 +13,6 @@ use leverframe::protocol::request::{
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::{ApprovalState, Risk, Scope};
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::queue::ItemKey;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -80,7 +81,7 @@ fn happens(driver: &mut Driver, seq: u64, body: EventBody) -> Vec<Effect> {
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Arc::new(event)))
+    driver.hear(DaemonMessage::Event(Arc::new(event)))
 }
 
 fn handed(approval: Approval) -> EventBody {
@@ -120,7 +121,7 @@ fn a_name_and_a_note_in_one_line_and_nothing_is_decided() {
             revision: Some(1),
         }]
     );
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(sent(&driver)[0].clone()),
         result: Ok(Box::new(Outcome::AssignApproval(waits(1, "anna", "ben")))),
     });
@@ -232,7 +233,10 @@ fn a_console_that_may_not_act_opens_nothing() {
     assert!(driver.state.modals.is_empty());
     assert!(flash(&driver).contains("locked"), "{}", flash(&driver));
     driver.press("L");
-    driver.send(Message::Scopes(Some(vec![Scope::Read, Scope::Operate])));
+    driver.hear(DaemonMessage::Scopes(Some(vec![
+        Scope::Read,
+        Scope::Operate,
+    ])));
     driver.press(">");
     driver.type_text("anna");
     driver.press("enter");
@@ -257,10 +261,10 @@ fn whom_it_is_for_stands_in_the_row_and_on_the_card_and_is_found() {
     driver.press("/");
     driver.type_text("for:me");
     driver.press("enter");
-    assert_eq!(driver.state.queue.order.len(), 1, "{}", driver.text());
+    assert_eq!(driver.state.model.queue.order.len(), 1, "{}", driver.text());
     assert_eq!(
-        driver.state.queue.order[0],
-        ItemKey::Approval(fixture::approval_id(2))
+        driver.state.model.queue.order[0],
+        fixture::key(ItemKey::Approval(fixture::approval_id(2)))
     );
     driver.press("j enter");
     let text = driver.text();
@@ -273,8 +277,8 @@ fn whom_it_is_for_stands_in_the_row_and_on_the_card_and_is_found() {
     driver.type_text("for:anna");
     driver.press("enter");
     assert_eq!(
-        driver.state.queue.order.first(),
-        Some(&ItemKey::Approval(fixture::approval_id(1)))
+        driver.state.model.queue.order.first(),
+        Some(&fixture::key(ItemKey::Approval(fixture::approval_id(1))))
     );
 }
 
@@ -292,7 +296,7 @@ fn only_whoever_it_is_for_is_told_and_rung_for() {
         let effects = happens(&mut driver, 1, handed(waits(1, to, by)));
         assert_eq!(rung(&effects), told, "{to} by {by}: {effects:?}");
         assert_eq!(
-            flash(&driver).contains("is handed to you by anna: it is her file"),
+            flash(&driver).contains("is assigned to you by anna: it is her file"),
             told
         );
         // Whoever looks is told without a bell.
@@ -300,7 +304,7 @@ fn only_whoever_it_is_for_is_told_and_rung_for() {
         driver.wait(20_000);
         let effects = happens(&mut driver, 2, handed(waits(1, to, by)));
         assert!(!rung(&effects));
-        assert_eq!(flash(&driver).contains("is handed to you"), told);
+        assert_eq!(flash(&driver).contains("is assigned to you"), told);
     }
 }
 
@@ -407,12 +411,15 @@ fn names_are_asked_for_when_the_field_opens() {
     driver.answer(query, Answer::GetDuty(fresh));
     driver.press("tab enter");
     assert_eq!(requests(&driver)[0].to, "cleo");
-    assert_eq!(driver.state.world.duty.names, ["anna", "ben", "cleo"]);
-    assert!(driver.state.world.duty.is_me("ben"));
+    assert_eq!(
+        driver.state.model.world().duty.names,
+        ["anna", "ben", "cleo"]
+    );
+    assert!(driver.state.model.world().duty.is_me("ben"));
 }
 
 #[test]
-fn a_hand_over_on_a_host_without_the_focus_is_told_with_its_name() {
+fn an_assignment_on_a_host_without_the_focus_is_told_with_its_name() {
     let mut driver = hosts::on(120, 40, &["", ""]);
     hosts::snapshot(&mut driver, hosts::ATLAS, hosts::asks("atlas", Vec::new()));
     let mut there = hosts::asks("lab", vec![fixture::approval(1, Risk::Medium)]);
@@ -420,7 +427,7 @@ fn a_hand_over_on_a_host_without_the_focus_is_told_with_its_name() {
     hosts::snapshot(&mut driver, hosts::LAB, there);
     driver.send(Message::FocusLost);
     let event = |seq: u64, to: &str| {
-        Message::Event(Arc::new(Event {
+        DaemonMessage::Event(Arc::new(Event {
             seq: Some(1_000_000 + seq),
             at: fixture::NOW,
             session_id: None,
@@ -432,7 +439,10 @@ fn a_hand_over_on_a_host_without_the_focus_is_told_with_its_name() {
     assert!(!effects.contains(&Effect::Bell), "{effects:?}");
     let effects = hosts::says(&mut driver, hosts::LAB, event(2, "ben"));
     assert!(effects.contains(&Effect::Bell), "{effects:?}");
-    assert_eq!(flash(&driver), "lab: a question is handed to you");
+    assert_eq!(
+        flash(&driver),
+        "lab: write_file is assigned to you by token ci: it is her file"
+    );
     assert!(
         driver.text().contains("for you: write_file"),
         "{}",

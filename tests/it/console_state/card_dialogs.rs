@@ -1,5 +1,6 @@
 //! The shape dialog and the rule editor: what they print, what they ask, and when their last press counts.
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Command, Decide, GetRuleMatches, Outcome, Query};
@@ -287,14 +288,14 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
         decision: request.clone(),
     });
     let problem = Problem::new(ProblemKind::Invalid, "invalid", "the rule does not match");
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command.clone()),
         result: Err(Box::new(problem)),
     });
     assert!(driver.text().contains("does not match"));
     let mut done = fixture::approval(1, Risk::Medium);
     done.state = ApprovalState::Approved;
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: Ok(Box::new(Outcome::Decide(done))),
     });
@@ -391,7 +392,8 @@ fn an_editor_that_does_not_fit_or_whose_card_changed_decides_nothing() {
     // Another revision came meanwhile.
     let approval = driver
         .state
-        .world
+        .model
+        .world_mut()
         .approvals
         .get_mut(&fixture::approval_id(1))
         .unwrap();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::access::Access;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::Waiting;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
@@ -10,7 +12,6 @@ use leverframe::protocol::request::{
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message, QuitKind};
-use leverframe::tui::options::Access;
 
 use crate::api_http::samples;
 use crate::console_frames::driver::Driver;
@@ -64,7 +65,7 @@ fn the_emergency_stop_works_everywhere_but_not_read_only_or_pasted() {
         assert!(sent(&driver).is_empty(), "{place}: too late, or pasted");
     }
     let mut driver = Driver::with(80, 24, fixture::busy());
-    driver.state.access = Access::ReadOnly;
+    driver.state.model.access = Access::ReadOnly;
     driver.press("ctrl-x ctrl-x");
     assert!(sent(&driver).is_empty());
 
@@ -86,7 +87,7 @@ fn a_lock_and_a_lost_connection_send_nothing() {
     driver.press("a d");
     assert!(sent(&driver).is_empty());
     driver.press("L");
-    driver.send(Message::Disconnected { why: "x".into() });
+    driver.hear(DaemonMessage::Disconnected { why: "x".into() });
     driver.draw();
     driver.wait(800);
     driver.press("a d 2 j p");
@@ -141,7 +142,7 @@ fn a_text_about_a_card_that_changed_is_not_sent() {
             approval: Box::new(revised),
         },
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
     driver.press("enter");
     assert!(sent(&driver).is_empty());
     assert!(
@@ -311,7 +312,7 @@ fn quitting_offers_detach_where_channels_depend_on_us() {
         driver.press("q down down enter"),
         [Effect::Quit(QuitKind::Stop)]
     );
-    driver.state.hosting = leverframe::tui::options::Hosting::Attached;
+    driver.state.model.hosting = leverframe::console::access::Hosting::Attached;
     assert_eq!(driver.press("q down enter"), [Effect::Quit(QuitKind::Stop)]);
 }
 
@@ -341,7 +342,7 @@ fn the_command_line_completes_and_has_no_decisions() {
 }
 
 fn refuse(driver: &mut Driver, command: Command) {
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: Err(Box::new(Problem::invalid("the engine says no"))),
     });
@@ -382,11 +383,11 @@ fn a_refused_message_is_a_draft_again_and_an_accepted_one_is_not() {
     };
     assert_eq!(text, "first words\nsecond words");
     let again = sent(&driver).pop().unwrap();
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(again),
         result: Ok(Box::new(Outcome::SendMessage(samples::accepted()))),
     });
-    assert!(driver.state.drafts.is_empty());
+    assert!(driver.state.model.host_mut().drafts.is_empty());
 }
 
 #[test]

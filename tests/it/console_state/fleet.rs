@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
@@ -11,12 +13,11 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::session::*;
 use leverframe::protocol::words::*;
-use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::message::Effect;
 use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::audit::Chain;
 use leverframe::tui::state::continuations::Group;
 use leverframe::tui::state::modal::Modal;
-use leverframe::tui::state::queue::ItemKey;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;
@@ -31,13 +32,13 @@ fn happens(driver: &mut Driver, seq: u64) {
         continuation_id: Some(fixture::continuation_id(1)),
         body: EventBody::ContinuationQueued { ahead: 0 },
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
     driver.wait(600);
 }
 
 fn ids(driver: &Driver) -> Vec<ContinuationId> {
-    let order = &driver.state.continuations.order;
-    order.iter().map(|(_, id)| *id).collect()
+    let order = &driver.state.screens.continuations.list.order;
+    order.clone()
 }
 
 fn submitted(effects: &[Effect]) -> Vec<Command> {
@@ -51,12 +52,12 @@ fn submitted(effects: &[Effect]) -> Vec<Command> {
 #[test]
 fn turns_are_grouped_and_nothing_is_selected() {
     let driver = opened(120, 40, "5", &fleet());
-    let panel = &driver.state.continuations;
-    assert_eq!(panel.selected, None);
+    let panel = &driver.state.screens.continuations;
+    assert_eq!(panel.list.selected, None);
     let groups: Vec<(Group, u8)> = panel
-        .order
+        .rows()
         .iter()
-        .map(|(group, id)| (*group, *id.to_bytes().last().unwrap()))
+        .map(|(group, id)| (group.unwrap(), *id.to_bytes().last().unwrap()))
         .collect();
     assert_eq!(
         groups,
@@ -91,7 +92,7 @@ proptest! {
             driver.press("j");
         }
         engine.serve(&mut driver);
-        let selected = driver.state.continuations.selected;
+        let selected = driver.state.screens.continuations.list.selected;
         prop_assert!(selected.is_some());
         let mut seq = 100;
         for (n, state) in changes {
@@ -112,19 +113,19 @@ proptest! {
             engine.serve(&mut driver);
             driver.wait(600);
             engine.serve(&mut driver);
-            prop_assert_eq!(driver.state.continuations.selected, selected);
+            prop_assert_eq!(driver.state.screens.continuations.list.selected, selected);
             let after = ids(&driver);
             let kept: Vec<ContinuationId> = before.iter().copied().filter(|id| after.contains(id)).collect();
             prop_assert_eq!(&after[..kept.len()], &kept[..], "a row moved");
             // What is shown of each is what the engine says now.
             for turn in &engine.turns {
-                let shown = driver.state.continuations.known.get(&turn.id).map(|turn| turn.state);
+                let shown = driver.state.screens.continuations.known.get(&turn.id).map(|turn| turn.state);
                 prop_assert_eq!(shown, Some(turn.state));
             }
         }
         driver.press("esc");
-        let panel = &driver.state.continuations;
-        prop_assert!(panel.order.iter().all(|(group, id)| *group == Group::of(panel.known[id].state)), "esc sorts");
+        let panel = &driver.state.screens.continuations;
+        prop_assert!(panel.rows().iter().all(|(group, id)| *group == Some(Group::of(panel.known[id].state))), "esc sorts");
     }
 }
 
@@ -142,7 +143,7 @@ fn resume_retry_and_cancel_ask_first_and_only_where_they_fit() {
         for _ in 0..down {
             driver.press("j");
         }
-        let id = driver.state.continuations.selected.unwrap();
+        let id = driver.state.screens.continuations.list.selected.unwrap();
         driver.press(key);
         let asks = matches!(driver.state.modals.last(), Some(Modal::Confirm(_)));
         assert_eq!(asks, wanted, "{key} on row {down}");
@@ -185,7 +186,7 @@ fn the_filter_takes_words_of_state_channel_person_and_text() {
         driver.type_text(text);
         driver.press("enter");
         let asked = engine.serve(&mut driver);
-        let shown = driver.state.continuations.order.len();
+        let shown = driver.state.screens.continuations.list.order.len();
         assert_eq!(shown, wanted, "{text}: {}", driver.text());
         let by_state = asked.iter().any(|query| {
             matches!(query, Query::ListContinuations(ListContinuations { state: Some(ContinuationState::Interrupted), page, .. }) if page.limit == Some(50))
@@ -207,12 +208,12 @@ fn older_turns_are_asked_for_near_the_end() {
             .push(turn(n, ContinuationState::Completed, age, "old"));
     }
     let mut driver = opened(120, 40, "5", &engine);
-    let first = driver.state.continuations.order.len();
+    let first = driver.state.screens.continuations.list.order.len();
     assert!(first < 60, "{first}");
     assert!(driver.text().contains(&format!("Continuations  {first}+")));
     let mut pages = 0;
-    while driver.state.continuations.next.is_some() {
-        let selected = driver.state.continuations.selected;
+    while driver.state.screens.continuations.next.is_some() {
+        let selected = driver.state.screens.continuations.list.selected;
         driver.press("G");
         let asked = engine.serve(&mut driver);
         pages += asked
@@ -221,7 +222,7 @@ fn older_turns_are_asked_for_near_the_end() {
                 |query| matches!(query, Query::ListContinuations(ListContinuations { page, .. }) if page.cursor.is_some()),
             )
             .count();
-        assert_ne!(driver.state.continuations.selected, selected);
+        assert_ne!(driver.state.screens.continuations.list.selected, selected);
         assert!(pages < 10);
     }
     assert_eq!(ids(&driver).len(), engine.turns.len());
@@ -246,7 +247,7 @@ fn an_old_turn_that_is_open_no_more_is_looked_up() {
     ]);
     let mut driver = opened(120, 40, "5", &engine);
     let shown = |driver: &Driver, n: u8| {
-        let known = &driver.state.continuations.known;
+        let known = &driver.state.screens.continuations.known;
         known
             .get(&fixture::continuation_id(n))
             .map(|turn| turn.state)
@@ -281,18 +282,18 @@ fn enter_opens_the_session_at_that_turn() {
     driver.press("enter");
     assert_eq!(driver.state.screen, Screen::Session);
     engine.serve(&mut driver);
-    assert_eq!(driver.state.session.selected, Some(41));
-    assert_eq!(driver.state.session.wanted, None);
+    assert_eq!(driver.state.screens.session.selected, Some(41));
+    assert_eq!(driver.state.screens.session.wanted, None);
     // A turn that left no entry is not looked for without end.
     engine
         .transcript
         .retain(|entry| entry.continuation_id != wanted);
     let mut driver = opened(120, 40, "5 j j j j enter", &engine);
-    assert_eq!(driver.state.session.hunt, None);
+    assert_eq!(driver.state.screens.session.hunt, None);
     let said = driver.state.flash.clone().map(|flash| flash.text);
     assert!(said.is_some_and(|said| said.contains("no further entry of this turn above")));
-    assert_eq!(driver.state.session.wanted, None);
-    assert_eq!(driver.state.session.selected, None);
+    assert_eq!(driver.state.screens.session.wanted, None);
+    assert_eq!(driver.state.screens.session.selected, None);
     driver.draw();
 }
 
@@ -303,7 +304,7 @@ fn a_question_is_gone_to_and_decided_only_on_its_card() {
     assert_eq!(submitted(&effects), [], "no decision on this screen");
     driver.press("o");
     assert_eq!(driver.state.screen, Screen::Queue);
-    let key = driver.state.queue.selected.clone();
+    let key = driver.state.model.selected();
     assert!(matches!(key, Some(ItemKey::Approval(_))), "{key:?}");
     let effects = driver.press("a");
     assert_eq!(submitted(&effects), [], "not armed yet");
@@ -360,7 +361,7 @@ fn why_tells_of_the_calls_of_what_is_selected() {
     driver.press("j j j j W");
     let problem = Problem::new(ProblemKind::NotFound, "no such call", "it was swept");
     for call in &calls {
-        driver.send(Message::Answered {
+        driver.hear(DaemonMessage::Answered {
             query: Box::new(Query::ExplainCall(ExplainCall {
                 tool_call_id: *call,
             })),
@@ -374,8 +375,8 @@ fn why_tells_of_the_calls_of_what_is_selected() {
 fn new_rows_of_the_audit_do_not_move_what_is_read() {
     let mut engine = fleet();
     let mut driver = opened(120, 40, "9", &engine);
-    assert_eq!(driver.state.audit.selected, None);
-    let listed = |driver: &Driver| driver.state.audit.listed().collect::<Vec<u64>>();
+    assert_eq!(driver.state.screens.audit.list.selected, None);
+    let listed = |driver: &Driver| driver.state.screens.audit.list.order.clone();
     engine.rows.push(row(10));
     happens(&mut driver, 101);
     engine.serve(&mut driver);
@@ -389,14 +390,14 @@ fn new_rows_of_the_audit_do_not_move_what_is_read() {
     engine.rows.extend([row(11), row(12)]);
     happens(&mut driver, 102);
     engine.serve(&mut driver);
-    assert_eq!(driver.state.audit.selected, Some(9));
+    assert_eq!(driver.state.screens.audit.list.selected, Some(9));
     assert_eq!(listed(&driver)[0], 10);
     let after = driver.text();
     assert!(after.contains("2 newer above"), "{after}");
     let at = |text: &str| text.lines().position(|line| line.contains("│ > ")).unwrap();
     assert_eq!(at(&before), at(&after), "it moved:\n{after}");
     driver.press("g g");
-    assert_eq!(driver.state.audit.selected, Some(12));
+    assert_eq!(driver.state.screens.audit.list.selected, Some(12));
 }
 
 #[test]
@@ -406,11 +407,11 @@ fn rows_that_were_missed_are_not_papered_over() {
     engine.rows.extend((10..=150).map(row));
     driver.press("1 9");
     engine.serve(&mut driver);
-    let listed: Vec<u64> = driver.state.audit.listed().collect();
+    let listed: Vec<u64> = driver.state.screens.audit.list.order.clone();
     assert_eq!(listed, (51..=150).rev().collect::<Vec<u64>>());
     driver.press("G");
     engine.serve(&mut driver);
-    let listed: Vec<u64> = driver.state.audit.listed().collect();
+    let listed: Vec<u64> = driver.state.screens.audit.list.order.clone();
     assert_eq!(listed, (1..=150).rev().collect::<Vec<u64>>());
 }
 
@@ -439,11 +440,11 @@ fn the_filter_of_the_audit_has_the_words_of_the_command() {
     assert_eq!(filter.channel.as_deref(), Some("telegram"));
     assert_eq!(filter.actor.as_deref(), Some("ana"));
     assert_eq!(filter.since, Some(driver.now().wall.plus_seconds(-7200)));
-    let listed: Vec<u64> = driver.state.audit.listed().collect();
+    let listed: Vec<u64> = driver.state.screens.audit.list.order.clone();
     assert_eq!(listed, [6]);
     driver.press("esc");
     engine.serve(&mut driver);
-    assert_eq!(driver.state.audit.listed().count(), 9);
+    assert_eq!(driver.state.screens.audit.list.order.len(), 9);
 }
 
 #[test]
@@ -470,8 +471,11 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
     more.rows.push(row(10));
     happens(&mut driver, 101);
     more.serve(&mut driver);
-    assert_eq!(driver.state.audit.listed().next(), Some(10));
-    driver.send(Message::Answered {
+    assert_eq!(
+        driver.state.screens.audit.list.order.first().copied(),
+        Some(10)
+    );
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(Query::VerifyAudit(VerifyAudit { anchor: None })),
         result: Ok(Box::new(
             leverframe::protocol::request::Answer::VerifyAudit(report()),
@@ -483,7 +487,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
         "{text}"
     );
     driver.press("v");
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(Query::VerifyAudit(VerifyAudit { anchor: None })),
         result: Err(Box::new(Problem::new(
             ProblemKind::Unavailable,
@@ -491,7 +495,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
             "later",
         ))),
     });
-    assert!(matches!(driver.state.audit.chain, Chain::Failed(_)));
+    assert!(matches!(driver.state.screens.audit.chain, Chain::Failed(_)));
 }
 
 #[test]

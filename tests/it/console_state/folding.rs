@@ -1,11 +1,11 @@
 //! Live state = snapshot + tail, wherever the snapshot was taken.
 
+use leverframe::console::fold::{Missing, apply};
+use leverframe::console::world::World;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::session::{ErrorBody, Usage};
 use leverframe::protocol::snapshot::{OpenStream, Snapshot};
 use leverframe::protocol::words::*;
-use leverframe::tui::state::fold::{Missing, apply};
-use leverframe::tui::state::world::World;
 use proptest::prelude::*;
 
 use crate::console_frames::fixture;

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use leverframe::console::hosts::HostAddress;
+use leverframe::console::ids::HostId;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
@@ -13,8 +16,7 @@ use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Screen;
-use leverframe::tui::state::hosts::{HostId, Named, open};
-use leverframe::tui::state::queue::ItemKey;
+use leverframe::tui::state::hosts::open;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;
@@ -26,20 +28,27 @@ pub const LAB: HostId = HostId(1);
 /// A console on these daemons, named by the operator where the name is not empty; none has answered yet.
 pub fn on(width: u16, height: u16, names: &[&str]) -> Driver {
     let mut driver = Driver::new(width, height);
-    let hosts = names.iter().zip(1..).map(|(name, n)| Named {
-        given: (!name.is_empty()).then(|| (*name).to_owned()),
+    let hosts = names.iter().zip(1..).map(|(name, n)| HostAddress {
+        name: (!name.is_empty()).then(|| (*name).to_owned()),
         address: format!("http://127.0.0.1:{n}"),
     });
     open(&mut driver.state, hosts.collect());
     driver
 }
 
-pub fn says(driver: &mut Driver, host: HostId, message: Message) -> Vec<Effect> {
-    driver.send(message.of(Some(host)))
+pub fn says(driver: &mut Driver, host: HostId, message: DaemonMessage) -> Vec<Effect> {
+    driver.send(Message::Daemon(host, message))
+}
+
+/// What keys want done, and by whom.
+fn press(driver: &mut Driver, keys: &str) -> Vec<(HostId, Effect)> {
+    driver.addressed.clear();
+    driver.press(keys);
+    std::mem::take(&mut driver.addressed)
 }
 
 pub fn snapshot(driver: &mut Driver, host: HostId, snapshot: Snapshot) {
-    says(driver, host, Message::Snapshot(Box::new(snapshot)));
+    says(driver, host, DaemonMessage::Snapshot(Box::new(snapshot)));
     driver.draw();
 }
 
@@ -51,8 +60,8 @@ pub fn asks(instance: &str, approvals: Vec<Approval>) -> Snapshot {
     snapshot
 }
 
-fn requested(seq: u64, approval: Approval) -> Message {
-    Message::Event(Arc::new(Event {
+fn requested(seq: u64, approval: Approval) -> DaemonMessage {
+    DaemonMessage::Event(Arc::new(Event {
         seq: Some(seq),
         at: fixture::NOW,
         session_id: None,
@@ -81,25 +90,19 @@ fn twins() -> Driver {
 }
 
 /// The decision that was sent, and to whom.
-fn decisions(effects: &[Effect]) -> Vec<(HostId, DecisionRequest)> {
-    let decision = |effect: &Effect| match effect {
-        Effect::At(host, effect) => match &**effect {
-            Effect::Submit(Command::Decide(Decide { decision, .. })) => {
-                Some((*host, decision.clone()))
-            }
-            _ => None,
-        },
-        Effect::Submit(command) => panic!("sent to nobody in particular: {command:?}"),
+fn decisions(effects: &[(HostId, Effect)]) -> Vec<(HostId, DecisionRequest)> {
+    let decision = |(host, effect): &(HostId, Effect)| match effect {
+        Effect::Submit(Command::Decide(Decide { decision, .. })) => Some((*host, decision.clone())),
         _ => None,
     };
     effects.iter().filter_map(decision).collect()
 }
 
-fn decide(driver: &mut Driver, key: &str) -> Vec<Effect> {
+fn decide(driver: &mut Driver, key: &str) -> Vec<(HostId, Effect)> {
     driver.draw();
     driver.wait(600);
     driver.draw();
-    driver.press(key)
+    press(driver, key)
 }
 
 fn flash(driver: &Driver) -> String {
@@ -114,12 +117,12 @@ fn flash(driver: &Driver) -> String {
 fn a_decision_goes_to_the_host_of_its_card_with_the_digest_that_was_shown() {
     let mut driver = twins();
     assert_eq!(
-        driver.state.queue.order.len(),
+        driver.state.model.queue.order.len(),
         2,
         "equal ids do not collide"
     );
     driver.press("j");
-    assert_eq!(driver.state.hosts.focused(), ATLAS);
+    assert_eq!(driver.state.model.hosts.focused(), ATLAS);
     let first = decide(&mut driver, "d");
     let [(ATLAS, decision)] = &decisions(&first)[..] else {
         panic!("{first:?}");
@@ -128,7 +131,7 @@ fn a_decision_goes_to_the_host_of_its_card_with_the_digest_that_was_shown() {
     assert_eq!(decision.revision, Some(1));
     // The same id at the other daemon is another question: nothing is under way there.
     driver.press("j");
-    assert_eq!(driver.state.hosts.focused(), LAB);
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
     let second = decide(&mut driver, "a");
     let [(LAB, decision)] = &decisions(&second)[..] else {
         panic!("{second:?}");
@@ -148,8 +151,8 @@ fn what_was_seen_of_one_card_arms_nothing_on_the_other_host() {
     driver.wait(600);
     driver.draw();
     driver.press("j");
-    assert_eq!(driver.state.hosts.focused(), LAB);
-    let effects = driver.press("a");
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
+    let effects = press(&mut driver, "a");
     assert!(decisions(&effects).is_empty(), "{effects:?}");
     assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
 }
@@ -164,11 +167,11 @@ fn the_first_press_of_a_high_risk_decision_does_not_count_on_another_host() {
     assert!(decisions(&decide(&mut driver, "a")).is_empty());
     assert!(driver.state.high.is_some());
     driver.press("ctrl-n");
-    assert_eq!(driver.state.hosts.focused(), LAB);
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
     assert_eq!(driver.state.high, None);
     driver.wait(800);
     driver.press("G");
-    assert_eq!(driver.state.hosts.focused(), LAB);
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
     assert!(decisions(&decide(&mut driver, "a")).is_empty());
 }
 
@@ -178,15 +181,15 @@ fn losing_one_stops_decisions_there_and_nowhere_else() {
     says(
         &mut driver,
         LAB,
-        Message::Disconnected {
+        DaemonMessage::Disconnected {
             why: "connection refused".into(),
         },
     );
     assert!(driver.state.is_live(), "the other one goes on");
     // Its last known question stays, and cannot be decided.
-    assert_eq!(driver.state.queue.order.len(), 2);
+    assert_eq!(driver.state.model.queue.order.len(), 2);
     driver.press("j j");
-    assert_eq!(driver.state.hosts.focused(), LAB);
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
     assert!(decisions(&decide(&mut driver, "a")).is_empty());
     assert!(
         flash(&driver).contains("not connected"),
@@ -199,7 +202,7 @@ fn losing_one_stops_decisions_there_and_nowhere_else() {
     let again = fixture::approval(7, Risk::Low);
     snapshot(&mut driver, LAB, asks("lab", vec![again]));
     driver.press("G");
-    assert_eq!(driver.state.hosts.focused(), LAB);
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
     let effects = decide(&mut driver, "a");
     assert_eq!(decisions(&effects)[0].0, LAB, "{effects:?}");
 }
@@ -215,23 +218,13 @@ fn the_stop_goes_to_all_names_all_and_reports_on_each() {
         flash(&driver)
     );
     let effects = driver.press("ctrl-x");
-    let stopped: Vec<HostId> = effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::At(host, effect)
-                if matches!(**effect, Effect::Submit(Command::EmergencyStop(_))) =>
-            {
-                Some(*host)
-            }
-            _ => None,
-        })
-        .collect();
+    let stop = Command::EmergencyStop(EmergencyStop { reason: None });
     assert_eq!(
-        stopped,
-        [ATLAS, LAB, HostId(2)],
+        effects,
+        [Effect::SubmitToAll(stop)],
         "also where nobody answers"
     );
-    let answer = |result| Message::Submitted {
+    let answer = |result| DaemonMessage::Submitted {
         command: Box::new(Command::EmergencyStop(EmergencyStop { reason: None })),
         result,
     };
@@ -257,18 +250,18 @@ fn another_host_has_its_own_screens_and_comes_back_to_them() {
     snapshot(&mut driver, LAB, asks("lab", vec![]));
     driver.press("2 j enter");
     assert_eq!(driver.state.screen, Screen::Session);
-    let open = driver.state.session.session_id;
+    let open = driver.state.screens.session.session_id;
     assert!(open.is_some());
-    let effects = driver.press("ctrl-n");
-    assert_eq!(driver.state.hosts.focused(), LAB);
-    assert_eq!(driver.state.session.session_id, None);
-    let none = Effect::At(ATLAS, Box::new(Effect::SetDeltas(vec![])));
+    let effects = press(&mut driver, "ctrl-n");
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
+    assert_eq!(driver.state.screens.session.session_id, None);
+    let none = (ATLAS, Effect::SetDeltas(vec![]));
     assert!(effects.contains(&none), "{effects:?}");
     driver.press("2");
     assert!(driver.text().contains("No session yet"));
     driver.press("ctrl-n 3");
-    assert_eq!(driver.state.hosts.focused(), ATLAS);
-    assert_eq!(driver.state.session.session_id, open);
+    assert_eq!(driver.state.model.hosts.focused(), ATLAS);
+    assert_eq!(driver.state.screens.session.session_id, open);
 }
 
 #[test]
@@ -277,13 +270,13 @@ fn an_answer_that_comes_after_the_focus_went_on_changes_nothing_here() {
     snapshot(&mut driver, ATLAS, fixture::busy());
     snapshot(&mut driver, LAB, fixture::busy());
     driver.press("2 j enter ctrl-n 2 j enter");
-    assert_eq!(driver.state.hosts.focused(), LAB);
-    let session_id = driver.state.session.session_id.unwrap();
+    assert_eq!(driver.state.model.hosts.focused(), LAB);
+    let session_id = driver.state.screens.session.session_id.unwrap();
     // The same session id is open at both.
     says(
         &mut driver,
         ATLAS,
-        Message::Answered {
+        DaemonMessage::Answered {
             query: Box::new(Query::GetTranscript(GetTranscript {
                 session_id,
                 before: None,
@@ -297,13 +290,13 @@ fn an_answer_that_comes_after_the_focus_went_on_changes_nothing_here() {
             ))),
         },
     );
-    assert!(driver.state.session.entries.is_empty());
+    assert!(driver.state.screens.session.entries.is_empty());
     // A session that was opened there opens nothing here.
     let session = fixture::session(9, "desk", "operator", "x");
     says(
         &mut driver,
         ATLAS,
-        Message::Submitted {
+        DaemonMessage::Submitted {
             command: Box::new(Command::StartSession(StartSession {
                 channel: Some("desk".into()),
                 conversation: None,
@@ -314,26 +307,26 @@ fn an_answer_that_comes_after_the_focus_went_on_changes_nothing_here() {
         },
     );
     assert!(driver.state.modals.is_empty());
-    assert_eq!(driver.state.session.session_id, Some(session_id));
+    assert_eq!(driver.state.screens.session.session_id, Some(session_id));
     assert_eq!(flash(&driver), "atlas: session opened");
 }
 
 #[test]
 fn names_are_the_operators_or_the_daemons_and_never_the_same() {
     let mut driver = on(120, 40, &["", "prod", ""]);
-    assert_eq!(driver.state.hosts.name(ATLAS), "http://127.0.0.1:1");
+    assert_eq!(driver.state.model.hosts.name(ATLAS), "http://127.0.0.1:1");
     // One that calls itself what the operator calls another does not become it.
     snapshot(&mut driver, ATLAS, asks("prod", vec![]));
     snapshot(&mut driver, LAB, asks("something", vec![]));
     snapshot(&mut driver, HostId(2), asks("prod", vec![]));
     let names: Vec<&str> = [0, 1, 2]
-        .map(|n| driver.state.hosts.name(HostId(n)))
+        .map(|n| driver.state.model.hosts.name(HostId(n)))
         .to_vec();
     assert_eq!(names, ["prod-1", "prod", "prod-3"]);
     driver.press(":");
     driver.type_text("host prod-3");
     driver.press("enter");
-    assert_eq!(driver.state.hosts.focused(), HostId(2));
+    assert_eq!(driver.state.model.hosts.focused(), HostId(2));
     driver.press(":");
     driver.type_text("host prodd");
     driver.press("enter");
@@ -341,14 +334,17 @@ fn names_are_the_operators_or_the_daemons_and_never_the_same() {
         flash(&driver),
         "there is no host `prodd`; did you mean `prod`?"
     );
-    assert_eq!(driver.state.hosts.focused(), HostId(2));
+    assert_eq!(driver.state.model.hosts.focused(), HostId(2));
 }
 
 #[test]
 fn a_token_without_the_scope_decides_nothing_and_says_why() {
     let mut driver = Driver::new(120, 40);
-    driver.send(Message::Scopes(Some(vec![Scope::Read, Scope::Operate])));
-    driver.send(Message::Snapshot(Box::new(fixture::busy())));
+    driver.hear(DaemonMessage::Scopes(Some(vec![
+        Scope::Read,
+        Scope::Operate,
+    ])));
+    driver.hear(DaemonMessage::Snapshot(Box::new(fixture::busy())));
     driver.press("j");
     let effects = decide(&mut driver, "a");
     assert!(effects.is_empty(), "{effects:?}");
@@ -361,7 +357,7 @@ fn a_token_without_the_scope_decides_nothing_and_says_why() {
     assert!(!driver.effects.is_empty());
     let mut held = fixture::busy();
     held.engine.held_since = Some(fixture::ago(60));
-    driver.send(Message::Snapshot(Box::new(held)));
+    driver.hear(DaemonMessage::Snapshot(Box::new(held)));
     driver.press(":");
     driver.type_text("release-stop");
     driver.press("enter");
@@ -391,7 +387,7 @@ proptest! {
             let id = HostId(host);
             match what {
                 0 => snapshot(&mut driver, id, asks("x", vec![fixture::approval(n, Risk::Low)])),
-                1 => { says(&mut driver, id, Message::Disconnected { why: "cut".into() }); }
+                1 => { says(&mut driver, id, DaemonMessage::Disconnected { why: "cut".into() }); }
                 2 | 3 => {
                     seq[usize::from(host)] += 1;
                     says(&mut driver, id, requested(seq[usize::from(host)], fixture::approval(n, Risk::High)));
@@ -406,25 +402,16 @@ proptest! {
                 _ => { driver.press("enter esc"); }
             }
             let state = &driver.state;
-            prop_assert!(!matches!(state.queue.selected, Some(ItemKey::Elsewhere(..))));
-            prop_assert!(!state.world.elsewhere.contains_key(&state.hosts.focused()));
-            prop_assert_eq!(state.world.elsewhere.len(), 2);
-            prop_assert!(state.world.elsewhere.values().all(|w| w.elsewhere.is_empty()));
-            for key in &state.queue.order {
-                if let ItemKey::Elsewhere(host, inner) = key {
-                    prop_assert!(*host != state.hosts.focused());
-                    prop_assert!(!matches!(**inner, ItemKey::Elsewhere(..)));
-                }
+            let focused = state.model.hosts.focused();
+            let selected = state.model.queue.selected.as_ref();
+            prop_assert!(selected.is_none_or(|key| key.host == focused));
+            for key in &state.model.queue.order {
+                prop_assert!(state.model.hosts.get(key.host).is_some());
             }
-            for effect in std::mem::take(&mut driver.effects) {
-                let unaddressed = matches!(
-                    effect,
-                    Effect::Submit(_) | Effect::Query(_) | Effect::SetDeltas(_) | Effect::Reconnect
-                );
-                prop_assert!(!unaddressed, "{:?}", effect);
+            for effect in std::mem::take(&mut driver.addressed) {
                 // A decision goes where the selection is, and only to a daemon that answers.
                 for (to, _) in decisions(&[effect]) {
-                    prop_assert_eq!(to, driver.state.hosts.focused());
+                    prop_assert_eq!(to, driver.state.model.hosts.focused());
                     prop_assert!(driver.state.is_live());
                 }
             }

@@ -1,10 +1,10 @@
 //! The command line, the palette and begun sequences: what they offer, and what they say does not work.
 
+use leverframe::console::access::Access;
 use leverframe::protocol::words::Risk;
 use leverframe::tui::action::Action;
 use leverframe::tui::fuzzy::score;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::options::Access;
 use leverframe::tui::state::app::{Screen, WHICH_KEY_MS};
 use leverframe::tui::state::available::why_not;
 use leverframe::tui::state::modal::{Help, Modal, TextEntry};
@@ -117,13 +117,16 @@ fn arguments_are_completed() {
     assert_eq!(line(&driver), "channel telegram");
     driver.press("enter");
     assert_eq!(driver.state.screen, Screen::Channels);
-    assert_eq!(driver.state.channels.selected.as_deref(), Some("telegram"));
+    assert_eq!(
+        driver.state.screens.channels.selected.as_deref(),
+        Some("telegram")
+    );
 
     let id = fixture::session_id(2);
     driver.press(":");
     driver.type_text(&format!("session {id}"));
     driver.press("enter");
-    assert_eq!(driver.state.session.session_id, Some(id));
+    assert_eq!(driver.state.screens.session.session_id, Some(id));
     assert_eq!(driver.state.screen, Screen::Session);
 
     // Words that begin no command are taken as letters of one.
@@ -241,9 +244,9 @@ fn what_does_not_work_now_says_why_and_does_nothing() {
     driver.state.locked = true;
     assert_eq!(why(&driver, Action::PauseSession), "locked (L unlocks)");
     assert_eq!(why(&driver, Action::EmergencyStop), "");
-    driver.state.access = Access::ReadOnly;
+    driver.state.model.access = Access::ReadOnly;
     assert!(why(&driver, Action::EmergencyStop).contains("--read-only"));
-    driver.state.access = Access::Operate;
+    driver.state.model.access = Access::Operate;
 
     driver.press("ctrl-k");
     driver.type_text("pause-session");

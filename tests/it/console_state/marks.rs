@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
@@ -10,7 +12,6 @@ use leverframe::protocol::request::{Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::queue::ItemKey;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -36,10 +37,11 @@ fn five() -> Snapshot {
 fn shown(driver: &Driver) -> Vec<u8> {
     driver
         .state
+        .model
         .queue
         .order
         .iter()
-        .filter_map(|key| match key {
+        .filter_map(|key| match &key.item {
             ItemKey::Approval(id) => (1..9).find(|n| fixture::approval_id(*n) == *id),
             _ => None,
         })
@@ -78,21 +80,28 @@ fn arrives(driver: &mut Driver, seq: u64, approval: leverframe::protocol::approv
             approval: Box::new(approval),
         },
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
 }
 
 #[test]
 fn a_filter_says_what_it_hides_and_unmarks_it() {
     let mut driver = Driver::with(120, 40, five());
     driver.press("j space j j j j space");
-    assert_eq!(driver.state.queue.marks.len(), 2);
+    assert_eq!(driver.state.model.queue.marks.len(), 2);
     driver.press("/");
     driver.type_text("telegram LOW");
     driver.press("enter");
     assert_eq!(shown(&driver), [1, 2]);
     assert_eq!(
-        driver.state.queue.marks.iter().copied().collect::<Vec<_>>(),
-        [fixture::approval_id(1)],
+        driver
+            .state
+            .model
+            .queue
+            .marks
+            .iter()
+            .cloned()
+            .collect::<Vec<_>>(),
+        [fixture::key(ItemKey::Approval(fixture::approval_id(1)))],
         "what is hidden is not marked"
     );
     let text = driver.text();
@@ -135,7 +144,7 @@ fn groups_keep_the_deadline_inside_and_nothing_moves_under_the_cursor() {
     driver.press("v");
     assert_eq!(shown(&driver), [4, 3, 1, 2, 5], "by risk");
     driver.press("j j");
-    let selected = driver.state.queue.selected.clone();
+    let selected = driver.state.model.queue.selected.clone();
     let mut critical = fixture::approval(8, Risk::Critical);
     critical.expires_at = Some(fixture::NOW.plus_seconds(1000));
     arrives(&mut driver, 200, critical);
@@ -144,10 +153,10 @@ fn groups_keep_the_deadline_inside_and_nothing_moves_under_the_cursor() {
         [4, 3, 1, 2, 5, 8],
         "what arrives stands at the end"
     );
-    assert_eq!(driver.state.queue.selected, selected);
+    assert_eq!(driver.state.model.queue.selected, selected);
     driver.press("v");
     assert_eq!(shown(&driver), [8, 1, 2, 3, 4, 5], "by deadline again");
-    assert_eq!(driver.state.queue.selected, selected);
+    assert_eq!(driver.state.model.queue.selected, selected);
 }
 
 #[test]
@@ -167,7 +176,7 @@ fn what_is_put_off_goes_below_and_comes_back_before_its_deadline() {
         (request.decision, request.minutes),
         (DecisionWord::Snooze, Some(60))
     );
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(Command::Decide(Decide {
             approval_id: id,
             decision: request,
@@ -184,10 +193,10 @@ fn what_is_put_off_goes_below_and_comes_back_before_its_deadline() {
     assert_eq!(shown(&driver), [2, 3, 4, 5, 1]);
     driver.send(Message::FocusLost);
     driver.wait(24 * 60_000);
-    assert_eq!(driver.state.queue.snoozed.len(), 1);
+    assert_eq!(driver.state.model.queue.snoozed.len(), 1);
     let before = driver.effects.len();
     driver.wait(2 * 60_000);
-    assert!(driver.state.queue.snoozed.is_empty());
+    assert!(driver.state.model.queue.snoozed.is_empty());
     assert!(
         driver.effects[before..].contains(&Effect::Bell),
         "it rings when it is back"
@@ -216,7 +225,7 @@ fn marked() -> Driver {
         driver.wait(if n == 3 { 100 } else { 800 });
         driver.press("space");
     }
-    assert_eq!(driver.state.queue.marks.len(), 5);
+    assert_eq!(driver.state.model.queue.marks.len(), 5);
     driver
 }
 
@@ -228,12 +237,12 @@ fn answer(driver: &mut Driver, id: ApprovalId, request: &DecisionRequest, proble
             problem,
         ))),
         None => {
-            let mut approval = driver.state.world.approvals[&id].clone();
+            let mut approval = driver.state.model.world().approvals[&id].clone();
             approval.state = ApprovalState::Approved;
             Ok(Box::new(Outcome::Decide(approval)))
         }
     };
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(Command::Decide(Decide {
             approval_id: id,
             decision: request.clone(),
@@ -281,7 +290,8 @@ fn marks_open_a_table_that_leaves_out_with_reasons_and_sends_one_by_one() {
     // The second changes before it is its turn: it is not sent.
     driver
         .state
-        .world
+        .model
+        .world_mut()
         .approvals
         .get_mut(&fixture::approval_id(2))
         .unwrap()
@@ -356,7 +366,7 @@ fn a_reason_is_asked_first_and_some_keys_take_one_card() {
     let mut driver = marked();
     driver.press("a tab");
     driver.wait(800);
-    driver.send(Message::Disconnected { why: "gone".into() });
+    driver.hear(DaemonMessage::Disconnected { why: "gone".into() });
     driver.draw();
     driver.wait(800);
     driver.press("enter");

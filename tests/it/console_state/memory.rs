@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::access::Access;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hygiene::HygieneExcess;
 use leverframe::protocol::memory::MemoryPlace;
@@ -12,7 +14,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::options::Access;
 use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::modal::Modal;
 
@@ -47,12 +48,12 @@ fn changed(driver: &mut Driver) {
             by: "ana".into(),
         },
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
     driver.wait(600);
 }
 
 fn ended(driver: &mut Driver, command: Command, result: Result<Outcome, Problem>) {
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: result.map(Box::new).map_err(Box::new),
     });
@@ -62,7 +63,7 @@ fn ended(driver: &mut Driver, command: Command, result: Result<Outcome, Problem>
 fn what_is_selected_stays_where_it_is_while_others_change() {
     let mut kept = kept();
     let mut driver = at(120, 40, &kept, "j j");
-    assert_eq!(driver.state.memory.selected, Some(id(2)));
+    assert_eq!(driver.state.screens.memory.selected, Some(id(2)));
     let row = |driver: &mut Driver| {
         let text = driver.text();
         text.lines()
@@ -76,14 +77,14 @@ fn what_is_selected_stays_where_it_is_while_others_change() {
     kept.facts.insert(0, last);
     changed(&mut driver);
     kept.settle(&mut driver);
-    assert_eq!(driver.state.memory.selected, Some(id(2)));
+    assert_eq!(driver.state.screens.memory.selected, Some(id(2)));
     assert_eq!(row(&mut driver), before);
     assert!(driver.text().contains("Something new."));
     // With nothing selected the order is that of the engine.
     driver.press("esc");
     changed(&mut driver);
     kept.settle(&mut driver);
-    let rows = driver.state.memory.rows.clone().unwrap();
+    let rows = driver.state.screens.memory.rows.clone().unwrap();
     assert_eq!(rows[0].memory.id, id(4));
     // What is forgotten is no longer selected.
     driver.press("j");
@@ -91,10 +92,10 @@ fn what_is_selected_stays_where_it_is_while_others_change() {
     kept.facts.retain(|one| one.id != id(4));
     changed(&mut driver);
     kept.settle(&mut driver);
-    assert_eq!(driver.state.memory.selected, None);
+    assert_eq!(driver.state.screens.memory.selected, None);
     // Nothing is selected when the screen opens again.
     driver.press("j 2 8");
-    assert_eq!(driver.state.memory.selected, None);
+    assert_eq!(driver.state.screens.memory.selected, None);
 }
 
 #[test]
@@ -118,24 +119,24 @@ fn further_pages_come_when_the_end_is_near() {
         .collect();
     kept.page = 10;
     let mut driver = at(80, 24, &kept, "");
-    assert_eq!(driver.state.memory.rows.as_ref().unwrap().len(), 10);
+    assert_eq!(driver.state.screens.memory.rows.as_ref().unwrap().len(), 10);
     assert!(driver.text().contains("further pages"));
     for _ in 0..40 {
         driver.press("j");
         kept.settle(&mut driver);
     }
-    let rows = driver.state.memory.rows.clone().unwrap();
+    let rows = driver.state.screens.memory.rows.clone().unwrap();
     let ids: Vec<_> = rows.iter().map(|row| row.memory.id).collect();
     assert_eq!(ids, (0..30).map(id).collect::<Vec<_>>());
-    assert_eq!(driver.state.memory.selected, Some(id(29)));
+    assert_eq!(driver.state.screens.memory.selected, Some(id(29)));
     // What is loaded again does not take the later pages away, but what is gone from the first one goes.
     kept.facts.remove(3);
     changed(&mut driver);
     kept.settle(&mut driver);
-    let rows = driver.state.memory.rows.clone().unwrap();
+    let rows = driver.state.screens.memory.rows.clone().unwrap();
     assert_eq!(rows.len(), 29);
     assert!(rows.iter().all(|row| row.memory.id != id(3)));
-    assert_eq!(driver.state.memory.selected, Some(id(29)));
+    assert_eq!(driver.state.screens.memory.selected, Some(id(29)));
 }
 
 #[test]
@@ -165,8 +166,8 @@ fn scopes_filter_and_a_search_says_that_it_is_one() {
     driver.press("j j j");
     driver.effects.extend(late);
     kept.settle(&mut driver);
-    let place = driver.state.memory.filter();
-    for row in driver.state.memory.rows.clone().unwrap() {
+    let place = driver.state.screens.memory.filter();
+    for row in driver.state.screens.memory.rows.clone().unwrap() {
         assert_eq!(Some(row.memory.scope), place.scope);
     }
 }
@@ -327,7 +328,7 @@ fn a_locked_console_sends_nothing_and_keeps_what_was_written() {
         "H u tab enter",
     ] {
         let mut driver = Driver::with(120, 40, fixture::busy());
-        driver.state.access = Access::ReadOnly;
+        driver.state.model.access = Access::ReadOnly;
         driver.effects.clear();
         for key in std::iter::once("8").chain(keys.split_whitespace()) {
             driver.press(key);
@@ -463,7 +464,14 @@ fn routines_run_switch_and_lead_to_their_session() {
         text.contains("MON-FRI at 09:00") && text.contains("completed"),
         "{text}"
     );
-    let named = driver.state.memory.routine().unwrap().id.to_string();
+    let named = driver
+        .state
+        .screens
+        .memory
+        .routine()
+        .unwrap()
+        .id
+        .to_string();
     driver.press("r");
     assert!(driver.text().contains("Run morning now?"));
     driver.press("tab enter");
@@ -489,7 +497,7 @@ fn routines_run_switch_and_lead_to_their_session() {
     driver.press("k enter");
     assert_eq!(driver.state.screen, Screen::Session);
     assert_eq!(
-        driver.state.session.session_id,
+        driver.state.screens.session.session_id,
         Some(fixture::session_id(2))
     );
 }
@@ -504,8 +512,8 @@ fn the_summary_of_a_session_is_read() {
         driver.text()
     );
     driver.press("esc");
-    assert!(!driver.state.memory.zoomed);
-    assert_eq!(driver.state.memory.selected, Some(id(2)));
+    assert!(!driver.state.screens.memory.zoomed);
+    assert_eq!(driver.state.screens.memory.selected, Some(id(2)));
     // A long one is scrolled to its end and no further.
     let mut long = kept.clone();
     let lines: Vec<String> = (0..200).map(|n| format!("line {n}.")).collect();

@@ -1,9 +1,9 @@
 //! Choosing a session's model: what a key press asks for, what a refusal leaves, and that nothing is looked for unasked.
 
+use leverframe::console::access::Access;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Command, DiscoverModels, Outcome, Query, UpdateSession};
 use leverframe::tui::message::Effect;
-use leverframe::tui::options::Access;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -63,7 +63,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
     opened(&mut driver, known());
     // The default is highlighted where the session has none of its own.
     driver.press("enter");
-    let session_id = driver.state.live.selected.unwrap();
+    let session_id = driver.state.screens.live.selected.unwrap();
     let command = Command::UpdateSession(UpdateSession {
         session_id,
         title: None,
@@ -80,7 +80,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
     let text = driver.text();
     assert!(text.contains("Model of "), "it closed: {text}");
     assert!(text.contains("answers with one/m only"), "{text}");
-    let session = driver.state.world.sessions[&session_id].clone();
+    let session = driver.state.model.world().sessions[&session_id].clone();
     ended(&mut driver, command, Ok(Outcome::UpdateSession(session)));
     let text = driver.text();
     assert!(!text.contains("Model of "), "it stays: {text}");
@@ -90,7 +90,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
 #[test]
 fn a_console_that_may_not_act_sends_nothing() {
     let mut driver = Driver::with(120, 40, fixture::busy());
-    driver.state.access = Access::ReadOnly;
+    driver.state.model.access = Access::ReadOnly;
     opened(&mut driver, known());
     driver.press("d enter");
     assert!(sent(&driver).is_empty());

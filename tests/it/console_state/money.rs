@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use leverframe::console::access::Access;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::cache::{CacheCounts, CachePurge};
 use leverframe::protocol::doctor::{Doctor, Standing};
 use leverframe::protocol::event::{Event, EventBody};
@@ -13,8 +15,7 @@ use leverframe::protocol::request::{
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::CostsBy;
-use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::options::Access;
+use leverframe::tui::message::Effect;
 use leverframe::tui::state::doctor::{Key, Word};
 
 use crate::console_frames::driver::Driver;
@@ -43,8 +44,7 @@ fn asked(driver: &mut Driver) -> Vec<Query> {
 }
 
 fn kept(driver: &Driver) -> Vec<String> {
-    let entries = driver.state.cache_cost.entries.iter();
-    entries.map(|entry| entry.id.clone()).collect()
+    driver.state.screens.cache_cost.list.order.clone()
 }
 
 fn list(driver: &mut Driver, cursor: Option<&str>, ids: &[u8], next: Option<&str>) {
@@ -72,7 +72,7 @@ fn model_finished(driver: &mut Driver, error: Option<&str>) {
             notes: Vec::new(),
         },
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
 }
 
 #[test]
@@ -118,23 +118,29 @@ fn it_asks_when_it_opens_and_after_what_concerns_it_and_never_unseen() {
 fn nothing_moves_under_the_cursor_and_what_is_gone_goes() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     money(&mut driver);
-    assert!(driver.state.cache_cost.selected.is_none());
+    assert!(driver.state.screens.cache_cost.list.selected.is_none());
     driver.press("j j");
-    assert_eq!(driver.state.cache_cost.selected, Some(answer(2).id));
+    assert_eq!(
+        driver.state.screens.cache_cost.list.selected,
+        Some(answer(2).id)
+    );
     // A newer one arrives, the first is gone.
     driver.press("ctrl-r");
     list(&mut driver, None, &[0, 2, 3], None);
     let ids = |ns: &[u8]| ns.iter().map(|n| answer(*n).id).collect::<Vec<_>>();
     assert_eq!(kept(&driver), ids(&[2, 3, 0]), "it stands below");
-    assert_eq!(driver.state.cache_cost.selected, Some(answer(2).id));
+    assert_eq!(
+        driver.state.screens.cache_cost.list.selected,
+        Some(answer(2).id)
+    );
     driver.press("esc");
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(Query::GetCache(GetCache {})),
         result: Ok(Box::new(Answer::GetCache(stats()))),
     });
     driver.wait(1_000);
     driver.press("7 ctrl-r");
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(costs_query(CostsBy::Channel)),
         result: Ok(Box::new(Answer::GetCosts(costs(CostsBy::Channel)))),
     });
@@ -143,7 +149,7 @@ fn nothing_moves_under_the_cursor_and_what_is_gone_goes() {
     assert_eq!(kept(&driver), ids(&[0, 2, 3]), "newest first again");
     // Back and again: nothing is selected.
     driver.press("j 2 7");
-    assert!(driver.state.cache_cost.selected.is_none());
+    assert!(driver.state.screens.cache_cost.list.selected.is_none());
 }
 
 #[test]
@@ -169,7 +175,10 @@ fn the_end_of_the_list_asks_for_what_is_older() {
     assert_eq!(kept(&driver).len(), 4);
     driver.press("G");
     assert_eq!(asked(&mut driver), []);
-    assert_eq!(driver.state.cache_cost.selected, Some(answer(4).id));
+    assert_eq!(
+        driver.state.screens.cache_cost.list.selected,
+        Some(answer(4).id)
+    );
     // The first page again: what lies beyond it stays.
     driver.press("ctrl-r");
     list(&mut driver, None, &[1, 2], Some("c1"));
@@ -222,7 +231,7 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     assert_eq!(sent(&driver).last(), Some(&pin));
     // A console that may not act does not even ask.
     let mut driver = Driver::with(120, 40, fixture::busy());
-    driver.state.access = Access::ReadOnly;
+    driver.state.model.access = Access::ReadOnly;
     money(&mut driver);
     driver.press("j x X p");
     assert!(driver.state.modals.is_empty() && sent(&driver).is_empty());
@@ -309,7 +318,7 @@ fn what_cannot_be_known_is_said() {
             "no",
             "the token has not the scope read",
         );
-        driver.send(Message::Answered {
+        driver.hear(DaemonMessage::Answered {
             query: Box::new(query),
             result: Err(Box::new(problem)),
         });
@@ -323,7 +332,8 @@ fn what_cannot_be_known_is_said() {
 }
 
 fn rows(driver: &Driver) -> Vec<(Word, String)> {
-    let rows = driver.state.doctor.rows.iter();
+    let panel = &driver.state.screens.doctor;
+    let rows = panel.list.order.iter().filter_map(|key| panel.row(key));
     rows.map(|row| (row.word, row.about.clone())).collect()
 }
 
@@ -346,7 +356,7 @@ fn problems_stand_first_and_a_fix_unfolds() {
         ]
     );
     assert!(found.is_sorted_by_key(|(word, _)| *word), "{found:?}");
-    assert!(driver.state.doctor.selected.is_none());
+    assert!(driver.state.screens.doctor.list.selected.is_none());
     let text = driver.text();
     assert!(text.contains("Doctor  problems 3, warnings 1"), "{text}");
     assert!(!text.contains("fix:"), "{text}");
@@ -427,6 +437,7 @@ fn a_full_check_says_what_it_reads_before_it_reads() {
     driver.answer(full.clone(), Answer::GetDoctor(checked(2)));
     let broken = driver
         .state
+        .screens
         .doctor
         .rows
         .iter()
@@ -441,6 +452,7 @@ fn a_full_check_says_what_it_reads_before_it_reads() {
     );
     let summary = driver
         .state
+        .screens
         .doctor
         .rows
         .iter()
@@ -458,6 +470,7 @@ fn a_full_check_says_what_it_reads_before_it_reads() {
     assert!(
         driver
             .state
+            .screens
             .doctor
             .rows
             .iter()
@@ -465,12 +478,13 @@ fn a_full_check_says_what_it_reads_before_it_reads() {
     );
     driver.press("C C");
     let problem = Problem::new(ProblemKind::Internal, "no answer", "within 30 s");
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(full),
         result: Err(Box::new(problem)),
     });
     let summary = driver
         .state
+        .screens
         .doctor
         .rows
         .iter()
@@ -488,7 +502,7 @@ fn only_a_hook_that_is_not_called_is_reset() {
     assert!(sent(&driver).is_empty());
     driver.press("j");
     assert!(
-        matches!(&driver.state.doctor.selected, Some(Key::Hook(name, _)) if name == "deploy-gate")
+        matches!(&driver.state.screens.doctor.list.selected, Some(Key::Hook(name, _)) if name == "deploy-gate")
     );
     driver.press("r");
     let reset = Command::ResetHook(ResetHook {
@@ -509,6 +523,7 @@ fn the_last_failure_of_a_model_is_remembered() {
     doctor(&mut driver);
     let row = driver
         .state
+        .screens
         .doctor
         .rows
         .iter()

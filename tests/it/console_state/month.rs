@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::{Approval, Preview};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use leverframe::protocol::request::{Answer, GetApproval, GetContinuation, Query};
 use leverframe::protocol::words::*;
-use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -68,7 +69,7 @@ impl Listener {
             continuation_id: Some(ContinuationId::from_bytes(bytes(n))),
             body,
         };
-        let effects = self.driver.send(Message::Event(Arc::new(event)));
+        let effects = self.driver.hear(DaemonMessage::Event(Arc::new(event)));
         self.answer(effects);
     }
 
@@ -92,7 +93,7 @@ impl Listener {
                 }
                 _ => continue,
             };
-            open.extend(self.driver.send(Message::Answered {
+            open.extend(self.driver.hear(DaemonMessage::Answered {
                 query: Box::new(query),
                 result: Ok(Box::new(answer)),
             }));
@@ -226,7 +227,7 @@ impl Listener {
     /// What the console holds: entries of each list, and bytes of arguments and diffs.
     pub fn held(&self) -> Vec<(&'static str, usize)> {
         let state = &self.driver.state;
-        let world = &state.world;
+        let world = state.model.world();
         let content = world.approvals.values().map(|approval| {
             let diff = match &approval.preview {
                 Preview::Diff { unified, .. } => unified.len(),
@@ -244,9 +245,9 @@ impl Listener {
             ("outputs", world.tool_output.len()),
             ("failures", world.failed.len()),
             ("deliveries", world.deliveries.len()),
-            ("rows of the queue", state.queue.order.len()),
-            ("rows of Live", state.live.order.len()),
-            ("drafts", state.drafts.len()),
+            ("rows of the queue", state.model.queue.order.len()),
+            ("rows of Live", state.screens.live.order.len()),
+            ("drafts", state.model.host().drafts.len()),
             ("bytes of arguments and diffs", content.sum()),
         ]
     }

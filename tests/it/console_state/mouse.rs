@@ -1,9 +1,9 @@
 //! The mouse selects and scrolls, and decides nothing.
 
+use leverframe::console::item::{ItemKey, QueueKey};
 use leverframe::protocol::words::Risk;
 use leverframe::tui::message::{Effect, Message, Mouse, MouseKind, Spot};
 use leverframe::tui::state::app::Screen;
-use leverframe::tui::state::queue::ItemKey;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -44,9 +44,9 @@ fn spots(driver: &Driver) -> Vec<Spot> {
 fn the_mouse_is_the_terminals_until_it_is_taken() {
     let mut driver = ready();
     assert!(driver.state.spots.is_empty());
-    let nothing = driver.state.queue.selected.clone();
+    let nothing = driver.state.model.queue.selected.clone();
     mouse(&mut driver, MouseKind::Click, (5, 5));
-    assert_eq!(driver.state.queue.selected, nothing);
+    assert_eq!(driver.state.model.queue.selected, nothing);
     let effects = driver.press("m");
     assert!(effects.contains(&Effect::Mouse(true)), "{effects:?}");
     assert!(!driver.state.spots.is_empty());
@@ -60,18 +60,18 @@ fn a_click_selects_what_was_drawn_there_on_every_list() {
     let mut driver = ready();
     driver.press("m");
     let all = spots(&driver);
-    let items: Vec<ItemKey> = all
+    let items: Vec<QueueKey> = all
         .iter()
         .filter_map(|spot| match spot {
             Spot::Item(key) => Some(key.clone()),
             _ => None,
         })
         .collect();
-    assert_eq!(items, driver.state.queue.order);
+    assert_eq!(items, driver.state.model.queue.order);
     for key in items.iter().rev() {
         let place = at(&driver, &Spot::Item(key.clone()));
         mouse(&mut driver, MouseKind::Click, place);
-        assert_eq!(driver.state.queue.selected.as_ref(), Some(key));
+        assert_eq!(driver.state.model.queue.selected.as_ref(), Some(key));
     }
     for (key, screen) in [("2", Screen::Live), ("4", Screen::Channels)] {
         driver.press(key);
@@ -84,33 +84,33 @@ fn a_click_selects_what_was_drawn_there_on_every_list() {
         let place = at(&driver, &last);
         mouse(&mut driver, MouseKind::Click, place);
         match last {
-            Spot::Session(id) => assert_eq!(driver.state.live.selected, Some(id)),
-            Spot::Channel(name) => assert_eq!(driver.state.channels.selected, Some(name)),
+            Spot::Session(id) => assert_eq!(driver.state.screens.live.selected, Some(id)),
+            Spot::Channel(name) => assert_eq!(driver.state.screens.channels.selected, Some(name)),
             other => panic!("{other:?} on {screen:?}"),
         }
     }
     // Beside everything nothing is selected, and nothing is lost.
-    let before = driver.state.channels.selected.clone();
+    let before = driver.state.screens.channels.selected.clone();
     mouse(&mut driver, MouseKind::Click, (159, 44));
-    assert_eq!(driver.state.channels.selected, before);
+    assert_eq!(driver.state.screens.channels.selected, before);
 }
 
 #[test]
 fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
     let mut driver = ready();
     driver.press("m");
-    let key = ItemKey::Approval(fixture::approval(1, Risk::Medium).id);
+    let key = fixture::key(ItemKey::Approval(fixture::approval(1, Risk::Medium).id));
     let place = at(&driver, &Spot::Item(key.clone()));
     driver.send(Message::FocusLost);
     mouse(&mut driver, MouseKind::Click, place);
-    assert_eq!(driver.state.queue.selected, None, "without the focus");
+    assert_eq!(driver.state.model.queue.selected, None, "without the focus");
     driver.send(Message::FocusGained);
     mouse(&mut driver, MouseKind::Click, place);
-    assert_eq!(driver.state.queue.selected, None, "with it, just now");
+    assert_eq!(driver.state.model.queue.selected, None, "with it, just now");
     driver.wait(400);
     driver.effects.clear();
     mouse(&mut driver, MouseKind::Click, place);
-    assert_eq!(driver.state.queue.selected, Some(key));
+    assert_eq!(driver.state.model.queue.selected, Some(key));
     driver.wait(2_000);
     for _ in 0..5 {
         mouse(&mut driver, MouseKind::Click, place);
@@ -136,14 +136,14 @@ fn the_wheel_scrolls_what_is_under_it() {
     let mut driver = Driver::with(150, 16, fixture::busy());
     driver.wait(1_000);
     driver.press("m");
-    let first = driver.state.queue.order[0].clone();
+    let first = driver.state.model.queue.order[0].clone();
     let place = at(&driver, &Spot::Item(first.clone()));
     mouse(&mut driver, MouseKind::WheelDown, place);
-    assert_eq!(driver.state.queue.selected, Some(first));
+    assert_eq!(driver.state.model.queue.selected, Some(first));
     driver.press("g g");
     let card = at(&driver, &Spot::Card);
     mouse(&mut driver, MouseKind::WheelDown, card);
-    assert_eq!(driver.state.queue.card_scroll, 3);
+    assert_eq!(driver.state.model.queue.card_scroll, 3);
     mouse(&mut driver, MouseKind::WheelUp, card);
-    assert_eq!(driver.state.queue.card_scroll, 0);
+    assert_eq!(driver.state.model.queue.card_scroll, 0);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::{ApprovalState, Risk};
 use leverframe::tui::message::{Effect, Message};
@@ -23,7 +24,7 @@ fn send(driver: &mut Driver, seq: u64, body: EventBody) -> Vec<Effect> {
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Arc::new(event)))
+    driver.hear(DaemonMessage::Event(Arc::new(event)))
 }
 
 fn arrives(driver: &mut Driver, n: u8) -> Vec<Effect> {

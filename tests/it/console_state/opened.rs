@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
+use leverframe::console::opened::KEPT;
 use leverframe::protocol::approval::{Approval, Preview};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Command, Decide, GetApproval, Query};
 use leverframe::protocol::words::*;
-use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::opened::KEPT;
+use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -38,7 +39,7 @@ fn asked(effects: &[Effect]) -> usize {
 }
 
 fn answer(driver: &mut Driver, approval: Approval) -> Vec<Effect> {
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(Query::GetApproval(GetApproval { id: approval.id })),
         result: Ok(Box::new(Answer::GetApproval(approval))),
     })
@@ -46,13 +47,13 @@ fn answer(driver: &mut Driver, approval: Approval) -> Vec<Effect> {
 
 fn told(driver: &mut Driver, body: EventBody) -> Vec<Effect> {
     let event = Event {
-        seq: Some(driver.state.world.seq + 1),
+        seq: Some(driver.state.model.world().seq + 1),
         at: driver.now().wall,
         session_id: Some(fixture::session_id(1)),
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Arc::new(event)))
+    driver.hear(DaemonMessage::Event(Arc::new(event)))
 }
 
 /// Whether `a` sends a decision now, and what is said where it does not.
@@ -100,7 +101,7 @@ fn a_card_that_is_still_loading_says_so_and_is_not_armed() {
 #[test]
 fn a_card_that_cannot_be_loaded_says_why_and_what_to_do() {
     let (mut driver, _) = opened(large());
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(Query::GetApproval(GetApproval { id: large().id })),
         result: Err(Box::new(Problem::new(
             ProblemKind::Unavailable,
@@ -162,10 +163,10 @@ fn an_event_and_a_new_connection_leave_a_whole_card_whole() {
     assert_eq!(asked(&effects), 0);
     assert!(driver.text().contains("THE END"));
     let why = "gone".to_owned();
-    driver.send(Message::Disconnected { why });
+    driver.hear(DaemonMessage::Disconnected { why });
     let mut snapshot = fixture::busy();
     snapshot.approvals[0] = large();
-    let effects = driver.send(Message::Snapshot(Box::new(snapshot)));
+    let effects = driver.hear(DaemonMessage::Snapshot(Box::new(snapshot)));
     assert_eq!(asked(&effects), 0);
     assert!(driver.text().contains("THE END"));
 }
@@ -177,7 +178,7 @@ fn only_the_cards_opened_last_stay_whole() {
     snapshot.approvals = (1..=count).map(question).collect();
     let mut driver = Driver::with(120, 40, snapshot);
     let whole = |driver: &Driver| {
-        let all = driver.state.world.approvals.values();
+        let all = driver.state.model.world().approvals.values();
         all.filter(|approval| !approval.shortened).count()
     };
     assert_eq!(whole(&driver), 0);
@@ -191,6 +192,6 @@ fn only_the_cards_opened_last_stay_whole() {
     }
     assert_eq!(whole(&driver), KEPT);
     // The one on screen is among them.
-    let open = driver.state.queue.selected_approval(&driver.state.world);
+    let open = driver.state.model.selected_approval();
     assert!(!open.unwrap().shortened);
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::*;
-use leverframe::tui::message::Message;
-use leverframe::tui::state::queue::ItemKey;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;
@@ -19,7 +19,7 @@ fn event(driver: &mut Driver, seq: u64, session: u8, body: EventBody) {
         continuation_id: Some(fixture::continuation_id(session)),
         body,
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
 }
 
 fn body(which: u8, n: u8) -> EventBody {
@@ -72,21 +72,21 @@ proptest! {
             if which >= 8 {
                 driver.press(["j", "k", "G", "1", "2", "4", "2 j", "4 j", "esc"][usize::from(n) % 9]);
             } else {
-                let before = (driver.state.queue.selected.clone(), driver.state.live.selected, driver.state.channels.selected.clone());
-                let row = |d: &Driver| d.state.queue.selected.as_ref().and_then(|s| d.state.queue.order.iter().position(|k| k == s));
+                let before = (driver.state.model.queue.selected.clone(), driver.state.screens.live.selected, driver.state.screens.channels.selected.clone());
+                let row = |d: &Driver| d.state.model.queue.selected.as_ref().and_then(|s| d.state.model.queue.order.iter().position(|k| k == s));
                 let at = row(&driver);
                 seq += 1;
                 event(&mut driver, seq, n, body(which, n));
-                let after = (driver.state.queue.selected.clone(), driver.state.live.selected, driver.state.channels.selected.clone());
+                let after = (driver.state.model.queue.selected.clone(), driver.state.screens.live.selected, driver.state.screens.channels.selected.clone());
                 prop_assert_eq!(&before.0, &after.0);
                 prop_assert_eq!(before.1, after.1);
                 prop_assert_eq!(&before.2, &after.2);
                 prop_assert_eq!(at, row(&driver), "a row moved under the cursor");
             }
             let state = &driver.state;
-            prop_assert!(state.queue.selected.as_ref().is_none_or(|s| state.queue.order.contains(s)));
-            prop_assert!(state.live.selected.is_none_or(|s| state.live.order.contains(&s) && state.world.sessions.contains_key(&s)));
-            prop_assert!(state.channels.selected.as_ref().is_none_or(|s| state.channels.order.contains(s)));
+            prop_assert!(state.model.queue.selected.as_ref().is_none_or(|s| state.model.queue.order.contains(s)));
+            prop_assert!(state.screens.live.selected.is_none_or(|s| state.screens.live.order.contains(&s) && state.model.world().sessions.contains_key(&s)));
+            prop_assert!(state.screens.channels.selected.as_ref().is_none_or(|s| state.screens.channels.order.contains(s)));
         }
     }
 }
@@ -132,13 +132,13 @@ fn new_items_append_below_even_when_more_urgent() {
         },
     );
     assert_eq!(
-        driver.state.queue.order.last(),
-        Some(&ItemKey::Approval(fixture::approval_id(7)))
+        driver.state.model.queue.order.last(),
+        Some(&fixture::key(ItemKey::Approval(fixture::approval_id(7))))
     );
     driver.press("2 1");
     assert_eq!(
-        driver.state.queue.order.first(),
-        Some(&ItemKey::Approval(fixture::approval_id(7))),
+        driver.state.model.queue.order.first(),
+        Some(&fixture::key(ItemKey::Approval(fixture::approval_id(7)))),
         "opening the screen sorts by deadline"
     );
 }

@@ -5,24 +5,29 @@
 //! The oracle judges from that log and from CONSOLE.md alone; it shares no code with `tui::state::arming`.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use crossterm::event::{KeyEvent, KeyEventKind, KeyModifiers};
 use leverframe::clock::Timestamp;
+use leverframe::console::arming::{CardReport, Demand, DialogReport};
+use leverframe::console::ids::HostId;
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
+use leverframe::console::queue;
+use leverframe::console::time::{Millis, Now};
+use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::ids::ApprovalId;
+use leverframe::protocol::ids::{ApprovalId, SessionId};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Command, Decide, Outcome};
 use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
-use leverframe::tui::message::{Effect, FrameReport, Message, Millis, Now};
+use leverframe::tui::message::{Effect, FrameReport, Message};
 use leverframe::tui::state::app::{Screen, State};
-use leverframe::tui::state::arming::{CardReport, Demand, DialogReport};
 use leverframe::tui::state::deciding::About;
 use leverframe::tui::state::modal::{Modal, TextPurpose};
-use leverframe::tui::state::queue::{self, ItemKey};
 use leverframe::tui::state::update::update;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -120,8 +125,22 @@ fn happening() -> impl Strategy<Value = Happening> {
 #[derive(Debug, Clone, PartialEq)]
 struct Shown {
     id: ApprovalId,
+    session: Option<SessionId>,
+    risk: Risk,
     revision: u32,
     digest: String,
+}
+
+impl Shown {
+    fn of(approval: &Approval) -> Self {
+        Self {
+            id: approval.id,
+            session: approval.session_id,
+            risk: approval.risk,
+            revision: approval.revision,
+            digest: approval.digest.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -150,9 +169,9 @@ struct Stream {
 }
 
 fn template() -> State {
-    static STATE: OnceLock<State> = OnceLock::new();
-    STATE
-        .get_or_init(|| {
+    static STATE: OnceLock<Mutex<State>> = OnceLock::new();
+    let state = STATE.get_or_init(|| {
+        Mutex::new({
             let mut snapshot = fixture::busy();
             snapshot.approvals = vec![
                 fixture::approval(1, Risk::Low),
@@ -161,7 +180,8 @@ fn template() -> State {
             ];
             Driver::with(160, 45, snapshot).state
         })
-        .clone()
+    });
+    state.lock().unwrap().clone()
 }
 
 static DECIDED: [AtomicUsize; 4] = [
@@ -186,12 +206,17 @@ impl Stream {
         }
     }
 
+    fn hear(&mut self, message: DaemonMessage) -> Vec<Effect> {
+        self.send(Message::Daemon(HostId(0), message))
+    }
+
     fn send(&mut self, message: Message) -> Vec<Effect> {
         let now = Now {
             steady: Millis(self.steady),
             wall: Timestamp(fixture::NOW.0 + i64::try_from(self.steady).unwrap()),
         };
         let effects = update(&mut self.state, message, now);
+        let effects: Vec<Effect> = effects.into_iter().map(|(_, effect)| effect).collect();
         for effect in &effects {
             if let Effect::Query(query @ leverframe::protocol::request::Query::GetRuleMatches(_)) =
                 effect
@@ -203,15 +228,11 @@ impl Stream {
     }
 
     fn shown(&self) -> Option<Shown> {
-        let Some(ItemKey::Approval(id)) = self.state.queue.selected else {
+        let Some(ItemKey::Approval(id)) = self.state.model.selected() else {
             return None;
         };
-        let approval = self.state.world.approvals.get(&id)?;
-        Some(Shown {
-            id,
-            revision: approval.revision,
-            digest: approval.digest.clone(),
-        })
+        let approval = self.state.model.world().approvals.get(id)?;
+        Some(Shown::of(approval))
     }
 
     /// Draws: what a frame of this size would show.
@@ -239,15 +260,15 @@ impl Stream {
             });
         } else if self.state.modals.is_empty()
             && self.state.screen == Screen::Queue
-            && let Some(key) = self.state.queue.selected.clone()
-            && let Some(subject) = queue::subject(&self.state.world, &key)
-            && (self.state.queue.zoomed || !self.state.one_pane())
+            && let Some(key) = self.state.model.queue.selected.clone()
+            && let Some(subject) = queue::subject(&self.state.model.hosts, &key)
+            && (self.state.model.queue.zoomed || !self.state.one_pane())
         {
             let lines = 20;
-            let whole = self.state.queue.zoomed || width >= 140;
+            let whole = self.state.model.queue.zoomed || width >= 140;
             let room = usize::from(height).saturating_sub(9) / if whole { 1 } else { 2 };
             let most = lines - room.min(lines);
-            let first = self.state.queue.card_scroll.min(most);
+            let first = self.state.model.queue.card_scroll.min(most);
             let end = (first + room).min(lines);
             let identity = width >= 40 && room > 0;
             if let Some(shown) = self.shown() {
@@ -381,7 +402,7 @@ impl Stream {
     /// What holds for every decision, wherever it comes from.
     fn sound(&self, id: ApprovalId, decision: &DecisionRequest) -> Result<(), TestCaseError> {
         prop_assert!(self.state.is_live(), "decided while disconnected");
-        let approval = &self.state.world.approvals[&id];
+        let approval = &self.state.model.world().approvals[&id];
         prop_assert_eq!(&decision.digest, &approval.digest);
         prop_assert_eq!(decision.revision, Some(approval.revision));
         // Taking back lets nothing happen: it is about what was allowed, and needs no look.
@@ -424,7 +445,7 @@ impl Stream {
                 continue;
             };
             self.sound(*approval_id, decision)?;
-            let risk = self.state.world.approvals[approval_id].risk;
+            let risk = self.state.model.world().approvals[approval_id].risk;
             let revoking = decision.decision == DecisionWord::Revoke;
             match &before {
                 _ if revoking => {}
@@ -470,7 +491,7 @@ impl Stream {
                 }
             }
             if decision.decision == DecisionWord::Approve && risk == Risk::Critical {
-                let code = &self.state.world.approvals[approval_id].short_code;
+                let code = &self.state.model.world().approvals[approval_id].short_code;
                 prop_assert_eq!(decision.confirm_code.as_ref(), Some(code));
             }
             self.out.push((*approval_id, decision.clone()));
@@ -502,7 +523,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What a table sends was read on its own card, and is never of high risk.
+    /// What a table sends was read on its own card or on that of an equal call, and is never of high risk.
     fn of_batch(
         &self,
         id: ApprovalId,
@@ -510,11 +531,12 @@ impl Stream {
         risk: Risk,
     ) -> Result<(), TestCaseError> {
         let sent = Shown {
-            id,
             revision: decision.revision.unwrap_or(0),
             digest: decision.digest.clone(),
+            ..Shown::of(&self.state.model.world().approvals[&id])
         };
-        prop_assert!(self.read.contains(&sent), "never shown in full");
+        let equal = |read: &Shown| Shown { id, ..read.clone() } == sent;
+        prop_assert!(self.read.iter().any(equal), "never shown in full");
         if decision.decision == DecisionWord::Approve {
             prop_assert!(risk < Risk::High, "high risk in a table");
         }
@@ -530,7 +552,7 @@ impl Stream {
             continuation_id: None,
             body,
         };
-        self.send(Message::Event(Arc::new(event)));
+        self.hear(DaemonMessage::Event(Arc::new(event)));
     }
 
     fn keys(&mut self, keys: &str) -> Result<(), TestCaseError> {
@@ -549,7 +571,7 @@ impl Stream {
     fn answered(&mut self, well: bool) -> Result<(), TestCaseError> {
         if let Some(query) = self.preview.take() {
             let problem = Problem::new(ProblemKind::Invalid, "invalid", "not a word");
-            self.send(Message::Answered {
+            self.hear(DaemonMessage::Answered {
                 query: Box::new(query),
                 result: Err(Box::new(problem)),
             });
@@ -558,7 +580,7 @@ impl Stream {
             return Ok(());
         }
         let (approval_id, decision) = self.out.remove(0);
-        let mut approval = self.state.world.approvals[&approval_id].clone();
+        let mut approval = self.state.model.world().approvals[&approval_id].clone();
         let stays = [DecisionWord::Snooze, DecisionWord::Edit].contains(&decision.decision);
         if well && !stays {
             approval.state = if decision.decision == DecisionWord::Approve {
@@ -570,7 +592,7 @@ impl Stream {
                 approval: Box::new(approval.clone()),
             });
         }
-        let effects = self.send(Message::Submitted {
+        let effects = self.hear(DaemonMessage::Submitted {
             command: Box::new(Command::Decide(Decide {
                 approval_id,
                 decision,
@@ -589,7 +611,7 @@ impl Stream {
             })) = effect
             {
                 self.sound(approval_id, &decision)?;
-                let risk = self.state.world.approvals[&approval_id].risk;
+                let risk = self.state.model.world().approvals[&approval_id].risk;
                 self.of_batch(approval_id, &decision, risk)?;
                 self.out.push((approval_id, decision));
             }
@@ -641,14 +663,19 @@ impl Stream {
             Happening::Focus(false) => drop(self.send(Message::FocusLost)),
             Happening::Arrives(n, risk) => {
                 let id = fixture::approval_id(*n);
-                if !self.state.world.approvals.contains_key(&id) {
+                if !self.state.model.world().approvals.contains_key(&id) {
                     self.event(EventBody::ApprovalRequested {
                         approval: Box::new(fixture::approval(*n, *risk)),
                     });
                 }
             }
             Happening::Revised(n) => {
-                let known = self.state.world.approvals.get(&fixture::approval_id(*n));
+                let known = self
+                    .state
+                    .model
+                    .world()
+                    .approvals
+                    .get(&fixture::approval_id(*n));
                 if let Some(mut approval) = known.cloned() {
                     approval.revision += 1;
                     approval.digest = format!("{:064x}", approval.revision);
@@ -658,7 +685,12 @@ impl Stream {
                 }
             }
             Happening::Elsewhere(n) => {
-                let known = self.state.world.approvals.get(&fixture::approval_id(*n));
+                let known = self
+                    .state
+                    .model
+                    .world()
+                    .approvals
+                    .get(&fixture::approval_id(*n));
                 if let Some(mut approval) = known.cloned() {
                     approval.state = ApprovalState::Denied;
                     self.event(EventBody::ApprovalDecided {
@@ -671,7 +703,7 @@ impl Stream {
             }
             Happening::Answered(well) => self.answered(*well)?,
             Happening::Lost => {
-                self.send(Message::Disconnected { why: "gone".into() });
+                self.hear(DaemonMessage::Disconnected { why: "gone".into() });
                 let nothing = Logged::Frame {
                     card: None,
                     dialog: None,
@@ -680,13 +712,20 @@ impl Stream {
                 self.read.clear();
             }
             Happening::Back => {
-                let approvals = self.state.world.approvals.values().cloned().collect();
+                let approvals = self
+                    .state
+                    .model
+                    .world()
+                    .approvals
+                    .values()
+                    .cloned()
+                    .collect();
                 let snapshot = leverframe::protocol::snapshot::Snapshot {
                     seq: self.seq,
                     approvals,
                     ..fixture::busy()
                 };
-                self.send(Message::Snapshot(Box::new(snapshot)));
+                self.hear(DaemonMessage::Snapshot(Box::new(snapshot)));
             }
         }
         self.draw();

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::channel::ChannelDrain;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
@@ -14,7 +15,7 @@ use leverframe::protocol::session::Session;
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::take_over::TakeOver;
 use leverframe::protocol::words::{OutboxClass, SessionState, Surface};
-use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::message::Effect;
 
 use crate::api_http::samples;
 use crate::console_frames::driver::Driver;
@@ -75,7 +76,7 @@ fn taking_over_asks_first_and_then_writes_as_the_bot() {
     let mut session = newest(&mut world(None)).clone();
     assert_eq!(session.id, *session_id);
     session.taken_over = Some(hold.clone());
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(commands[0].clone()),
         result: Ok(Box::new(Outcome::TakeOverSession(session))),
     });
@@ -173,7 +174,7 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
     );
     let item = samples::delivery();
     let sent_event = |id| {
-        Message::Event(Arc::new(Event {
+        DaemonMessage::Event(Arc::new(Event {
             seq: None,
             at: fixture::ago(0),
             session_id: None,
@@ -188,16 +189,16 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
     };
     let mut pending = item.clone();
     pending.state = leverframe::protocol::words::OutboxState::Pending;
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(commands[0].clone()),
         result: Ok(Box::new(Outcome::TestChannel(pending))),
     });
     let before = driver.state.flash.clone().unwrap().text;
-    driver.send(sent_event(leverframe::protocol::ids::OutboxId::from_bytes(
+    driver.hear(sent_event(leverframe::protocol::ids::OutboxId::from_bytes(
         [7; 16],
     )));
     assert_eq!(driver.state.flash.as_ref().unwrap().text, before);
-    driver.send(sent_event(item.id));
+    driver.hear(sent_event(item.id));
     assert_eq!(
         driver.state.flash.as_ref().unwrap().text,
         "test through telegram: delivered"
@@ -208,8 +209,14 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
 fn writing_in_an_ended_session_asks_whether_to_go_back_to_it() {
     let mut driver = Driver::with(80, 24, world(None));
     driver.press("2 j enter");
-    let id = driver.state.session.session_id.unwrap();
-    let session = driver.state.world.sessions.get_mut(&id).unwrap();
+    let id = driver.state.screens.session.session_id.unwrap();
+    let session = driver
+        .state
+        .model
+        .world_mut()
+        .sessions
+        .get_mut(&id)
+        .unwrap();
     session.state = SessionState::Ended;
     driver.press("i");
     assert!(

@@ -1,13 +1,14 @@
 //! A console that stays open for weeks holds what is open and the newest of what ended, not everything.
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::opened::KEPT;
+use leverframe::console::trim::NEWEST;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::shorten::PREVIEW_BYTES;
 use leverframe::protocol::words::*;
-use leverframe::tui::state::opened::KEPT;
-use leverframe::tui::state::queue::ItemKey;
-use leverframe::tui::state::trim::NEWEST;
 
+use crate::console_frames::fixture;
 use crate::console_state::month::{Listener, bytes, question};
 
 fn ask(console: &mut Listener, n: u32) {
@@ -21,7 +22,8 @@ fn a_month_of_decisions_leaves_the_newest_and_all_that_waits() {
     let first: Vec<ApprovalId> = console
         .driver
         .state
-        .world
+        .model
+        .world()
         .pending()
         .map(|approval| approval.id)
         .collect();
@@ -31,7 +33,7 @@ fn a_month_of_decisions_leaves_the_newest_and_all_that_waits() {
     for _ in 2..1_500 {
         console.turn();
     }
-    let world = &console.driver.state.world;
+    let world = &console.driver.state.model.world();
     let most = NEWEST + 60;
     for (what, count) in console.held() {
         if what == "bytes of arguments and diffs" {
@@ -61,14 +63,17 @@ fn a_month_of_decisions_leaves_the_newest_and_all_that_waits() {
 fn the_selected_row_stays_however_much_comes_after_it() {
     let mut console = Listener::new();
     ask(&mut console, 1);
-    let key = ItemKey::Approval(ApprovalId::from_bytes(bytes(1)));
+    let key = fixture::key(ItemKey::Approval(ApprovalId::from_bytes(bytes(1))));
     for _ in 0..20 {
-        if console.driver.state.queue.selected.as_ref() == Some(&key) {
+        if console.driver.state.model.queue.selected.as_ref() == Some(&key) {
             break;
         }
         console.driver.press("j");
     }
-    assert_eq!(console.driver.state.queue.selected.as_ref(), Some(&key));
+    assert_eq!(
+        console.driver.state.model.queue.selected.as_ref(),
+        Some(&key)
+    );
     let mut approval = question(1);
     approval.state = ApprovalState::Denied;
     console.hear(
@@ -80,12 +85,16 @@ fn the_selected_row_stays_however_much_comes_after_it() {
     for _ in 2..700 {
         console.hear_turn();
     }
-    assert_eq!(console.driver.state.queue.selected.as_ref(), Some(&key));
+    assert_eq!(
+        console.driver.state.model.queue.selected.as_ref(),
+        Some(&key)
+    );
     assert!(
         console
             .driver
             .state
-            .world
+            .model
+            .world()
             .approvals
             .contains_key(&ApprovalId::from_bytes(bytes(1)))
     );

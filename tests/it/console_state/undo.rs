@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::DecisionRequest;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::policy::PolicyPatch;
 use leverframe::protocol::request::{Command, Decide, Outcome, RemoveGrant, SetPolicy};
 use leverframe::protocol::words::*;
-use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::message::Effect;
 use leverframe::tui::state::modal::Modal;
 
 use crate::console_frames::driver::Driver;
@@ -41,7 +42,7 @@ fn event(driver: &mut Driver, seq: u64, body: EventBody) {
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Arc::new(event)));
+    driver.hear(DaemonMessage::Event(Arc::new(event)));
 }
 
 /// The first card is allowed, and the engine says so.
@@ -69,7 +70,7 @@ fn allowed() -> (Driver, Approval) {
             approval: Box::new(approval.clone()),
         },
     );
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: Ok(Box::new(Outcome::Decide(approval.clone()))),
     });
@@ -112,7 +113,7 @@ fn an_approval_is_revoked_until_its_call_starts() {
         },
     );
     assert_eq!(
-        driver.state.world.approvals[&approval.id].state,
+        driver.state.model.world().approvals[&approval.id].state,
         ApprovalState::Consumed
     );
     let count = sent(&driver).len();
@@ -129,7 +130,14 @@ fn an_approval_is_revoked_until_its_call_starts() {
 #[test]
 fn a_call_that_is_held_back_says_when_it_starts() {
     let (mut driver, _) = allowed();
-    driver.state.world.engine.as_mut().unwrap().undo_seconds = 3;
+    driver
+        .state
+        .model
+        .world_mut()
+        .engine
+        .as_mut()
+        .unwrap()
+        .undo_seconds = 3;
     assert!(
         driver.text().contains("starts in 3 s, z revokes"),
         "{}",
@@ -147,7 +155,7 @@ fn a_call_that_is_held_back_says_when_it_starts() {
 fn decided(driver: &mut Driver, decision: DecisionRequest, state: ApprovalState) {
     let mut approval = fixture::approval(1, Risk::Medium);
     approval.state = state;
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(Command::Decide(Decide {
             approval_id: approval.id,
             decision,
@@ -193,7 +201,8 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     };
     driver
         .state
-        .world
+        .model
+        .world_mut()
         .approvals
         .get_mut(&fixture::approval_id(1))
         .unwrap()
@@ -220,15 +229,16 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     };
     driver
         .state
-        .world
+        .model
+        .world_mut()
         .approvals
         .get_mut(&fixture::approval_id(1))
         .unwrap()
         .state = ApprovalState::Pending;
     decided(&mut driver, snooze, ApprovalState::Pending);
-    assert_eq!(driver.state.queue.snoozed.len(), 1);
+    assert_eq!(driver.state.model.queue.snoozed.len(), 1);
     driver.press("z");
-    assert!(driver.state.queue.snoozed.is_empty());
+    assert!(driver.state.model.queue.snoozed.is_empty());
 }
 
 #[test]
@@ -245,7 +255,7 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
     let Some(command @ Command::SetPolicy(_)) = sent(&driver).pop() else {
         panic!("{:?} {}", sent(&driver), flash(&driver))
     };
-    let mut channel = driver.state.world.channels["telegram"].clone();
+    let mut channel = driver.state.model.world().channels["telegram"].clone();
     channel.policy.autonomy = Autonomy::Supervised;
     channel.policy.version = 4;
     event(
@@ -255,7 +265,7 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
             channel: Box::new(channel.clone()),
         },
     );
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: Ok(Box::new(Outcome::SetPolicy(channel))),
     });
@@ -284,13 +294,19 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
 fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     // `telegram` was semi_auto for a while only.
-    let known = driver.state.world.channels.get_mut("telegram").unwrap();
+    let known = driver
+        .state
+        .model
+        .world_mut()
+        .channels
+        .get_mut("telegram")
+        .unwrap();
     known.policy.expires_at = Some(fixture::NOW);
     driver.press("4 j j A k enter");
     let Some(command @ Command::SetPolicy(_)) = sent(&driver).pop() else {
         panic!("{:?} {}", sent(&driver), flash(&driver))
     };
-    let mut channel = driver.state.world.channels["telegram"].clone();
+    let mut channel = driver.state.model.world().channels["telegram"].clone();
     channel.policy.autonomy = Autonomy::Supervised;
     event(
         &mut driver,
@@ -299,7 +315,7 @@ fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
             channel: Box::new(channel.clone()),
         },
     );
-    driver.send(Message::Submitted {
+    driver.hear(DaemonMessage::Submitted {
         command: Box::new(command),
         result: Ok(Box::new(Outcome::SetPolicy(channel))),
     });

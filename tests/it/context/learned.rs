@@ -7,7 +7,7 @@ use leverframe::store::commands::reserve_model::ReserveModel;
 use leverframe::store::commands::settle_model::SettleModel;
 use leverframe::store::input::SharedLimits;
 
-use crate::store::world::{World, usage};
+use crate::support::world::{World, usage};
 
 async fn reserve(
     world: &World,

@@ -330,7 +330,7 @@ impl Operator {
             let anna = User::new(ANNA, "Anna");
             world
                 .telegram
-                .user_clicks(ANNA, card.message_id, "Approve once", &anna);
+                .user_clicks(ANNA, card.message_id, "Allow once", &anna);
         }
         self.pressed.contains(code)
     }

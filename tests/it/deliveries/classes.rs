@@ -11,15 +11,15 @@ use leverframe::protocol::words::{
     ApprovalKind, ApprovalState, DecisionWord, OutboxClass, OutboxState,
 };
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
-use leverframe::store::commands::drop_stale::DropStale;
-use leverframe::store::commands::end_look_up::{EndLookUp, Found};
+use leverframe::store::commands::drop_expired_notice::DropExpiredNotice;
+use leverframe::store::commands::end_look_up::{EndLookUp, LookUpResult};
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::input::{NewCallOutcome, NewNotice};
 use leverframe::store::queries::approvals::ApprovalFilter;
 use leverframe::store::queries::outbox::{NextOutbox, OutboxFilter};
 
-use crate::store::world::{World, approval, call};
+use crate::support::world::{World, approval, call};
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -34,7 +34,7 @@ async fn items(world: &World) -> Vec<OutboxItem> {
     items
 }
 
-async fn states(world: &World) -> Vec<OutboxState> {
+pub async fn states(world: &World) -> Vec<OutboxState> {
     items(world).await.iter().map(|item| item.state).collect()
 }
 
@@ -50,7 +50,7 @@ async fn asked(world: &World) -> Vec<Approval> {
         .collect()
 }
 
-async fn notice(
+pub async fn notice(
     world: &World,
     class: OutboxClass,
     continuation: Option<ContinuationId>,
@@ -160,7 +160,7 @@ async fn cards_and_notices_are_never_dropped_and_never_too_old() {
         ]
     );
     for item in items(&world).await {
-        let stale = DropStale { outbox_id: item.id };
+        let stale = DropExpiredNotice { outbox_id: item.id };
         assert!(!world.ok(stale).await, "{} was dropped", item.class);
     }
     world.sound().await;
@@ -172,9 +172,9 @@ async fn a_word_about_progress_is_dropped_after_a_minute_or_with_its_answer() {
     let (_, id) = world.running("chat").await;
     let word = notice(&world, OutboxClass::Progress, Some(id)).await;
     world.clock.advance_millis(60_000);
-    assert!(!world.ok(DropStale { outbox_id: word }).await);
+    assert!(!world.ok(DropExpiredNotice { outbox_id: word }).await);
     world.clock.advance_millis(1);
-    assert!(world.ok(DropStale { outbox_id: word }).await);
+    assert!(world.ok(DropExpiredNotice { outbox_id: word }).await);
     assert_eq!(states(&world).await, [OutboxState::Superseded]);
 
     notice(&world, OutboxClass::Progress, Some(id)).await;
@@ -293,14 +293,14 @@ async fn a_look_settles_what_it_looked_at_and_nothing_else() {
         found,
     };
     // Of another send than the last.
-    world.ok(look(2, Found::NotSent)).await;
+    world.ok(look(2, LookUpResult::NotSent)).await;
     assert_eq!(states(&world).await, [OutboxState::Unknown]);
-    world.ok(look(1, Found::NotSent)).await;
+    world.ok(look(1, LookUpResult::NotSent)).await;
     assert_eq!(states(&world).await, [OutboxState::Pending]);
     assert_eq!(asked(&world).await[0].state, ApprovalState::Consumed);
     // Too late: it is about to be sent again.
     let refs = vec!["m1".to_owned()];
-    world.ok(look(1, Found::Sent { refs })).await;
+    world.ok(look(1, LookUpResult::Sent { refs })).await;
     assert_eq!(states(&world).await, [OutboxState::Pending]);
     world.sound().await;
 }
@@ -314,7 +314,7 @@ async fn a_look_does_not_deliver_an_old_answer() {
         .ok(EndLookUp {
             outbox_id: part,
             attempt: 1,
-            found: Found::NotSent,
+            found: LookUpResult::NotSent,
         })
         .await;
     assert_eq!(states(&world).await, [OutboxState::Unknown]);

@@ -4,4 +4,5 @@
 mod classes;
 mod crash;
 mod faults;
+mod leases;
 mod world;

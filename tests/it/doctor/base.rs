@@ -9,7 +9,7 @@ use leverframe::protocol::words::{
     ApprovalKind, Autonomy, DecisionScope, DecisionWord, Effect, MissedRuns, Surface, Unattended,
 };
 use leverframe::store::commands::assign::{Assign, SetOnCall};
-use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
+use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
@@ -22,7 +22,7 @@ use leverframe::store::queries::outbox::NextOutbox;
 use crate::memory_data::world as memories;
 use crate::pairings::world as pairings;
 use crate::rules::world as rules;
-use crate::store::world::{START, World, approval, by, call, gated, turn};
+use crate::support::world::{START, World, approval, by, call, gated, turn};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
 async fn send_all(world: &World, unknown: Option<ContinuationId>) {
@@ -253,7 +253,7 @@ async fn routine(world: &World) {
             due_at: due,
             next: Some((next, next)),
         },
-        deed: Deed::Turn(Box::new(turn)),
+        deed: RunAction::Turn(Box::new(turn)),
         note: None,
     };
     assert!(matches!(world.ok(begin).await, Begun::Run(..)));

@@ -7,6 +7,7 @@ use crate::documentation::source::{Item, item, lower};
 use crate::documentation::{read, root};
 
 const FILE: &str = "src/config/file.rs";
+const BUDGET: &str = "src/protocol/budget.rs";
 const MODELS: &str = "src/config/model_tables.rs";
 
 /// Every table of the file: where it is written, and the type that reads it.
@@ -16,13 +17,13 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[providers.NAME.prices.\"MODEL\"]", MODELS, "Rates"),
     ("[providers.NAME.models.\"MODEL\"]", MODELS, "ProfilePatch"),
     ("[channels.NAME]", FILE, "ChannelTable"),
-    ("[channels.NAME.budget]", FILE, "LimitTable"),
+    ("[channels.NAME.budget]", BUDGET, "Limit"),
     ("[people.NAME]", FILE, "PersonTable"),
     ("[approvals]", FILE, "ApprovalsTable"),
     ("[budgets]", FILE, "BudgetsTable"),
-    ("[budgets.session]", FILE, "LimitTable"),
-    ("[budgets.channel]", FILE, "LimitTable"),
-    ("[budgets.day]", FILE, "LimitTable"),
+    ("[budgets.session]", BUDGET, "Limit"),
+    ("[budgets.channel]", BUDGET, "Limit"),
+    ("[budgets.day]", BUDGET, "Limit"),
     ("[engine]", FILE, "EngineTable"),
     ("[retention]", FILE, "RetentionTable"),
     ("[console]", FILE, "ConsoleTable"),

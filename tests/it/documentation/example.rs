@@ -2,7 +2,9 @@
 
 use leverframe::config::environment::Environment;
 use leverframe::config::file::ConfigFile;
-use leverframe::config::layers::{Flags, load, load_console};
+use leverframe::config::inputs::Flags;
+use leverframe::config::layers::{load, load_console};
+use leverframe::protocol::budget::Limit;
 use leverframe::protocol::words::Risk;
 use leverframe::runtime::start;
 
@@ -23,7 +25,15 @@ fn the_configuration_example_loads() {
     .collect();
     let flags = Flags {
         config: Some(file),
+        data_dir: Some(home.path().join("data")),
         ..Flags::default()
+    };
+    let empty = home.path().join("empty/config.toml");
+    std::fs::create_dir_all(empty.parent().unwrap()).unwrap();
+    std::fs::write(&empty, "").unwrap();
+    let elsewhere = Flags {
+        config: Some(empty),
+        ..flags.clone()
     };
     let tools = start::tool_names();
     let settings = load(&flags, &environment, tools).unwrap_or_else(|error| panic!("{error}"));
@@ -37,7 +47,7 @@ fn the_configuration_example_loads() {
 
     // Where the example writes down a default, it is the default.
     let plain = load(
-        &Flags::default(),
+        &elsewhere,
         &[("HOME", home.path().to_str().unwrap())]
             .into_iter()
             .collect(),
@@ -50,7 +60,7 @@ fn the_configuration_example_loads() {
     assert_eq!(settings.log_filter, plain.log_filter);
     // A console on it needs no key.
     let keyless: Environment = std::iter::once(("HOME", home.path().to_str().unwrap())).collect();
-    let [console, unset] = [&flags, &Flags::default()]
+    let [console, unset] = [&flags, &elsewhere]
         .map(|flags| load_console(flags, &keyless).unwrap_or_else(|error| panic!("{error}")));
     assert_eq!(
         (&console.theme, &console.keymap),
@@ -126,7 +136,7 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", tables::ConsoleTable::default()),
         format!("{:#?}", tables::LogTable::default()),
         format!("{:#?}", tables::ServerTable::default()),
-        format!("{:#?}", tables::LimitTable::default()),
+        format!("{:#?}", Limit::default()),
         format!("{:#?}", tables::RetentionTable::default()),
         format!("{:#?}", tables::ResponseCacheTable::default()),
         format!("{:#?}", tables::MemoryTable::default()),

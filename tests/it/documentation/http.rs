@@ -13,7 +13,7 @@ This page is made from the document that the daemon serves at `/openapi.json`.
 [The HTTP interface](../guide/http.md) has examples.
 
 An operation with the scope `read` needs a token with that scope.
-An operation with the scope *by the engine* becomes a command, and the engine judges the command.
+An operation with the scope *by the engine* becomes a command, and the engine decides about the command.
 Such an operation takes the header `Idempotency-Key`. A repeated request then returns the first result.
 An error is `application/problem+json`.";
 

@@ -12,7 +12,7 @@ use leverframe::store::commands::park::Park;
 use leverframe::store::input::NewCard;
 use leverframe::store::queries::outbox::OutboxFilter;
 
-use crate::store::world::{START, World, by, gated};
+use crate::support::world::{START, World, by, gated};
 
 fn card(conversation: &str, token: &str) -> NewCard {
     NewCard {

@@ -7,7 +7,7 @@ use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::turn::CallRow;
 
-use crate::store::world::{World, by, call, gated};
+use crate::support::world::{World, by, call, gated};
 
 /// How long the other side remembers keys.
 const LIFE_MS: u64 = 60_000;
@@ -20,7 +20,7 @@ async fn start(world: &World, id: ToolCallId, digest: &str) -> StartToolOutcome 
             digest: digest.to_owned(),
             max_decision_age_ms: 3_600_000,
             key_lifetime_ms: Some(LIFE_MS),
-            leans_on: None,
+            basis: None,
         })
         .await
 }

@@ -1,6 +1,7 @@
 //! Vectors in the database: only of a text that is there, and only of those a search may see.
 
 use leverframe::clock::Timestamp;
+use leverframe::protocol::budget::Limit;
 use leverframe::protocol::memory::{Memory, MemoryFilter};
 use leverframe::protocol::session::Usage;
 use leverframe::store::check::check;
@@ -8,13 +9,14 @@ use leverframe::store::commands::change_memory::MemoryChange;
 use leverframe::store::commands::embed::{
     EmbeddingCall, NewVector, PutVectors, ReserveEmbedding, SettleEmbedding,
 };
-use leverframe::store::input::{BudgetKind, Limit, SharedLimits};
+use leverframe::store::input::{BudgetKind, SharedLimits};
 use leverframe::store::meaning::{Meaning, normalised};
-use leverframe::store::queries::memories::{RecallLimits, RecallPlace};
+use leverframe::store::queries::memories::RecallLimits;
+use leverframe::store::queries::memory_rows::RecallPlace;
 
 use crate::embeddings::letters;
 use crate::memory_data::world::{add, change, global, in_channel, in_session};
-use crate::store::world::World;
+use crate::support::world::World;
 
 pub(crate) const MODEL: &str = "local/bag";
 

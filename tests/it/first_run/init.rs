@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use leverframe::cli::arguments::InitArguments;
 use leverframe::cli::exit::Failure;
 use leverframe::cli::init;
-use leverframe::cli::terminal::{Attended, Terminal};
+use leverframe::cli::terminal::{Attendance, Terminal};
 use leverframe::config::environment::Environment;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ async fn init(pairs: &[(&str, &str)], keys: &str, arguments: InitArguments) -> D
         out: &mut out,
         err: &mut err,
         input: &mut input,
-        attended: Attended::Person,
+        attended: Attendance::Person,
     };
     let result = init::run(&mut terminal, &file, &arguments, None, &environment).await;
     let said = format!(

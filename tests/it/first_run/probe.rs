@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use leverframe::config::environment::Environment;
-use leverframe::model::discovery::{
-    Candidate, LIMIT, ServerKind, Verdict, ollama_root, probe, usual,
-};
+use leverframe::model::discovery::candidate::{Candidate, LIMIT, ServerKind, Verdict};
+use leverframe::model::discovery::{ollama_root, probe, usual};
 use leverframe::protocol::models::FoundServer;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leverframe::clock::Timestamp;
 use leverframe::config::settings::RateLimits;
-use leverframe::engine::hooks::breaker::{Breaker, FAILURES, Gate, REST_SECONDS};
+use leverframe::engine::hooks::breaker::{Breaker, BreakerVerdict, FAILURES, REST_SECONDS};
 use leverframe::engine::hooks::document::verdict;
 use leverframe::engine::hooks::gauge::Gauge;
 use leverframe::engine::hooks::limiter::{Limiter, of_call, of_message};
@@ -20,32 +20,35 @@ const START: Timestamp = Timestamp(1_000_000);
 fn five_failures_open_it_for_a_minute_and_one_success_closes_it() {
     let mut breaker = Breaker::default();
     for n in 1..=FAILURES {
-        assert_eq!(breaker.enter(START), Gate::Go, "call {n}");
+        assert_eq!(breaker.enter(START), BreakerVerdict::Go, "call {n}");
         breaker.failed(START);
     }
     let until = START.plus_seconds(REST_SECONDS);
-    assert_eq!(breaker.enter(START), Gate::Wait(until));
-    assert_eq!(breaker.enter(until.plus_millis(-1)), Gate::Wait(until));
+    assert_eq!(breaker.enter(START), BreakerVerdict::Wait(until));
+    assert_eq!(
+        breaker.enter(until.plus_millis(-1)),
+        BreakerVerdict::Wait(until)
+    );
     // Half open: one call, the others wait for it.
-    assert_eq!(breaker.enter(until), Gate::Go);
-    assert_eq!(breaker.enter(until), Gate::Wait(until));
+    assert_eq!(breaker.enter(until), BreakerVerdict::Go);
+    assert_eq!(breaker.enter(until), BreakerVerdict::Wait(until));
     breaker.failed(until);
     let again = until.plus_seconds(REST_SECONDS);
-    assert_eq!(breaker.enter(until), Gate::Wait(again));
-    assert_eq!(breaker.enter(again), Gate::Go);
+    assert_eq!(breaker.enter(until), BreakerVerdict::Wait(again));
+    assert_eq!(breaker.enter(again), BreakerVerdict::Go);
     // A call that was given up says nothing, and the next one is let through.
     breaker.given_up();
-    assert_eq!(breaker.enter(again), Gate::Go);
+    assert_eq!(breaker.enter(again), BreakerVerdict::Go);
     breaker.succeeded();
     assert_eq!(breaker.open_until(), None);
     for _ in 1..FAILURES {
         breaker.failed(again);
     }
-    assert_eq!(breaker.enter(again), Gate::Go);
+    assert_eq!(breaker.enter(again), BreakerVerdict::Go);
     breaker.succeeded();
     // Only failures in a row count.
     breaker.failed(again);
-    assert_eq!(breaker.enter(again), Gate::Go);
+    assert_eq!(breaker.enter(again), BreakerVerdict::Go);
 }
 
 fn limits() -> RateLimits {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::config::settings::{CommandHook, HookSettings, RateLimits, Secret};
 use leverframe::engine::hooks::document::About;
-use leverframe::engine::hooks::{Asked, Hooks};
+use leverframe::engine::hooks::{Hooks, PointOutcome};
 use leverframe::protocol::approval::Requester;
 use leverframe::protocol::hook::{Hook, HookVerdict};
 use leverframe::protocol::ids::ToolCallId;
@@ -67,7 +67,7 @@ impl World {
     }
 }
 
-async fn ask(hooks: &Hooks, at_start: bool, args: Value) -> Asked {
+async fn ask(hooks: &Hooks, at_start: bool, args: Value) -> PointOutcome {
     let requester = Requester {
         id: "telegram:1".to_owned(),
         display: "Anna".to_owned(),
@@ -90,7 +90,7 @@ fn of(hooks: &Hooks, name: &str) -> Hook {
     found.unwrap()
 }
 
-fn stopped(asked: &Asked) -> &str {
+fn stopped(asked: &PointOutcome) -> &str {
     &asked.stop.as_ref().expect("a stop").reason
 }
 

@@ -1,6 +1,6 @@
 //! `[hooks.NAME]` in the file: what is taken, and every mistake with its line.
 
-use leverframe::config::error::Place;
+use leverframe::config::error::ConfigLocation;
 use leverframe::protocol::words::HookPoint;
 
 use crate::config_files::Case;
@@ -8,7 +8,7 @@ use crate::config_files::Case;
 #[track_caller]
 fn refused(text: &str, line: usize, parts: &[&str]) {
     let error = Case::new(text).error();
-    let Place::File { line: at, .. } = &error.fault().place else {
+    let ConfigLocation::File { line: at, .. } = &error.fault().place else {
         panic!("{error}");
     };
     let message = error.to_string();

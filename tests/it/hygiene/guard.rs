@@ -11,9 +11,9 @@ use leverframe::store::commands::set_held::SetHeld;
 use leverframe::store::input::ActorRef;
 
 use crate::hygiene::world::{
-    DAY_MS, count, engine, everything, insert, preview, sql, status, tidy, tidy_anyway, undo,
+    DAY_MS, engine, everything, insert, preview, status, tidy, tidy_anyway, undo,
 };
-use crate::store::world::{START, World};
+use crate::support::world::{START, World};
 
 const ARCHIVED: &str = "SELECT count(*) FROM memories WHERE state = 'archived'";
 
@@ -68,7 +68,7 @@ async fn a_clock_that_jumps_years_ahead_wipes_nothing_by_itself() {
     let refused = tidy(&engine).await.unwrap_err();
     assert_eq!(refused.kind, ProblemKind::Conflict);
     assert!(refused.hint.unwrap().contains("--yes"));
-    assert_eq!(count(&world, "SELECT count(*) FROM hygiene_runs").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM hygiene_runs").await, 2);
     let run = tidy_anyway(&engine).await;
     assert_eq!((run.state, run.report.archived), (HygieneState::Done, 150));
     assert_eq!(problems(&engine).await, Vec::<String>::new());
@@ -111,7 +111,7 @@ async fn half_of_a_scope_and_a_small_scope_may_go_at_once() {
             .unwrap();
         assert_eq!(run.state == HygieneState::Done, goes, "{all} {old}");
         let expected = if goes { old as u64 } else { 0 };
-        assert_eq!(count(&world, ARCHIVED).await, expected, "{all} {old}");
+        assert_eq!(world.count(ARCHIVED).await, expected, "{all} {old}");
     }
 }
 
@@ -139,7 +139,7 @@ async fn a_run_is_taken_back_once_and_within_its_days() {
     assert_eq!(preview(&engine).await.removed, 6);
     let third = tidy(&engine).await.unwrap();
     assert_eq!(third.report.removed, 6);
-    assert_eq!(count(&world, ARCHIVED).await, third.report.archived);
+    assert_eq!(world.count(ARCHIVED).await, third.report.archived);
     let id = second.id;
     let second = world
         .store
@@ -154,7 +154,7 @@ async fn a_run_is_taken_back_once_and_within_its_days() {
     world.sound().await;
     // Three runs and one undo of a person.
     let audited = "SELECT count(*) FROM audit WHERE action LIKE 'hygiene.%' AND actor = 'anna'";
-    assert_eq!(count(&world, audited).await, 4);
+    assert_eq!(world.count(audited).await, 4);
 }
 
 #[tokio::test]
@@ -199,31 +199,29 @@ async fn nothing_runs_by_itself_while_held_and_it_runs_when_released() {
     let world = World::new().await;
     insert(&world, 20, |n| (19 - n) * 10).await;
     let engine = engine(&world, "");
-    let held = leverframe::engine::core::Held {
+    let held = leverframe::engine::emergency::ActiveStop {
         since: START,
         reason: "stop".to_owned(),
     };
-    engine.held.send_replace(Some(held));
+    engine.emergency.hold(held);
     let task = tokio::spawn(hygiene::run(engine.clone()));
     // It has looked: the sizes of the day are noted even now.
     let deadline = std::time::Instant::now() + crate::support::daemon::DEADLINE;
-    while count(&world, "SELECT count(*) FROM growth").await == 0 {
+    while world.count("SELECT count(*) FROM growth").await == 0 {
         assert!(std::time::Instant::now() < deadline);
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert_eq!(count(&world, "SELECT count(*) FROM hygiene_runs").await, 0);
-    engine.held.send_replace(None);
-    while count(
-        &world,
-        "SELECT count(*) FROM hygiene_runs WHERE state = 'done'",
-    )
-    .await
+    assert_eq!(world.count("SELECT count(*) FROM hygiene_runs").await, 0);
+    engine.emergency.release();
+    while world
+        .count("SELECT count(*) FROM hygiene_runs WHERE state = 'done'")
+        .await
         == 0
     {
         assert!(std::time::Instant::now() < deadline);
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert_eq!(count(&world, ARCHIVED).await, 16);
+    assert_eq!(world.count(ARCHIVED).await, 16);
     engine.shutdown.cancel();
     task.await.unwrap();
 }
@@ -233,7 +231,7 @@ async fn a_quarantined_store_is_left_alone() {
     let world = World::new().await;
     insert(&world, 20, |n| n * 10).await;
     let engine = engine(&world, "");
-    engine.quarantine.send_replace(true);
+    engine.emergency.set_quarantine(true);
     assert_eq!(
         tidy(&engine).await.unwrap_err().kind,
         ProblemKind::NotOffered
@@ -243,15 +241,15 @@ async fn a_quarantined_store_is_left_alone() {
     world
         .ok(SetHeld {
             held: None,
-            by: crate::store::world::by("anna"),
+            by: crate::support::world::by("anna"),
             drop_full: false,
         })
         .await;
     assert_eq!(preview(&engine).await.archived, 16, "looking is allowed");
     engine.shutdown.cancel();
     task.await.unwrap();
-    assert_eq!(count(&world, "SELECT count(*) FROM hygiene_runs").await, 0);
-    assert_eq!(count(&world, "SELECT count(*) FROM growth").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM hygiene_runs").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM growth").await, 0);
 }
 
 #[tokio::test]
@@ -262,7 +260,7 @@ async fn a_run_that_is_stopped_in_the_middle_says_what_it_did() {
     let stopped = engine.clone();
     let running = tokio::spawn(async move { tidy_or_not(&stopped).await });
     let deadline = std::time::Instant::now() + crate::support::daemon::DEADLINE;
-    while count(&world, ARCHIVED).await == 0 {
+    while world.count(ARCHIVED).await == 0 {
         assert!(std::time::Instant::now() < deadline);
     }
     engine.shutdown.cancel();
@@ -275,7 +273,7 @@ async fn a_run_that_is_stopped_in_the_middle_says_what_it_did() {
         .items
         .remove(0);
     assert_eq!(run.state, HygieneState::Stopped, "{run:?}");
-    let archived = count(&world, ARCHIVED).await;
+    let archived = world.count(ARCHIVED).await;
     assert_eq!(run.report.archived, archived);
     assert!(archived > 0 && archived < 3000, "{archived}");
     world.sound().await;
@@ -292,7 +290,7 @@ async fn a_run_that_is_stopped_in_the_middle_says_what_it_did() {
 }
 
 async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
-    let caller = leverframe::engine::handle::Caller {
+    let caller = leverframe::engine::caller::Caller {
         actor: leverframe::protocol::command::Actor::Operator {
             uid: 0,
             name: "anna".to_owned(),
@@ -316,11 +314,9 @@ async fn a_memory_that_is_used_after_the_look_stays() {
     let engine = engine(&world, "");
     let said = preview(&engine).await;
     assert_eq!(said.archived, 2);
-    sql(
-        &world,
-        "UPDATE memories SET last_used_at = 1800000000000 WHERE position = 1",
-    )
-    .await;
+    world
+        .sql("UPDATE memories SET last_used_at = 1800000000000 WHERE position = 1")
+        .await;
     let run = HygieneRunId::generate();
     world
         .ok(BeginHygiene {
@@ -333,7 +329,7 @@ async fn a_memory_that_is_used_after_the_look_stays() {
     world
         .ok(TidyMemories {
             run,
-            rules: hygiene::rules(&engine),
+            rules: leverframe::engine::memory_cleanup::rules(&engine),
             cuts: Cuts::default(),
             memories: vec![
                 (1, HygieneReason::Retention),
@@ -343,14 +339,12 @@ async fn a_memory_that_is_used_after_the_look_stays() {
         })
         .await;
     assert_eq!(
-        count(
-            &world,
-            "SELECT position FROM memories WHERE state = 'archived'"
-        )
-        .await,
+        world
+            .count("SELECT position FROM memories WHERE state = 'archived'")
+            .await,
         2
     );
-    assert_eq!(count(&world, ARCHIVED).await, 1);
+    assert_eq!(world.count(ARCHIVED).await, 1);
     let run = world
         .store
         .read(move |reader| reader.hygiene_run(run))

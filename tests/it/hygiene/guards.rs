@@ -6,10 +6,8 @@ use leverframe::protocol::words::HygieneState;
 use leverframe::store::commands::run_hygiene::BeginHygiene;
 use leverframe::store::commands::undo_hygiene::{BeginUndo, EndUndo, RestoreMemories};
 
-use crate::hygiene::world::{
-    DAY_MS, Row, count, engine, everything, insert, preview, sql, tidy, undo,
-};
-use crate::store::world::{World, by};
+use crate::hygiene::world::{DAY_MS, Row, engine, everything, insert, preview, tidy, undo};
+use crate::support::world::{World, by};
 
 async fn write(world: &World, rows: Vec<Row>) {
     world
@@ -43,7 +41,7 @@ async fn what_an_open_turn_may_need_and_what_was_used_lately_stays() {
     assert_eq!(preview(&engine).await.archived, 1);
     assert_eq!(tidy(&engine).await.unwrap().report.archived, 1);
     let gone = "SELECT count(*) FROM memories WHERE state = 'archived' AND text = 'gamma'";
-    assert_eq!(count(&world, gone).await, 1);
+    assert_eq!(world.count(gone).await, 1);
 }
 
 #[tokio::test]
@@ -73,7 +71,7 @@ async fn what_comes_back_is_what_it_was_and_does_not_go_meanwhile() {
     tidy(&engine).await.unwrap();
     let archived =
         "SELECT count(*) FROM memories WHERE state = 'archived' AND archived_by IS NOT NULL";
-    assert_eq!(count(&world, archived).await, 3);
+    assert_eq!(world.count(archived).await, 3);
     assert_eq!(world.ok(RestoreMemories { id, at_most: 500 }).await, 3);
     let ended = world.ok(EndUndo { id }).await;
     assert_eq!((ended.state, ended.restored), (HygieneState::Undone, 3));
@@ -90,7 +88,7 @@ async fn only_a_run_that_is_taken_back_gives_its_memories_back() {
     let (id, at_most) = (run.id, 500);
     assert_eq!(world.ok(RestoreMemories { id, at_most }).await, 0);
     let archived = "SELECT count(*) FROM memories WHERE state = 'archived'";
-    assert_eq!(count(&world, archived).await, 2);
+    assert_eq!(world.count(archived).await, 2);
 }
 
 #[tokio::test]
@@ -99,21 +97,19 @@ async fn a_run_stays_in_the_history_as_long_as_its_memories_are_put_aside() {
     insert(&world, 3, |_| 60).await;
     let engine = engine(&world, "undo_days = 30\n");
     let first = tidy(&engine).await.unwrap();
-    sql(
-        &world,
-        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1005)
+    world.sql("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1005)
          INSERT INTO hygiene_runs (id, state, by_label, report, at, undo_until, ended_at)
          SELECT randomblob(16), 'done', 'engine', h.report, h.at, h.undo_until, h.ended_at FROM hygiene_runs h, n",
     )
     .await;
     let runs = "SELECT count(*) FROM hygiene_runs";
-    assert_eq!(count(&world, runs).await, 1006);
+    assert_eq!(world.count(runs).await, 1006);
     tidy(&engine).await.unwrap();
-    assert_eq!(count(&world, runs).await, 1001, "the oldest went");
+    assert_eq!(world.count(runs).await, 1001, "the oldest went");
     assert_eq!(undo(&engine, first.id).await.unwrap().restored, 3);
     // Now nothing needs it any more.
     tidy(&engine).await.unwrap();
-    assert_eq!(count(&world, runs).await, 1000);
+    assert_eq!(world.count(runs).await, 1000);
     let id = first.id;
     let read = world.store.read(move |reader| reader.hygiene_run(id)).await;
     assert!(read.is_err(), "{read:?}");
@@ -123,20 +119,18 @@ async fn a_run_stays_in_the_history_as_long_as_its_memories_are_put_aside() {
 async fn what_is_removed_for_good_takes_its_embedding_along_and_counts_once() {
     let world = World::new().await;
     insert(&world, 2, |_| 60).await;
-    sql(
-        &world,
-        "INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories",
+    world.sql("INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories",
     )
     .await;
     let engine = engine(&world, "undo_days = 3\n");
     tidy(&engine).await.unwrap();
     let vectors = "SELECT count(*) FROM memory_vectors";
-    assert_eq!(count(&world, vectors).await, 2, "it may come back");
+    assert_eq!(world.count(vectors).await, 2, "it may come back");
     world.clock.advance_millis(3 * DAY_MS);
     let said = preview(&engine).await;
     assert_eq!(said.removed, 2);
     assert_eq!(tidy(&engine).await.unwrap().report, said);
-    assert_eq!(count(&world, vectors).await, 0);
+    assert_eq!(world.count(vectors).await, 0);
 }
 
 #[tokio::test]
@@ -162,7 +156,7 @@ async fn a_run_that_was_left_under_way_is_ended_by_the_next() {
     assert!(run.report.note.unwrap().contains("the process ended"));
     let audited = "SELECT count(*) FROM audit WHERE action = 'hygiene.run' AND actor = 'anna'";
     assert_eq!(
-        count(&world, audited).await,
+        world.count(audited).await,
         2,
         "each that a person asked for"
     );

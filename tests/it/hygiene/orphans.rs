@@ -2,8 +2,8 @@
 
 use leverframe::protocol::hygiene::HygieneReport;
 
-use crate::hygiene::world::{count, engine, everything, insert, preview, sql, tidy, tidy_anyway};
-use crate::store::world::World;
+use crate::hygiene::world::{engine, everything, insert, preview, tidy, tidy_anyway};
+use crate::support::world::World;
 
 fn counted(report: &HygieneReport, what: &str) -> (u64, u64) {
     let groups = report.groups.iter().filter(|group| group.what == what);
@@ -17,9 +17,7 @@ fn counted(report: &HygieneReport, what: &str) -> (u64, u64) {
 async fn embeddings_without_a_memory_go() {
     let world = World::new().await;
     insert(&world, 3, |_| 1).await;
-    sql(
-        &world,
-        "INSERT INTO memory_vectors SELECT id, 'local/e', 3, digest, x'0000803f0000000000000000', 1 FROM memories;
+    world.sql("INSERT INTO memory_vectors SELECT id, 'local/e', 3, digest, x'0000803f0000000000000000', 1 FROM memories;
         INSERT INTO memory_vectors VALUES (zeroblob(16), 'local/e', 2, zeroblob(32), zeroblob(8), 1);
         UPDATE memory_vectors SET digest = zeroblob(32) WHERE memory_id = (SELECT max(id) FROM memories)",
     )
@@ -30,10 +28,7 @@ async fn embeddings_without_a_memory_go() {
     assert_eq!(counted(&said, "vectors"), (2, 8 + 12));
     let run = tidy(&engine).await.unwrap();
     assert_eq!(run.report, said);
-    assert_eq!(
-        count(&world, "SELECT count(*) FROM memory_vectors").await,
-        2
-    );
+    assert_eq!(world.count("SELECT count(*) FROM memory_vectors").await, 2);
     assert_eq!(counted(&preview(&engine).await, "vectors"), (0, 0));
 }
 
@@ -71,7 +66,7 @@ async fn summaries_of_sessions_that_are_gone_go() {
     let said = preview(&engine).await;
     assert_eq!(counted(&said, "summaries"), (1, 13));
     assert_eq!(tidy(&engine).await.unwrap().report, said);
-    assert_eq!(count(&world, "SELECT count(*) FROM summaries").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM summaries").await, 1);
     world.sound().await;
 }
 
@@ -88,7 +83,7 @@ async fn the_index_is_made_to_agree_with_the_memories() {
         let world = World::new().await;
         insert(&world, 5, |_| 1).await;
         let before = everything(&world).await;
-        sql(&world, harm).await;
+        world.sql(harm).await;
         assert_ne!(everything(&world).await.found, before.found, "{harm}");
         let engine = engine(&world, "");
         let said = preview(&engine).await;
@@ -114,11 +109,9 @@ async fn many_memories_go_in_pieces_and_the_report_names_the_first() {
     assert_eq!(run.report, said);
     // Equal in all else, the oldest go.
     assert_eq!(
-        count(
-            &world,
-            "SELECT max(position) FROM memories WHERE state = 'archived'"
-        )
-        .await,
+        world
+            .count("SELECT max(position) FROM memories WHERE state = 'archived'")
+            .await,
         4000
     );
     world.sound().await;
@@ -153,15 +146,15 @@ async fn what_a_session_was_remembered_by_goes_with_it() {
     let swept = crate::retention::world::sweep(&world).await;
     assert_eq!(swept.sessions, 1);
     assert_eq!(
-        count(
-            &world,
-            "SELECT (SELECT count(*) FROM summaries) + (SELECT count(*) FROM compactions)"
-        )
-        .await,
+        world
+            .count("SELECT (SELECT count(*) FROM summaries) + (SELECT count(*) FROM compactions)")
+            .await,
         0
     );
     assert_eq!(
-        count(&world, "SELECT count(*) FROM pragma_foreign_key_check").await,
+        world
+            .count("SELECT count(*) FROM pragma_foreign_key_check")
+            .await,
         0
     );
 }
@@ -175,10 +168,10 @@ async fn a_run_gives_space_back() {
     world
         .clock
         .advance_millis(2 * crate::hygiene::world::DAY_MS);
-    let before = count(&world, "SELECT * FROM pragma_page_count").await;
+    let before = world.count("SELECT * FROM pragma_page_count").await;
     let run = tidy(&engine).await.unwrap();
     assert_eq!(run.report.removed, 6000);
-    let after = count(&world, "SELECT * FROM pragma_page_count").await;
+    let after = world.count("SELECT * FROM pragma_page_count").await;
     assert!(after < before, "{before} to {after}");
     // The end of the run and the sizes of the day are written after it.
     let freed = (before - after) * 4096;

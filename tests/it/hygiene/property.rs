@@ -8,9 +8,9 @@ use leverframe::protocol::ids::MemoryId;
 use proptest::prelude::*;
 
 use crate::hygiene::world::{
-    DAY_MS, Row, WORDS, engine, everything, preview, sql, start, tidy_anyway, undo,
+    DAY_MS, Row, WORDS, engine, everything, preview, start, tidy_anyway, undo,
 };
-use crate::store::world::World;
+use crate::support::world::World;
 
 #[derive(Debug, Clone)]
 struct Drawn {
@@ -248,7 +248,7 @@ async fn check(drawn: Vec<Drawn>, days: [i64; 3], most: usize) {
     world.clock.advance_millis(7 * DAY_MS);
     let refused = undo(&engine, again.id).await;
     assert!(refused.is_err() || goes.is_empty(), "{refused:?}");
-    sql(&world, "UPDATE memories SET pinned = 1 WHERE state = 'active'; UPDATE memories SET updated_at = 1900000000000, expires_at = NULL WHERE state <> 'archived'").await;
+    world.sql("UPDATE memories SET pinned = 1 WHERE state = 'active'; UPDATE memories SET updated_at = 1900000000000, expires_at = NULL WHERE state <> 'archived'").await;
     let last = preview(&engine).await;
     assert_eq!(last.removed, goes.len() as u64);
     let run = tidy_anyway(&engine).await;

@@ -1,26 +1,18 @@
 //! Memories in a store whose clock stands still until it is moved, and everything that is known of them.
 
-use leverframe::config::environment::Environment;
-use leverframe::config::layers::{Flags, load};
-use leverframe::engine::core::{Engine, Parts};
-use leverframe::model::registry::Models;
-use leverframe::protocol::command::Actor;
+use leverframe::engine::core::Engine;
 use leverframe::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use leverframe::protocol::ids::{HygieneRunId, MemoryId};
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
-    Answer, Command, Envelope, GetHygiene, Outcome, PreviewHygiene, Query, RunHygiene, UndoHygiene,
+    Answer, Command, GetHygiene, Outcome, PreviewHygiene, Query, RunHygiene, UndoHygiene,
 };
-use leverframe::protocol::words::Surface;
 use leverframe::text::fold::fold;
-use leverframe::text::redact::Redactor;
-use leverframe::tools::registry::Registry;
-use leverframe::tools::sandbox::Sandbox;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::store::world::{START, World};
+use crate::support::world::{START, World, submit};
 
 pub const DAY_MS: i64 = 24 * 3600 * 1000;
 /// Words that texts are made of.
@@ -148,62 +140,13 @@ pub async fn everything(world: &World) -> Everything {
     world.store.with_writer(everything_of).await.unwrap()
 }
 
-/// Counts in one query.
-pub async fn count(world: &World, query: &'static str) -> u64 {
-    world
-        .store
-        .with_writer(move |conn| conn.query_row(query, [], |row| row.get(0)).unwrap())
-        .await
-        .unwrap()
-}
-
-/// Does something to the database behind the engine's back.
-pub async fn sql(world: &World, batch: &'static str) {
-    world
-        .store
-        .with_writer(move |conn| conn.execute_batch(batch).unwrap())
-        .await
-        .unwrap();
-}
-
 /// An engine with this `[memory.hygiene]`, that does nothing but what it is told.
 pub fn engine(world: &World, config: &str) -> Engine {
-    let file = world.dir.join("config.toml");
-    std::fs::write(&file, format!("[memory.hygiene]\n{config}")).unwrap();
-    let flags = Flags {
-        config: Some(file),
-        data_dir: Some(world.dir.clone()),
-        ..Flags::default()
-    };
-    let home = ("HOME".to_owned(), world.dir.to_str().unwrap().to_owned());
-    let environment: Environment = [home].into_iter().collect();
-    let settings = load(&flags, &environment, &[]).unwrap();
-    let sandbox = Sandbox::none("test");
-    Engine::new(
-        Parts {
-            store: world.store.clone(),
-            models: Models::new(&settings).unwrap(),
-            settings,
-            tools: Registry::builtin(&sandbox).unwrap(),
-            sandbox,
-            clock: world.clock.clone(),
-            redactor: Redactor::new(),
-        },
-        None,
-    )
+    world.engine(&format!("[memory.hygiene]\n{config}"))
 }
 
 async fn command(engine: &Engine, command: Command) -> Result<HygieneRun, Problem> {
-    let envelope = Envelope {
-        command,
-        actor: Actor::Operator {
-            uid: 0,
-            name: "anna".to_owned(),
-        },
-        surface: Surface::Cli,
-        idempotency_key: None,
-    };
-    match engine.handle(envelope).await? {
+    match submit(engine, command).await? {
         Outcome::RunHygiene(run) | Outcome::UndoHygiene(run) => Ok(run),
         other => panic!("{other:?}"),
     }

@@ -1,14 +1,17 @@
 //! The table of permitted arrows between modules.
 //!
-//! `rules` holds the table and the bans; `source` reads Rust well enough to leave comments and texts out.
+//! `rules` holds the table and the bans; `cycles` finds modules that import each other in a circle; `source` reads Rust
+//! well enough to leave comments and texts out.
 
 #![allow(clippy::unwrap_used)] // helpers of a suite fail the test by panicking
 
+mod cycles;
 mod rules;
 mod source;
 
 use std::path::{Path, PathBuf};
 
+use crate::layering::cycles::{EXCEPTIONS, check_cycles, imports_of};
 use crate::layering::rules::check;
 
 /// Every Rust file below `dir`, in order.
@@ -29,22 +32,162 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-#[test]
-fn the_crate_keeps_its_layers() {
+/// The path below `src/` and the text of every file of the crate.
+fn crate_files() -> Vec<(String, String)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let files = rust_files(&src);
+    let files: Vec<(String, String)> = rust_files(&src)
+        .iter()
+        .map(|file| {
+            let name = file.strip_prefix(&src).unwrap().to_str().unwrap();
+            (name.to_owned(), std::fs::read_to_string(file).unwrap())
+        })
+        .collect();
     assert!(
         files.len() > 20,
         "only {} files found below {}",
         files.len(),
         src.display()
     );
-    let mut found = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(&src).unwrap().to_str().unwrap();
-        found.extend(check(name, &std::fs::read_to_string(&file).unwrap()));
-    }
+    files
+}
+
+#[test]
+fn the_crate_keeps_its_layers() {
+    let files = crate_files();
+    let checked = files.iter().flat_map(|(name, text)| check(name, text));
+    let found: Vec<String> = checked.collect();
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+}
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let found = check_cycles(&imports_of(&crate_files()), EXCEPTIONS);
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+}
+
+/// The checker finds exactly this in these files, with these exceptions.
+#[track_caller]
+fn finds_cycles(files: &[(&str, &str)], exceptions: &[&[&str]], expected: &[&str]) {
+    let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    let files: Vec<(String, String)> = files.iter().map(owned).collect();
+    assert_eq!(check_cycles(&imports_of(&files), exceptions), expected);
+}
+
+#[test]
+fn two_files_that_import_each_other_are_found_in_every_spelling() {
+    let circle = [
+        "import cycle: a::x -> a::y -> a::x",
+        "import cycle: a::y -> a::x -> a::y",
+    ];
+    for back in [
+        "use crate::a::x::X;",
+        "use crate::{b, a::{x::{self, X}, z}};",
+        "pub(crate) use crate::a::x as other;",
+        "use crate::a::x::*;",
+        "fn f() -> crate::a::x::X { todo() }",
+        "use crate::a; fn f() { a::x::f(); }",
+        "use crate::a::{x as other}; type X = other::X;",
+        "use super::x::X;",
+        "fn f() -> super::x::X { todo() }",
+        "mod inside { use super::super::x::X; }",
+        "mod inside { fn f() {} }\nuse super::x::X;",
+        "fn f() { crate::shout!(1) }",
+    ] {
+        finds_cycles(
+            &[
+                ("a/mod.rs", "pub mod x; pub mod y;"),
+                (
+                    "a/x.rs",
+                    "use crate::a::y::Y; macro_rules! shout { () => {} }",
+                ),
+                ("a/y.rs", back),
+            ],
+            &[],
+            &circle,
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_imports_from_its_files_and_the_other_way_is_found() {
+    for folder in [
+        "pub use crate::a::x::X;",
+        "pub use self::x::X;",
+        "pub use x::X;",
+        "mod x; fn f() { x::f() }",
+    ] {
+        finds_cycles(
+            &[("a/mod.rs", folder), ("a/x.rs", "use super::Shared;")],
+            &[],
+            &[
+                "import cycle: a -> a::x -> a",
+                "import cycle: a::x -> a -> a::x",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_circle_of_three_names_the_shortest_way_around() {
+    finds_cycles(
+        &[
+            ("a.rs", "use crate::b::B; use crate::d::D;"),
+            ("b.rs", "use crate::c::C;"),
+            ("c.rs", "use crate::a::A;"),
+            ("d.rs", "fn d() {}"),
+        ],
+        &[&["a", "b"]],
+        &["import cycle: c -> a -> b -> c"],
+    );
+}
+
+#[test]
+fn a_tree_is_no_cycle() {
+    finds_cycles(
+        &[
+            (
+                "a/mod.rs",
+                "//! See [`crate::a::x`].\npub mod x; pub mod y; pub struct A;",
+            ),
+            (
+                "a/x.rs",
+                "use crate::a::y; use super::A; fn f() { y::f(); std::mem::take(x); }",
+            ),
+            (
+                "a/y.rs",
+                "// crate::a::x::X\nuse crate::a::A; const S: &str = \"crate::a::x::f\";",
+            ),
+            (
+                "a/z.rs",
+                "use crate::a::{x::X, y}; #[cfg(test)] mod tests { use super::*; }",
+            ),
+            ("lib.rs", "pub mod a;"),
+        ],
+        &[],
+        &[],
+    );
+}
+
+#[test]
+fn an_exception_covers_one_knot_and_only_while_it_is_one() {
+    let files = [
+        ("a.rs", "use crate::b::B;"),
+        ("b.rs", "use crate::a::A;"),
+        ("c.rs", "use crate::a::A;"),
+    ];
+    finds_cycles(&files, &[&["a", "b"]], &[]);
+    finds_cycles(
+        &files,
+        &[&["a", "b", "c"]],
+        &["c stands in no import cycle any more: take it out of the exceptions"],
+    );
+    finds_cycles(
+        &files,
+        &[&["a", "b"], &["gone"]],
+        &["gone stands in no import cycle any more: take it out of the exceptions"],
+    );
+    // Two knots that became one are not what either exception is for.
+    finds_cycles(&files, &[&["a"], &["b"]], &["import cycle: b -> a -> b"]);
 }
 
 /// The checker finds exactly this in a file of this name.

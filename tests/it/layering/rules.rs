@@ -30,26 +30,40 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["client", "config", "protocol", "clock", "text", "crash"],
     ),
     (
-        "runtime",
+        "testing",
         &[
-            "api", "channels", "client", "config", "engine", "model", "store", "tools", "protocol",
-            "clock", "text", "crash",
+            "channels", "client", "config", "tools", "protocol", "clock", "text", "crash",
         ],
     ),
     (
-        "tui",
+        "runtime",
+        &[
+            "testing", "api", "channels", "client", "config", "engine", "model", "store", "tools",
+            "protocol", "clock", "text", "crash",
+        ],
+    ),
+    (
+        "console",
         &["client", "config", "protocol", "clock", "text", "crash"],
+    ),
+    (
+        "tui",
+        &[
+            "console", "client", "config", "protocol", "clock", "text", "crash",
+        ],
     ),
     (
         "cli",
         &[
-            "runtime", "tui", "client", "config", "protocol", "clock", "text", "crash",
+            "testing", "runtime", "console", "tui", "client", "config", "protocol", "clock",
+            "text", "crash",
         ],
     ),
     (
         "main",
         &[
-            "cli", "runtime", "tui", "client", "config", "protocol", "clock", "text", "crash",
+            "cli", "runtime", "console", "tui", "client", "config", "protocol", "clock", "text",
+            "crash",
         ],
     ),
 ];
@@ -66,6 +80,11 @@ const BANS: &[(&[&str], &str, &[&str])] = &[
     (&["ratatui", "::"], "ratatui", &["tui"]),
     (&["ratatui_textarea", "::"], "ratatui_textarea", &["tui"]),
     (&["crossterm", "::"], "crossterm", &["tui"]),
+    (
+        &["directories", "::", "BaseDirs"],
+        "directories",
+        &["config"],
+    ),
     (&["rusqlite", "::"], "rusqlite", &["store"]),
     (&["axum", "::"], "axum", &["api"]),
     (&["env", "::", "var"], "env::var", &["config"]),

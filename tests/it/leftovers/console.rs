@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use leverframe::console::item::ItemKey;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ToolCallId;
 use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
 use leverframe::protocol::request::{Command, DismissLeftovers};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::Risk;
-use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::queue::ItemKey;
+use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, NOW};
@@ -70,10 +71,11 @@ fn selected(w: u16, h: u16) -> Driver {
     let mut driver = Driver::with(w, h, world());
     let at = driver
         .state
+        .model
         .queue
         .order
         .iter()
-        .position(|key| *key == ItemKey::Leftovers(call_id()))
+        .position(|key| *key == fixture::key(ItemKey::Leftovers(call_id())))
         .unwrap();
     for _ in 0..=at {
         driver.press("j");
@@ -126,12 +128,13 @@ fn it_comes_and_goes_with_the_events_of_the_engine() {
                 leftovers: Box::new(leftovers),
             },
         };
-        driver.send(Message::Event(Arc::new(event)));
+        driver.hear(DaemonMessage::Event(Arc::new(event)));
         driver
             .state
+            .model
             .queue
             .order
-            .contains(&ItemKey::Leftovers(call_id()))
+            .contains(&fixture::key(ItemKey::Leftovers(call_id())))
     };
     assert!(tell(101, left()));
     let dismissed = Leftovers {

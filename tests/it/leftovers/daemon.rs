@@ -20,7 +20,7 @@ pub(crate) async fn run(daemon: &Daemon, script: &str) -> String {
     turn
 }
 
-pub(super) async fn items(daemon: &Daemon, path: &str) -> Vec<Value> {
+pub(crate) async fn items(daemon: &Daemon, path: &str) -> Vec<Value> {
     let list = daemon.get(path).await;
     list["items"].as_array().unwrap().clone()
 }

@@ -3,8 +3,9 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use leverframe::tools::executable_places::{ExecutablePlaces, PlacesBefore};
+use leverframe::tools::executable_places::ExecutablePlaces;
 use leverframe::tools::guard::Guard;
+use leverframe::tools::place::PlacesBefore;
 
 fn put(workspace: &Path, path: &str) {
     let path = workspace.join(path);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use leverframe::clock::Clock;
-use leverframe::store::artifacts::check_artifacts;
 use leverframe::store::check::check;
+use leverframe::store::check::check_artifacts;
 use leverframe::store::{OpenOptions, Store};
 use serde_json::{Value, json};
 
@@ -181,7 +181,7 @@ async fn talked(telegram: &FakeTelegram, home: &Home, daemon: &Daemon, rounds: u
             .contains("continuations cancel"),
         "{refused}"
     );
-    telegram.user_clicks(200, card.message_id, "Approve once", &anna);
+    telegram.user_clicks(200, card.message_id, "Allow once", &anna);
     said(telegram, 100, "written").await;
 
     for (chat, user, word) in [(100, &ben, CANARY), (1003, &carl, OTHER)] {

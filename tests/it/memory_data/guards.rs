@@ -8,20 +8,13 @@ use leverframe::protocol::ids::{ContinuationId, MemoryId};
 use leverframe::protocol::memory::Memory;
 use leverframe::protocol::words::MemoryState;
 use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
-use leverframe::store::queries::memories::{RecallLimits, RecallPlace};
+use leverframe::store::queries::memories::RecallLimits;
+use leverframe::store::queries::memory_rows::RecallPlace;
 use serde_json::json;
 
 use crate::memory_data::world::{add, adding, change, global, in_session};
-use crate::store::world::{World, by, turn};
 use crate::support::daemon::Home;
-
-async fn sql(world: &World, batch: &'static str) {
-    world
-        .store
-        .with_writer(move |conn| conn.execute_batch(batch).unwrap())
-        .await
-        .unwrap();
-}
+use crate::support::world::{World, by, turn};
 
 async fn embeddings(world: &World) -> u64 {
     world
@@ -51,9 +44,7 @@ async fn what_is_recalled_no_more_does_not_stand_for_what_is_said_now() {
     world
         .ok(change(newer.id, MemoryChange::Supersede(vec![replaced.id])))
         .await;
-    sql(
-        &world,
-        "UPDATE memories SET state = 'archived', archived_from = 'active' WHERE text LIKE '%boiler%'",
+    world.sql("UPDATE memories SET state = 'archived', archived_from = 'active' WHERE text LIKE '%boiler%'",
     )
     .await;
     world.clock.advance_millis(11_000);
@@ -97,9 +88,7 @@ async fn only_what_holds_now_is_recalled() {
     let supersede = MemoryChange::Supersede(vec![replaced.id]);
     world.ok(change(shown.id, supersede)).await;
     add(&world, global("the lamp is in the attic")).await;
-    sql(
-        &world,
-        "UPDATE memories SET state = 'archived', archived_from = 'active' WHERE text LIKE '%attic'",
+    world.sql("UPDATE memories SET state = 'archived', archived_from = 'active' WHERE text LIKE '%attic'",
     )
     .await;
     world.clock.advance_millis(11_000);
@@ -150,9 +139,7 @@ async fn what_waits_or_was_put_aside_allows_less() {
     let waiting = add(&world, waiting).await;
     let active = add(&world, global("tea at seven")).await;
     let away = add(&world, global("tea at eight")).await;
-    sql(
-        &world,
-        "UPDATE memories SET state = 'archived', archived_from = 'active' WHERE text LIKE '%eight'",
+    world.sql("UPDATE memories SET state = 'archived', archived_from = 'active' WHERE text LIKE '%eight'",
     )
     .await;
     let edit = MemoryChange::Edit {
@@ -194,9 +181,7 @@ async fn the_embedding_of_a_text_goes_with_the_text() {
     let edited = add(&world, global("the port is 80")).await;
     let forgotten = add(&world, global("the port is 81")).await;
     let kept = add(&world, global("the port is 82")).await;
-    sql(
-        &world,
-        "INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories",
+    world.sql("INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories",
     )
     .await;
     let expires_at = Some(world.clock.now().plus_seconds(60));

@@ -22,8 +22,7 @@ use leverframe::store::input::NewNotice;
 
 use crate::memory_data::world::{add, global};
 use crate::retention::pieces::settle;
-use crate::retention::world::{count, engine};
-use crate::store::world::{World, approval, gated, turn, usage};
+use crate::support::world::{World, approval, gated, turn, usage};
 
 const ANNA: &str = "telegram:1";
 
@@ -86,11 +85,11 @@ async fn nobody_is_forgotten_while_something_is_on_its_way_to_them() {
     ended(&world).await;
     settle(&world).await;
     let outbox_id = sending(&world).await;
-    let engine = engine(&world);
+    let engine = world.engine("");
     let refused = forget(&engine).await.unwrap_err();
     assert_eq!(refused.kind, ProblemKind::Conflict, "{refused:?}");
     assert!(refused.detail.contains("on its way"), "{refused:?}");
-    assert_eq!(count(&world, "SELECT count(*) FROM continuations").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM continuations").await, 1);
     let refs = vec!["m1".to_owned()];
     world
         .ok(EndSend {
@@ -101,8 +100,8 @@ async fn nobody_is_forgotten_while_something_is_on_its_way_to_them() {
         })
         .await;
     assert_eq!(forget(&engine).await.unwrap().continuations, 1);
-    assert_eq!(count(&world, "SELECT count(*) FROM continuations").await, 0);
-    assert_eq!(count(&world, "SELECT count(*) FROM outbox").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM continuations").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
 }
 
 #[tokio::test]
@@ -118,10 +117,10 @@ async fn a_restored_copy_forgets_nobody_before_it_is_released() {
     set("INSERT INTO meta VALUES ('quarantine', '1')")
         .await
         .unwrap();
-    let engine = engine(&world);
+    let engine = world.engine("");
     let refused = forget(&engine).await.unwrap_err();
     assert_eq!(refused.kind, ProblemKind::NotOffered, "{refused:?}");
-    assert_eq!(count(&world, "SELECT count(*) FROM continuations").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM continuations").await, 1);
     set("DELETE FROM meta WHERE key = 'quarantine'")
         .await
         .unwrap();
@@ -155,15 +154,15 @@ async fn questions_about_messages_to_them_and_artifacts_that_nobody_names_go() {
         })
         .await
         .unwrap();
-    assert_eq!(count(&world, "SELECT count(*) FROM approvals").await, 1);
-    let done = forget(&engine(&world)).await.unwrap();
+    assert_eq!(world.count("SELECT count(*) FROM approvals").await, 1);
+    let done = forget(&world.engine("")).await.unwrap();
     assert_eq!(done.left, 0);
     for table in [
         "SELECT count(*) FROM approvals",
         "SELECT count(*) FROM outbox",
         "SELECT count(*) FROM artifacts",
     ] {
-        assert_eq!(count(&world, table).await, 0, "{table}");
+        assert_eq!(world.count(table).await, 0, "{table}");
     }
     world.sound().await;
 }
@@ -210,16 +209,16 @@ async fn the_summary_of_a_group_goes_and_one_that_is_being_written_is_not_taken(
     world.compact(begun, &[hers, his]).await;
     let begun = world.compacting(session, newer).await;
     let archived = "SELECT count(*) FROM continuations WHERE archived_at IS NOT NULL";
-    assert_eq!(count(&world, archived).await, 2);
+    assert_eq!(world.count(archived).await, 2);
     let said = "SELECT count(*) FROM sessions WHERE last_line IS NOT NULL";
-    assert_eq!(count(&world, said).await, 1);
+    assert_eq!(world.count(said).await, 1);
 
-    let done = forget(&engine(&world)).await.unwrap();
+    let done = forget(&world.engine("")).await.unwrap();
     assert_eq!((done.summaries, done.left), (1, 0));
-    assert_eq!(count(&world, "SELECT count(*) FROM summaries").await, 0);
-    assert_eq!(count(&world, "SELECT count(*) FROM continuations").await, 2);
-    assert_eq!(count(&world, archived).await, 0, "his is sent along again");
-    assert_eq!(count(&world, said).await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM summaries").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM continuations").await, 2);
+    assert_eq!(world.count(archived).await, 0, "his is sent along again");
+    assert_eq!(world.count(said).await, 0);
     let why = world.illegal(world.commit_of(begun, &[newer])).await;
     assert!(why.contains("is failed, not running"), "{why}");
     let failed = world
@@ -258,13 +257,10 @@ async fn however_many_they_are_all_go_with_what_they_are_found_by() {
         .await
         .unwrap();
     let other = add(&world, global("about nobody")).await;
-    let done = forget(&engine(&world)).await.unwrap();
+    let done = forget(&world.engine("")).await.unwrap();
     assert_eq!((done.memories, done.left), (1701, 0));
-    assert_eq!(count(&world, "SELECT count(*) FROM memories").await, 1);
-    assert_eq!(
-        count(&world, "SELECT count(*) FROM memory_vectors").await,
-        0
-    );
+    assert_eq!(world.count("SELECT count(*) FROM memories").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM memory_vectors").await, 0);
     world
         .store
         .read(move |reader| reader.memory(other.id))
@@ -277,8 +273,8 @@ async fn however_many_they_are_all_go_with_what_they_are_found_by() {
 async fn a_forgetting_waits_for_a_sweep() {
     let world = World::new().await;
     ended(&world).await;
-    let engine = engine(&world);
-    let sweeping = engine.sweeping.lock().await;
+    let engine = world.engine("");
+    let sweeping = engine.maintenance.try_sweep().unwrap();
     let refused = forget(&engine).await.unwrap_err();
     assert_eq!(refused.kind, ProblemKind::Conflict, "{refused:?}");
     assert!(refused.title.contains("being swept"), "{refused:?}");
@@ -293,7 +289,7 @@ async fn the_note_of_a_forgetting_stays_until_the_disk_is_clean_and_leaves_no_na
     const WHO: &str = "telegram:4815162342";
     let world = World::new().await;
     in_group(&world, WHO).await;
-    let engine = engine(&world);
+    let engine = world.engine("");
     let again = || async {
         let person = WHO.to_owned();
         said(&engine, operator(), ForgetPerson { person }).await
@@ -325,7 +321,7 @@ async fn the_note_of_a_forgetting_stays_until_the_disk_is_clean_and_leaves_no_na
 #[tokio::test]
 async fn what_a_person_writes_into_memory_is_theirs() {
     let world = World::new().await;
-    let engine = engine(&world);
+    let engine = world.engine("");
     let person = |id: &str| Actor::Person {
         platform_id: id.to_owned(),
         name: Some("anna".to_owned()),
@@ -348,8 +344,8 @@ async fn what_a_person_writes_into_memory_is_theirs() {
     }
     assert_eq!(forget(&engine).await.unwrap().memories, 1);
     let left = "SELECT count(*) FROM memories WHERE text LIKE 'tea at s%'";
-    assert_eq!(count(&world, left).await, 2);
-    assert_eq!(count(&world, "SELECT count(*) FROM memories").await, 2);
+    assert_eq!(world.count(left).await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM memories").await, 2);
 }
 
 /// The call is judged again right before its start; what taints the session after that is seen here.
@@ -369,7 +365,7 @@ async fn what_a_tainted_session_writes_waits_unless_a_person_allowed_it_and_name
         })
         .await
         .unwrap();
-    let engine = engine(&world);
+    let engine = world.engine("");
     let write = async |text: &str| {
         let rows = world.store.read(move |reader| reader.turn(turn)).await;
         let rows = rows.unwrap();

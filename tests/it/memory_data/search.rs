@@ -5,13 +5,13 @@ use leverframe::protocol::words::MemoryScope;
 use leverframe::store::commands::add_memory::AddMemory;
 use leverframe::store::commands::change_memory::MemoryChange;
 use leverframe::store::commands::import_memories::ImportMemories;
-use leverframe::store::commands::note_used::NoteUsed;
+use leverframe::store::commands::record_memory_use::RecordMemoryUse;
 use leverframe::text::fold::fold;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use crate::memory_data::world::{add, adding, change, global, in_channel, search};
-use crate::store::world::{World, by};
+use crate::support::world::{World, by};
 
 async fn with(texts: &[&str]) -> World {
     let world = World::new().await;
@@ -202,7 +202,7 @@ async fn pinned_used_and_new_ones_come_first_among_equals() {
     let newest = |found: &[String]| found[0].clone();
     assert_eq!(newest(&search(&world, "gate code").await), second.text);
     world
-        .ok(NoteUsed {
+        .ok(RecordMemoryUse {
             ids: vec![first.id; 20],
         })
         .await;

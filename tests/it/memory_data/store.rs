@@ -8,12 +8,13 @@ use leverframe::protocol::words::{MemoryKind, MemoryState};
 use leverframe::store::EventsAfter;
 use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
 use leverframe::store::commands::import_memories::ImportMemories;
-use leverframe::store::commands::note_used::NoteUsed;
+use leverframe::store::commands::record_memory_use::RecordMemoryUse;
 use leverframe::store::error::StoreError;
-use leverframe::store::queries::memories::{RecallLimits, RecallPlace};
+use leverframe::store::queries::memories::RecallLimits;
+use leverframe::store::queries::memory_rows::RecallPlace;
 
 use crate::memory_data::world::{add, adding, change, global, in_channel, in_session, new, search};
-use crate::store::world::{World, by};
+use crate::support::world::{World, by};
 
 async fn count(world: &World) -> usize {
     world
@@ -269,7 +270,7 @@ async fn a_context_gets_what_is_of_its_place_and_nothing_twice() {
     add(&world, pinned).await;
     world.clock.advance_millis(11_000);
     world
-        .ok(NoteUsed {
+        .ok(RecordMemoryUse {
             ids: vec![used.id; 30],
         })
         .await;

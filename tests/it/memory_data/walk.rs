@@ -9,14 +9,14 @@ use leverframe::protocol::words::MemoryState;
 use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
 use leverframe::store::commands::embed::{NewVector, PutVectors};
 use leverframe::store::commands::import_memories::ImportMemories;
-use leverframe::store::commands::note_used::NoteUsed;
+use leverframe::store::commands::record_memory_use::RecordMemoryUse;
 use leverframe::text::fold::fold;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use crate::embeddings::store::{MODEL, waiting};
 use crate::memory_data::world::{adding, change, new};
-use crate::store::world::{World, by};
+use crate::support::world::{World, by};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -272,7 +272,7 @@ async fn walk(steps: Vec<Step>) {
                 let Some(at) = model.id(*which) else { continue };
                 model.0[at].1.uses += 1;
                 let ids = vec![model.0[at].0, MemoryId::generate()];
-                (Some(()), world.write(NoteUsed { ids }).await.is_ok())
+                (Some(()), world.write(RecordMemoryUse { ids }).await.is_ok())
             }
             Step::Look => {
                 looked = waiting(&world, 2).await;

@@ -6,7 +6,7 @@ use leverframe::protocol::words::{MemoryAuthor, MemoryKind};
 use leverframe::store::commands::add_memory::{AddMemory, NewMemory};
 use leverframe::store::commands::change_memory::{ChangeMemory, MemoryChange};
 
-use crate::store::world::{World, by};
+use crate::support::world::{World, by};
 
 pub(crate) fn new(place: MemoryPlace, text: &str) -> NewMemory {
     NewMemory {

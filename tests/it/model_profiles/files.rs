@@ -1,6 +1,6 @@
 //! An operator's own tables: found beside the configuration, taken field by field, and refused with their line.
 
-use leverframe::config::error::Place;
+use leverframe::config::error::ConfigLocation;
 use leverframe::config::model_tables::{Prices, Profiles};
 use leverframe::config::toml_text::TomlText;
 use leverframe::model::{prices, profiles};
@@ -49,7 +49,7 @@ fn they_are_read_relative_to_the_configuration() {
 fn refused(case: &Case, file: &str, at_line: usize, words: &[&str]) {
     let error = case.error();
     let text = error.to_string();
-    let Place::File { path, line, .. } = &error.fault().place else {
+    let ConfigLocation::File { path, line, .. } = &error.fault().place else {
         panic!("no place in a file: {text}");
     };
     assert!(path.ends_with(file), "{text}");

@@ -4,12 +4,13 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use leverframe::model::sse::{self, SseError, SseEvent};
+use leverframe::model::pieces::StreamError;
+use leverframe::model::sse::{self, SseEvent};
 use proptest::prelude::*;
 
 const IDLE: Duration = Duration::from_secs(5);
 
-fn read(chunks: Vec<Vec<u8>>) -> (Vec<SseEvent>, Option<SseError>) {
+fn read(chunks: Vec<Vec<u8>>) -> (Vec<SseEvent>, Option<StreamError>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -77,7 +78,10 @@ fn invalid_utf8_is_refused_after_what_came_before() {
         b"data: ok\n\ndata: a\xff\xfeb\n\ndata: late\n\n".to_vec(),
     ]);
     assert_eq!(events, [event("message", "ok")]);
-    assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(StreamError::Malformed(_))),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -92,7 +96,10 @@ fn a_huge_event_is_refused_in_bounded_time() {
             [event("message", "first")],
             "what came before is kept"
         );
-        assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
+        assert!(
+            matches!(error, Some(StreamError::Malformed(_))),
+            "{error:?}"
+        );
         assert!(
             started.elapsed() < Duration::from_secs(5),
             "{chunk}: {:?}",
@@ -102,7 +109,7 @@ fn a_huge_event_is_refused_in_bounded_time() {
     // Many short lines of one event count together.
     let (events, error) = read(vec![b"data: yyyyyyyy\n".repeat(100_000)]);
     assert!(events.is_empty());
-    assert!(matches!(error, Some(SseError::Malformed(_))));
+    assert!(matches!(error, Some(StreamError::Malformed(_))));
 }
 
 #[test]
@@ -146,7 +153,10 @@ fn a_stream_beyond_the_cap_is_refused() {
             result
         })
         .find_map(Result::err);
-    assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(StreamError::Malformed(_))),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -165,7 +175,7 @@ fn a_broken_connection_is_reported_after_what_came() {
             items,
             vec![
                 Ok(event("message", "1")),
-                Err(SseError::Transport("reset".to_owned()))
+                Err(StreamError::Transport("reset".to_owned()))
             ]
         );
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use leverframe::model::limits::{Lane, Limited, Limiter, Shares};
+use leverframe::model::limits::{Lane, LimitedProvider, Limiter, Shares};
 use leverframe::model::request::{Model, ModelEvent};
 use leverframe::model::scripted::ScriptedModel;
 use proptest::prelude::*;
@@ -212,7 +212,7 @@ async fn a_place_goes_on_when_its_stream_is_dropped_and_who_went_away_is_skipped
 
 #[tokio::test]
 async fn a_call_outside_of_turns_is_bounded_too() {
-    let limited = Limited::new(Arc::new(ScriptedModel::new(false)), 1);
+    let limited = LimitedProvider::new(Arc::new(ScriptedModel::new(false)), 1);
     let place = limited.limiter().try_enter(&lane(0, 0)).expect("free");
     let mut turn = limited.stream_in(place, request(vec![user("SAY:one")]));
     assert!(matches!(turn.next().await, Some(Ok(ModelEvent::TextDelta(text))) if text == "one"));

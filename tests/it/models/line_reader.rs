@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use leverframe::model::ndjson::{self, Guard};
-use leverframe::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, SseError};
+use leverframe::model::pieces::StreamError;
+use leverframe::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES};
 use proptest::prelude::*;
 
 const IDLE: Duration = Duration::from_secs(5);
 
-fn read(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<SseError>) {
+fn read(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<StreamError>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -68,7 +69,10 @@ fn the_forms_of_a_line() {
 fn bytes_that_are_no_utf8_are_refused_after_what_came() {
     let (lines, error) = read(vec![b"{}\n{\"a\":\"x\xff\"}\n{}\n".to_vec()]);
     assert_eq!(lines, ["{}"]);
-    assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(StreamError::Malformed(_))),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -79,7 +83,10 @@ fn a_huge_line_is_refused_in_bounded_time() {
         bytes.extend(std::iter::repeat_n(b'x', 16 * 1024 * 1024));
         let (lines, error) = read(bytes.chunks(chunk).map(<[u8]>::to_vec).collect());
         assert_eq!(lines, ["{}"], "what came before is kept");
-        assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
+        assert!(
+            matches!(error, Some(StreamError::Malformed(_))),
+            "{error:?}"
+        );
         assert!(started.elapsed() < Duration::from_secs(5));
     }
     let mut bytes = vec![b' '; MAX_EVENT_BYTES - 2];
@@ -98,7 +105,10 @@ fn a_stream_beyond_the_cap_is_refused() {
             guard.push(&part, &mut out)
         })
         .find_map(Result::err);
-    assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
+    assert!(
+        matches!(error, Some(StreamError::Malformed(_))),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -117,14 +127,14 @@ fn silence_and_a_broken_connection_are_reported_after_what_came() {
             items,
             [
                 Ok("{}".to_owned()),
-                Err(SseError::Transport("reset".to_owned()))
+                Err(StreamError::Transport("reset".to_owned()))
             ]
         );
         let idle = Duration::from_millis(20);
         let silent = futures_util::stream::iter([Ok::<_, Infallible>(b"{}\n".to_vec())])
             .chain(futures_util::stream::pending());
         let items: Vec<_> = ndjson::lines(silent, idle).collect().await;
-        assert_eq!(items, [Ok("{}".to_owned()), Err(SseError::Idle(idle))]);
+        assert_eq!(items, [Ok("{}".to_owned()), Err(StreamError::Idle(idle))]);
     });
 }
 

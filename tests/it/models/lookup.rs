@@ -7,14 +7,15 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings,
-    MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
-    RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, MemorySettings, Paths,
+    ProviderKind, ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval,
+    Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
 use leverframe::model::registry::{ModelLookupError, Models};
 use leverframe::model::request::ModelEvent;
+use leverframe::protocol::budget::{Limit, TurnLimits};
 use leverframe::protocol::session::Usage;
 
 use crate::models::helpers::{request, settings, user};
@@ -48,14 +49,16 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             max_pending_per_channel: 10,
         },
         budgets: BudgetSettings {
-            max_steps: 8,
-            max_tool_calls: 16,
-            max_duration_seconds: 120,
-            max_tokens: 100_000,
-            max_cost_usd: None,
-            session: LimitSettings::default(),
-            channel: LimitSettings::default(),
-            day: LimitSettings::default(),
+            turn: TurnLimits {
+                max_steps: 8,
+                max_tool_calls: 16,
+                max_active_ms: 120_000,
+                max_tokens: 100_000,
+                max_cost_usd: None,
+            },
+            session: Limit::default(),
+            channel: Limit::default(),
+            day: Limit::default(),
         },
         engine: EngineSettings {
             max_running: 4,

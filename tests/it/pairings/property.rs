@@ -8,7 +8,7 @@ use leverframe::store::commands::revoke_pairing::RevokePairing;
 use proptest::prelude::*;
 
 use crate::pairings::world::{ask, decide, pairing, pass, said};
-use crate::store::world::{World, by};
+use crate::support::world::{World, by};
 
 #[derive(Debug, Clone)]
 enum Step {

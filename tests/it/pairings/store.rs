@@ -11,7 +11,7 @@ use leverframe::store::commands::revoke_pairing::RevokePairing;
 use leverframe::store::commands::sweep_loose::SweepGrants;
 
 use crate::pairings::world::{ask, decide, id_of, pairing, pass, said};
-use crate::store::world::{World, baseline, by};
+use crate::support::world::{World, baseline, by};
 
 async fn state(world: &World, sender: &str) -> Option<PairingState> {
     pairing(world, sender).await.map(|found| found.state)

@@ -10,7 +10,7 @@ use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::input::NewNotice;
 use leverframe::store::queries::outbox::OutboxFilter;
 
-use crate::store::world::{World, approval, origin};
+use crate::support::world::{World, approval, origin};
 
 /// What a stranger's message asks.
 pub(crate) fn ask(world: &World, sender: &str, key: Option<&str>) -> AskPairing {

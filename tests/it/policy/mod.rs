@@ -1,7 +1,7 @@
 //! Properties of the policy: the order of SPEC A3, and that taint, lists and levels never widen what is forbidden.
 
 use leverframe::engine::handle::policy::raises;
-use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, covers, verdict};
+use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, covers, verdict};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::{Policy, PolicyPatch};
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
@@ -61,7 +61,7 @@ fn facts() -> impl Strategy<Value = CallFacts> {
         })
 }
 
-fn circumstances() -> impl Strategy<Value = Circumstances> {
+fn circumstances() -> impl Strategy<Value = PolicyInput> {
     (
         policy(),
         proptest::option::weighted(0.3, policy()),
@@ -69,7 +69,7 @@ fn circumstances() -> impl Strategy<Value = Circumstances> {
         any::<bool>(),
         proptest::option::of(proptest::sample::select(Autonomy::ALL.to_vec())),
     )
-        .prop_map(|(policy, also, held, granted, ceiling)| Circumstances {
+        .prop_map(|(policy, also, held, granted, ceiling)| PolicyInput {
             policy,
             also,
             held,
@@ -166,7 +166,7 @@ proptest! {
     /// With a ceiling nothing runs that would not run without it, and the rule names it where it decides.
     #[test]
     fn a_ceiling_only_takes_away(facts in facts(), circumstances in circumstances()) {
-        let free = Circumstances { ceiling: None, ..circumstances.clone() };
+        let free = PolicyInput { ceiling: None, ..circumstances.clone() };
         let (said, free) = (verdict(&facts, &circumstances), verdict(&facts, &free));
         prop_assert!(said.decision != VerdictWord::Allow || free.decision == VerdictWord::Allow);
         prop_assert!(said.decision == free.decision || said.rule.contains("the ceiling of this turn"), "{}", said.rule);
@@ -213,7 +213,7 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         by: "anna".to_owned(),
         approval_id: ApprovalId::from_bytes([7; 16]),
     };
-    let circumstances = Circumstances {
+    let circumstances = PolicyInput {
         policy,
         also: None,
         held: false,
@@ -231,7 +231,7 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         verdict(&other_shape, &circumstances).decision,
         VerdictWord::Ask
     );
-    let other_person = Circumstances {
+    let other_person = PolicyInput {
         requester_id: "telegram:2".to_owned(),
         ..circumstances.clone()
     };

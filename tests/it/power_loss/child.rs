@@ -32,7 +32,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::power_loss::journal::Journal;
 use crate::store::random::{Op, op, step};
-use crate::store::world::{START, World, approval, baseline, by, call, gated, turn};
+use crate::support::world::{START, World, approval, baseline, by, call, gated, turn};
 
 /// Names of the environment of a child.
 pub const DIRECTORY: &str = "LEVERFRAME_POWER_DIRECTORY";

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use leverframe::clock::Clock;
 use leverframe::protocol::ids::{ApprovalId, ContinuationId};
 use leverframe::store::Store;
-use leverframe::store::artifacts::check_artifacts;
 use leverframe::store::check::check;
+use leverframe::store::check::check_artifacts;
 use leverframe::store::error::StoreError;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::power_loss::image::Image;
 use crate::power_loss::logical::Logical;
-use crate::store::world::{START, options};
+use crate::support::world::{START, options};
 
 /// What an image turned out to be.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::power_loss::logical::Logical;
-use crate::store::world::Watcher;
+use crate::support::world::Watcher;
 
 /// A line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use leverframe::store::Store;
 use serde_json::{Value, json};
 
 use crate::process_faults::world::{engine, sound};
-use crate::store::world::{START, World, options, turn};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::record;
+use crate::support::world::{START, World, options, turn};
 
 const DAY: i64 = 24 * 3600;
 

@@ -1,12 +1,12 @@
 //! The store's side of it: what a session has read stays with it, and a write is one write however often it comes.
 
 use leverframe::protocol::memory::MemoryPlace;
-use leverframe::store::commands::note_used::NoteUsed;
+use leverframe::store::commands::record_memory_use::RecordMemoryUse;
 use leverframe::store::commands::taint_session::TaintSession;
 use proptest::prelude::*;
 
 use crate::memory_data::world::{add, adding, global, new};
-use crate::store::world::World;
+use crate::support::world::World;
 
 /// Random walks beside a model: what was read before stays, in order, none twice, sixteen at most.
 #[test]
@@ -36,7 +36,7 @@ fn what_a_session_has_read_stays_with_it() {
                             model.push(entry.clone());
                         }
                     }
-                    let used = NoteUsed { ids: vec![fact.id] };
+                    let used = RecordMemoryUse { ids: vec![fact.id] };
                     world.ok((used, TaintSession { session_id, taint })).await;
                     let held = world
                         .store

@@ -7,9 +7,9 @@ use leverframe::protocol::cache::CachePurge;
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{CacheEviction, CacheMissReason, CacheScope};
-use leverframe::store::response_cache::counters::{Counted, CounterKey, Delta};
+use leverframe::store::response_cache::counters::{CounterKey, CounterKind, Delta};
 use leverframe::store::response_cache::{
-    CacheError, Look, NewEntry, Options, Picture, ResponseCache,
+    CacheError, CacheState, NewEntry, Options, Picture, ResponseCache,
 };
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
@@ -49,12 +49,12 @@ impl World {
         self.options.path.clone()
     }
 
-    async fn look(&self, n: u8, now: Timestamp) -> Look {
+    async fn look(&self, n: u8, now: Timestamp) -> CacheState {
         self.cache.look([n; 32], [n; 16], now).await
     }
 
     async fn has(&self, n: u8) -> bool {
-        matches!(self.look(n, NOW).await, Look::Found(_))
+        matches!(self.look(n, NOW).await, CacheState::Found(_))
     }
 
     /// Keeps an answer and waits until it is found, which is at once: looks wait behind it.
@@ -69,7 +69,7 @@ impl World {
         self.cache = ResponseCache::new(self.options.clone());
     }
 
-    async fn counted(&self, counted: Counted) -> u64 {
+    async fn counted(&self, counted: CounterKind) -> u64 {
         let picture = self.cache.picture().await;
         let rows = picture.rows.iter().filter(|row| row.key.counted == counted);
         rows.map(|row| row.sum.times).sum()
@@ -100,10 +100,10 @@ fn entry(n: u8) -> NewEntry {
 #[tokio::test]
 async fn what_was_kept_comes_back_whole_also_after_a_restart() {
     let mut world = World::new();
-    assert_eq!(world.look(1, NOW).await, Look::Nothing);
+    assert_eq!(world.look(1, NOW).await, CacheState::Nothing);
     world.keep(1).await;
     world.again().await;
-    let Look::Found(found) = world.look(1, NOW).await else {
+    let CacheState::Found(found) = world.look(1, NOW).await else {
         panic!("it was kept");
     };
     let kept = entry(1);
@@ -112,7 +112,10 @@ async fn what_was_kept_comes_back_whole_also_after_a_restart() {
         (kept.answer, kept.model, kept.usage, kept.stored_at)
     );
     // The same question under another key is told apart from one that nobody asked.
-    assert_eq!(world.cache.look([9; 32], [1; 16], NOW).await, Look::Changed);
+    assert_eq!(
+        world.cache.look([9; 32], [1; 16], NOW).await,
+        CacheState::Changed
+    );
     assert!(world.cache.knows_question([1; 16]).await);
     assert!(!world.cache.knows_question([2; 16]).await);
     let mode = std::os::unix::fs::PermissionsExt::mode(
@@ -135,14 +138,20 @@ async fn an_answer_lives_as_long_as_it_may_and_a_clock_set_back_makes_none_immor
     world.keep(1).await;
     world.keep(2).await;
     let last = NOW.plus_millis(HOUR - 1);
-    assert!(matches!(world.look(1, last).await, Look::Found(_)));
-    assert_eq!(world.look(1, NOW.plus_millis(HOUR)).await, Look::Expired);
-    assert_eq!(world.look(1, NOW).await, Look::Nothing, "it is gone");
+    assert!(matches!(world.look(1, last).await, CacheState::Found(_)));
+    assert_eq!(
+        world.look(1, NOW.plus_millis(HOUR)).await,
+        CacheState::Expired
+    );
+    assert_eq!(world.look(1, NOW).await, CacheState::Nothing, "it is gone");
     // The clock was an hour ahead when it was kept.
-    assert_eq!(world.look(2, NOW.plus_millis(-1)).await, Look::Expired);
+    assert_eq!(
+        world.look(2, NOW.plus_millis(-1)).await,
+        CacheState::Expired
+    );
     assert_eq!(
         world
-            .counted(Counted::Evicted(CacheEviction::Expired))
+            .counted(CounterKind::Evicted(CacheEviction::Expired))
             .await,
         2
     );
@@ -163,17 +172,19 @@ async fn the_one_used_longest_ago_goes_first_and_pinned_ones_stay() {
     assert!(world.has(1).await && world.has(2).await && world.has(4).await);
     assert!(matches!(
         world.look(2, NOW.plus_millis(9 * HOUR)).await,
-        Look::Found(_)
+        CacheState::Found(_)
     ));
     world.again().await;
     assert_eq!(world.cache.picture().await.entries, 3);
     world.cache.pin(id, false).await.unwrap();
     assert_eq!(
         world.look(2, NOW.plus_millis(9 * HOUR)).await,
-        Look::Expired
+        CacheState::Expired
     );
     assert_eq!(
-        world.counted(Counted::Evicted(CacheEviction::Count)).await,
+        world
+            .counted(CounterKind::Evicted(CacheEviction::Count))
+            .await,
         1
     );
 }
@@ -194,7 +205,9 @@ async fn bytes_are_bounded_too() {
     world.keep(3).await;
     assert!(world.cache.picture().await.bytes < 1100);
     assert_eq!(
-        world.counted(Counted::Evicted(CacheEviction::Size)).await,
+        world
+            .counted(CounterKind::Evicted(CacheEviction::Size))
+            .await,
         1
     );
 }
@@ -258,7 +271,7 @@ fn miss(times: u64) -> (CounterKey, Delta) {
             channel: "team".to_owned(),
             model: "local/m".to_owned(),
             scope: CacheScope::Channel,
-            counted: Counted::Miss(CacheMissReason::NoEntry),
+            counted: CounterKind::Miss(CacheMissReason::NoEntry),
         },
         Delta {
             times,
@@ -275,7 +288,7 @@ async fn counters_only_grow_whatever_goes() {
         let (key, delta) = miss(times);
         world.cache.count(key, delta);
     };
-    let missed = Counted::Miss(CacheMissReason::NoEntry);
+    let missed = CounterKind::Miss(CacheMissReason::NoEntry);
     count(&world, 2);
     count(&world, 3);
     assert_eq!(world.counted(missed).await, 5);
@@ -289,13 +302,17 @@ async fn counters_only_grow_whatever_goes() {
     count(&world, 1);
     world.again().await;
     assert_eq!(world.counted(missed).await, 6);
-    assert_eq!(world.counted(Counted::Store).await, 4);
+    assert_eq!(world.counted(CounterKind::Store).await, 4);
     assert_eq!(
-        world.counted(Counted::Evicted(CacheEviction::Count)).await,
+        world
+            .counted(CounterKind::Evicted(CacheEviction::Count))
+            .await,
         3
     );
     assert_eq!(
-        world.counted(Counted::Evicted(CacheEviction::Purged)).await,
+        world
+            .counted(CounterKind::Evicted(CacheEviction::Purged))
+            .await,
         1
     );
     let picture: Picture = world.cache.picture().await;
@@ -318,7 +335,7 @@ async fn a_file_that_is_no_database_is_made_anew() {
     ] {
         std::fs::write(world.path(), &garbage).unwrap();
         world.again().await;
-        assert_eq!(world.look(1, NOW).await, Look::Nothing);
+        assert_eq!(world.look(1, NOW).await, CacheState::Nothing);
         world.keep(1).await;
         world.cache.close().await;
     }
@@ -347,10 +364,10 @@ async fn a_damaged_page_is_a_miss_and_never_an_answer() {
     std::fs::write(world.path(), &bytes).unwrap();
     world.again().await;
     for n in 1..=20 {
-        assert_eq!(world.look(n, NOW).await, Look::Nothing, "{n}");
+        assert_eq!(world.look(n, NOW).await, CacheState::Nothing, "{n}");
     }
     let damaged = world
-        .counted(Counted::Evicted(CacheEviction::Damaged))
+        .counted(CounterKind::Evicted(CacheEviction::Damaged))
         .await;
     assert_eq!(damaged, 20);
     world.keep(1).await;
@@ -374,9 +391,9 @@ async fn pages_of_nonsense_never_become_an_answer() {
         world.again().await;
         for n in [1, 77, 200] {
             match world.look(n, NOW).await {
-                Look::Found(found) => assert_eq!(found.answer, format!("answer {n}")),
-                Look::Nothing | Look::Changed | Look::Unusable => {}
-                Look::Expired => panic!("page {page}: {n} is not old"),
+                CacheState::Found(found) => assert_eq!(found.answer, format!("answer {n}")),
+                CacheState::Nothing | CacheState::Changed | CacheState::Unusable => {}
+                CacheState::Expired => panic!("page {page}: {n} is not old"),
             }
         }
         // Whatever it was: a new answer is kept, at the latest the second time.
@@ -398,7 +415,7 @@ async fn another_version_is_made_anew_and_another_programs_file_is_left_alone() 
     };
     change("PRAGMA user_version = 99");
     world.again().await;
-    assert_eq!(world.look(1, NOW).await, Look::Nothing);
+    assert_eq!(world.look(1, NOW).await, CacheState::Nothing);
     world.keep(1).await;
     world.cache.close().await;
     let change = |sql: &str| {
@@ -408,7 +425,7 @@ async fn another_version_is_made_anew_and_another_programs_file_is_left_alone() 
     change("DROP TABLE entries");
     world.again().await;
     // What is missing shows only when it is asked for; the next question finds a new file.
-    assert_eq!(world.look(1, NOW).await, Look::Unusable);
+    assert_eq!(world.look(1, NOW).await, CacheState::Unusable);
     world.keep(1).await;
     world.cache.close().await;
     std::fs::remove_file(world.path()).unwrap();
@@ -417,7 +434,7 @@ async fn another_version_is_made_anew_and_another_programs_file_is_left_alone() 
         .execute_batch("PRAGMA application_id = 77; CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
         .unwrap();
     world.again().await;
-    assert_eq!(world.look(1, NOW).await, Look::Unusable);
+    assert_eq!(world.look(1, NOW).await, CacheState::Unusable);
     let why = world.cache.problem().unwrap();
     assert!(why.contains("another program"), "{why}");
     let kept: i64 = foreign
@@ -431,7 +448,7 @@ async fn a_file_that_vanishes_or_is_replaced_is_a_miss_and_the_next_answer_is_ke
     let world = World::new();
     world.keep(1).await;
     std::fs::remove_file(world.path()).unwrap();
-    assert_eq!(world.look(1, NOW).await, Look::Nothing);
+    assert_eq!(world.look(1, NOW).await, CacheState::Nothing);
     world.keep(1).await;
     assert!(world.path().exists());
     // Everything at once, and a directory in its place.
@@ -439,12 +456,12 @@ async fn a_file_that_vanishes_or_is_replaced_is_a_miss_and_the_next_answer_is_ke
         let _ = std::fs::remove_file(format!("{}{suffix}", world.path().display()));
     }
     std::fs::create_dir(world.path()).unwrap();
-    assert_eq!(world.look(1, NOW).await, Look::Unusable);
+    assert_eq!(world.look(1, NOW).await, CacheState::Unusable);
     assert!(world.cache.problem().is_some());
     std::fs::remove_dir(world.path()).unwrap();
     // Tried again by itself, half a second later.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while world.look(1, NOW).await == Look::Unusable {
+    while world.look(1, NOW).await == CacheState::Unusable {
         assert!(std::time::Instant::now() < deadline);
         tokio::task::yield_now().await;
     }
@@ -461,7 +478,7 @@ async fn a_locked_file_is_a_miss_until_it_is_let_go() {
     // A writer elsewhere: what is there can be read, nothing can be kept.
     assert!(world.has(1).await);
     world.cache.keep(entry(2));
-    assert_eq!(world.look(2, NOW).await, Look::Nothing);
+    assert_eq!(world.look(2, NOW).await, CacheState::Nothing);
     other.execute_batch("ROLLBACK").unwrap();
     world.keep(2).await;
     // Nobody else gets in.
@@ -470,14 +487,17 @@ async fn a_locked_file_is_a_miss_until_it_is_let_go() {
         .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")
         .unwrap();
     let shut_out = ResponseCache::new(world.options.clone());
-    assert_eq!(shut_out.look([1; 32], [1; 16], NOW).await, Look::Unusable);
+    assert_eq!(
+        shut_out.look([1; 32], [1; 16], NOW).await,
+        CacheState::Unusable
+    );
     let why = shut_out.problem().unwrap();
     assert!(why.contains("another program"), "{why}");
     let picture = shut_out.picture().await;
     assert!(picture.problem.is_some());
     drop(other);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while shut_out.look([1; 32], [1; 16], NOW).await == Look::Unusable {
+    while shut_out.look([1; 32], [1; 16], NOW).await == CacheState::Unusable {
         assert!(std::time::Instant::now() < deadline);
         tokio::task::yield_now().await;
     }

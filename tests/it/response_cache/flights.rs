@@ -1,25 +1,25 @@
 //! Single flight: who leads, who waits, and what becomes of both.
 
-use leverframe::engine::response_cache::single_flight::{Flights, Joined, Lead, Told};
+use leverframe::engine::response_cache::single_flight::{FlightResult, FlightRole, Flights, Lead};
 use tokio::sync::oneshot::Receiver;
 
-type Waits = Receiver<Told<&'static str, u32>>;
+type Waits = Receiver<FlightResult<&'static str, u32>>;
 
 fn lead(flights: &Flights<&'static str, u32>) -> Lead<&'static str, u32> {
     match flights.join(&"q") {
-        Joined::Lead(lead) => lead,
-        Joined::Follow(_) => panic!("somebody leads already"),
+        FlightRole::Lead(lead) => lead,
+        FlightRole::Follow(_) => panic!("somebody leads already"),
     }
 }
 
 fn follow(flights: &Flights<&'static str, u32>) -> Waits {
     match flights.join(&"q") {
-        Joined::Follow(told) => told,
-        Joined::Lead(_) => panic!("nobody leads"),
+        FlightRole::Follow(told) => told,
+        FlightRole::Lead(_) => panic!("nobody leads"),
     }
 }
 
-fn told(waits: &mut Waits) -> Option<Told<&'static str, u32>> {
+fn told(waits: &mut Waits) -> Option<FlightResult<&'static str, u32>> {
     waits.try_recv().ok()
 }
 
@@ -28,11 +28,11 @@ fn everybody_gets_the_leaders_answer_and_other_questions_do_not_wait() {
     let flights = Flights::default();
     let leader = lead(&flights);
     let mut others: Vec<Waits> = (0..9).map(|_| follow(&flights)).collect();
-    assert!(matches!(flights.join(&"another"), Joined::Lead(_)));
+    assert!(matches!(flights.join(&"another"), FlightRole::Lead(_)));
     assert!(others.iter_mut().all(|other| told(other).is_none()));
     leader.answer(&7);
     for other in &mut others {
-        assert!(matches!(told(other), Some(Told::Answer(7))));
+        assert!(matches!(told(other), Some(FlightResult::Answer(7))));
     }
     assert!(flights.is_empty());
     drop(lead(&flights));
@@ -44,14 +44,14 @@ fn a_leader_that_goes_away_promotes_exactly_one_and_hands_on_no_error() {
     let leader = lead(&flights);
     let (mut first, gone, mut third) = (follow(&flights), follow(&flights), follow(&flights));
     drop(leader);
-    let Some(Told::Lead(second_leader)) = told(&mut first) else {
+    let Some(FlightResult::Lead(second_leader)) = told(&mut first) else {
         panic!("the first who waits leads now");
     };
     assert!(told(&mut third).is_none(), "one at a time");
     // One who went away while it waited is passed over.
     drop(gone);
     drop(second_leader);
-    let Some(Told::Lead(third_leader)) = told(&mut third) else {
+    let Some(FlightResult::Lead(third_leader)) = told(&mut third) else {
         panic!("the next who is still there leads now");
     };
     third_leader.answer(&1);
@@ -66,7 +66,7 @@ fn a_promotion_that_nobody_reads_is_not_lost() {
     drop(leader);
     // Promoted, and cancelled before it looked.
     drop(first);
-    assert!(matches!(told(&mut second), Some(Told::Lead(_))));
+    assert!(matches!(told(&mut second), Some(FlightResult::Lead(_))));
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn a_question_whose_answers_are_never_shared_makes_nobody_wait_twice() {
     let leader = lead(&flights);
     let mut others: Vec<Waits> = (0..5).map(|_| follow(&flights)).collect();
     leader.unshareable();
-    let Some(Told::Lead(second)) = told(&mut others[0]) else {
+    let Some(FlightResult::Lead(second)) = told(&mut others[0]) else {
         panic!("one is promoted");
     };
     assert!(others[1..].iter_mut().all(|other| told(other).is_none()));
     second.unshareable();
     for other in &mut others[1..] {
-        assert!(matches!(told(other), Some(Told::Alone)));
+        assert!(matches!(told(other), Some(FlightResult::Alone)));
     }
     assert!(flights.is_empty());
 }

@@ -515,20 +515,24 @@ async fn an_answer_outlives_its_hour_under_no_clock() {
     let model = ModelServer::start().await;
     let home = Home::new(&config(&model, BY_CHANNEL));
     let offset = home.path().join("offset");
-    std::fs::write(&offset, "0").unwrap();
+    // From noon on: an answer is one for a day, and these hours must not leave it.
+    let since_midnight = leverframe::clock::Clock::System.now().as_millis() / 1000 % 86_400;
+    let noon = 86_400 - since_midnight + 43_200;
+    let set = |seconds: i64| std::fs::write(&offset, (noon + seconds).to_string()).unwrap();
+    set(0);
     let file = offset.to_str().unwrap().to_owned();
     let daemon = home.daemon_with(&[("LEVERFRAME_CLOCK_OFFSET_FILE", &file)]);
     ask(&daemon, "When is lunch?").await;
-    std::fs::write(&offset, "3500").unwrap();
+    set(3500);
     ask(&daemon, "When is lunch?").await;
     assert_eq!(model.calls(), 1);
-    std::fs::write(&offset, "3700").unwrap();
+    set(3700);
     ask(&daemon, "When is lunch?").await;
     assert_eq!(model.calls(), 2);
     // Set back by an hour: what was just kept lives on for its hour at most.
-    std::fs::write(&offset, "0").unwrap();
+    set(0);
     ask(&daemon, "When is lunch?").await;
-    std::fs::write(&offset, "7400").unwrap();
+    set(7400);
     ask(&daemon, "When is lunch?").await;
     assert_eq!(model.calls(), 3);
     let stats = stats(&daemon).await;

@@ -4,9 +4,9 @@ use leverframe::store::commands::set_channel_paused::SetChannelPaused;
 use leverframe::store::commands::sweep_audit::PruneAudit;
 
 use crate::retention::pieces::with_call;
-use crate::retention::world::{DAY_MS, count, sound, sweep};
-use crate::store::world::{World, by};
+use crate::retention::world::{DAY_MS, sound, sweep};
 use crate::support::record::fact;
+use crate::support::world::{World, by};
 
 async fn note(world: &World, times: usize) {
     for n in 0..times {
@@ -61,14 +61,12 @@ async fn pruned() -> (World, u64) {
 async fn the_old_part_goes_and_the_rest_still_verifies() {
     let (world, gone) = pruned().await;
     assert!(gone > 700, "{gone} rows");
-    let kept = count(&world, "SELECT count(*) FROM audit").await;
+    let kept = world.count("SELECT count(*) FROM audit").await;
     assert_eq!(verdict(&world).await, Ok(kept));
     assert_eq!(
-        count(
-            &world,
-            "SELECT count(*) FROM audit WHERE action = 'audit.pruned'"
-        )
-        .await,
+        world
+            .count("SELECT count(*) FROM audit WHERE action = 'audit.pruned'")
+            .await,
         1
     );
     sound(&world).await;
@@ -83,10 +81,7 @@ async fn the_old_part_goes_and_the_rest_still_verifies() {
     note(&world, 3).await;
     assert!(sweep(&world).await.audit_rows > 20);
     assert!(verdict(&world).await.is_ok());
-    assert_eq!(
-        count(&world, "SELECT count(*) FROM audit_segments").await,
-        2
-    );
+    assert_eq!(world.count("SELECT count(*) FROM audit_segments").await, 2);
     sound(&world).await;
     fact(
         "retention",
@@ -107,7 +102,7 @@ async fn a_death_between_record_and_removal_leaves_a_chain_that_verifies() {
     world.ok(command).await;
     let world = world.crash().await;
     assert!(
-        count(&world, "SELECT count(*) FROM audit").await > 50,
+        world.count("SELECT count(*) FROM audit").await > 50,
         "nothing is removed yet"
     );
     assert!(verdict(&world).await.is_ok());
@@ -132,8 +127,8 @@ async fn only_what_was_put_aside_can_be_removed() {
         .await
         .unwrap();
     assert!(refused.is_err());
-    let first = count(&world, "SELECT min(seq) FROM audit").await;
-    let last = count(&world, "SELECT max(seq) FROM audit").await;
+    let first = world.count("SELECT min(seq) FROM audit").await;
+    let last = world.count("SELECT max(seq) FROM audit").await;
     for (from, to) in [
         (1, first),
         (first, last),

@@ -9,8 +9,8 @@ use leverframe::store::commands::sweep_history::CHUNK;
 use leverframe::store::commands::sweep_loose::SweepCompactions;
 
 use crate::retention::pieces::settle;
-use crate::retention::world::{DAY_MS, count, sound, sweep, try_sweep};
-use crate::store::world::{World, usage};
+use crate::retention::world::{DAY_MS, sound, sweep, try_sweep};
+use crate::support::world::{World, usage};
 
 async fn talked(
     world: &World,
@@ -142,7 +142,7 @@ async fn a_piece_of_them_is_500_rows_at_most() {
         pieces.push(swept.rows);
     }
     assert_eq!(pieces, [CHUNK, CHUNK, 200]);
-    assert_eq!(count(&world, "SELECT count(*) FROM compactions").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM compactions").await, 2);
     sound(&world).await;
 }
 
@@ -163,5 +163,5 @@ async fn what_retention_removed_is_named_unless_the_summary_stands_for_it() {
         1,
         "three of four are in the summary"
     );
-    assert_eq!(count(&world, "SELECT removed_turns FROM sessions").await, 4);
+    assert_eq!(world.count("SELECT removed_turns FROM sessions").await, 4);
 }

@@ -1,8 +1,8 @@
 //! kill -9 in the middle of a sweep and in the middle of an artifact: whatever is on disk then is sound.
 
 use leverframe::clock::Clock;
-use leverframe::store::artifacts::check_artifacts;
 use leverframe::store::check::check;
+use leverframe::store::check::check_artifacts;
 use leverframe::store::{OpenOptions, Store};
 
 use crate::retention::daemon::{age, swept_by_itself, with_turns};

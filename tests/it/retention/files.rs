@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use leverframe::protocol::artifact::ArtifactRef;
 use leverframe::protocol::words::ToolCallState;
-use leverframe::store::artifacts::{TEXT, check_artifacts};
+use leverframe::store::artifacts::TEXT;
+use leverframe::store::check::check_artifacts;
 use leverframe::store::commands::finish_tool::FinishTool;
 
 use crate::retention::pieces::{settle, started};
-use crate::retention::world::{DAY_MS, count, sound, sweep};
-use crate::store::world::World;
+use crate::retention::world::{DAY_MS, sound, sweep};
+use crate::support::world::World;
 
 /// A turn whose call ended with this artifact.
 pub async fn turn_with(world: &World, conversation: &str, artifact: ArtifactRef) {
@@ -122,7 +123,7 @@ async fn an_artifact_goes_with_the_last_turn_that_needs_it() {
     let report = sweep(&world).await;
     assert_eq!(report.artifact_files, 1);
     assert_eq!(files(&world).len(), 1, "only the young one is left");
-    assert_eq!(count(&world, "SELECT count(*) FROM artifacts").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM artifacts").await, 0);
     sound(&world).await;
 }
 
@@ -192,5 +193,5 @@ async fn a_crash_at_any_time_leaves_no_row_without_its_file() {
         sound(&world).await;
     }
     assert_eq!(files(&world).len(), 4);
-    assert_eq!(count(&world, "SELECT count(*) FROM artifacts").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM artifacts").await, 2);
 }

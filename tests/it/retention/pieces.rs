@@ -10,9 +10,9 @@ use leverframe::store::commands::sweep_history::{CHUNK, SweepHistory};
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::sweep::SweepRules;
 
-use crate::retention::world::{DAY_MS, all_rows, count, engine, sound, sweep, try_sweep};
-use crate::store::world::{World, by, gated, turn};
+use crate::retention::world::{DAY_MS, all_rows, sound, sweep, try_sweep};
 use crate::support::record::fact;
+use crate::support::world::{World, by, gated, turn};
 
 /// A turn whose call was approved and ran, then its answer is sent or not.
 pub async fn with_call(world: &World, conversation: &str) {
@@ -76,7 +76,7 @@ pub async fn settle(world: &World) {
 }
 
 fn rules(world: &World) -> SweepRules {
-    leverframe::engine::sweeper::rules(&engine(world))
+    leverframe::engine::sweeper::rules(&world.engine(""))
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_piece_removes_at_most_500_rows_and_only_whole_turns() {
         sound(&world).await;
     }
     assert!(pieces > 1, "one piece proves nothing about the limit");
-    assert_eq!(count(&world, "SELECT count(*) FROM continuations").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM continuations").await, 1);
     for table in [
         "SELECT count(*) FROM steps",
         "SELECT count(*) FROM tool_calls",
@@ -118,7 +118,7 @@ async fn a_piece_removes_at_most_500_rows_and_only_whole_turns() {
         "SELECT count(*) FROM model_attempts",
         "SELECT count(*) FROM card_tokens",
     ] {
-        assert!(count(&world, table).await <= 5, "{table}");
+        assert!(world.count(table).await <= 5, "{table}");
     }
     let events = world
         .ok(SweepEvents {

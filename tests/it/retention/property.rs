@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use crate::retention::world::{DAY_MS, sound, sweep};
 use crate::store::random::{Op, op, step};
-use crate::store::world::{World, turn};
 use crate::support::record::fact;
+use crate::support::world::{World, turn};
 
 #[derive(Debug, Clone, Copy)]
 enum Act {

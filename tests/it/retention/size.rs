@@ -2,8 +2,8 @@
 
 use crate::retention::pieces::{settle, with_call};
 use crate::retention::world::{DAY_MS, sound, sweep};
-use crate::store::world::World;
 use crate::support::record::fact;
+use crate::support::world::World;
 
 const TURNS_A_DAY: usize = 12;
 

@@ -1,61 +1,16 @@
 //! The sweeper of a real engine over a store whose clock stands still until it is moved.
 
-use leverframe::config::environment::Environment;
-use leverframe::config::layers::{Flags, load};
-use leverframe::engine::core::{Engine, Parts};
-use leverframe::model::registry::Models;
-use leverframe::protocol::command::Actor;
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::request::{Command, Envelope, Outcome, Sweep};
+use leverframe::protocol::request::{Command, Outcome, Sweep};
 use leverframe::protocol::snapshot::SweepReport;
-use leverframe::protocol::words::Surface;
-use leverframe::store::artifacts::check_artifacts;
-use leverframe::text::redact::Redactor;
-use leverframe::tools::registry::Registry;
-use leverframe::tools::sandbox::Sandbox;
+use leverframe::store::check::check_artifacts;
 
-use crate::store::world::World;
+use crate::support::world::{World, submit};
 
 pub const DAY_MS: i64 = 24 * 3600 * 1000;
 
-/// An engine that does nothing but what it is told.
-pub fn engine(world: &World) -> Engine {
-    let file = world.dir.join("config.toml");
-    std::fs::write(&file, "").unwrap();
-    let flags = Flags {
-        config: Some(file),
-        data_dir: Some(world.dir.clone()),
-        ..Flags::default()
-    };
-    let home = ("HOME".to_owned(), world.dir.to_str().unwrap().to_owned());
-    let environment: Environment = [home].into_iter().collect();
-    let settings = load(&flags, &environment, &[]).unwrap();
-    let sandbox = Sandbox::none("test");
-    Engine::new(
-        Parts {
-            store: world.store.clone(),
-            models: Models::new(&settings).unwrap(),
-            settings,
-            tools: Registry::builtin(&sandbox).unwrap(),
-            sandbox,
-            clock: world.clock.clone(),
-            redactor: Redactor::new(),
-        },
-        None,
-    )
-}
-
 pub async fn try_sweep(world: &World, preview: bool) -> Result<SweepReport, Problem> {
-    let envelope = Envelope {
-        command: Command::Sweep(Sweep { preview }),
-        actor: Actor::Operator {
-            uid: 0,
-            name: "anna".to_owned(),
-        },
-        surface: Surface::Cli,
-        idempotency_key: None,
-    };
-    match engine(world).handle(envelope).await? {
+    match submit(&world.engine(""), Command::Sweep(Sweep { preview })).await? {
         Outcome::Sweep(report) => Ok(report),
         other => panic!("{other:?}"),
     }
@@ -63,15 +18,6 @@ pub async fn try_sweep(world: &World, preview: bool) -> Result<SweepReport, Prob
 
 pub async fn sweep(world: &World) -> SweepReport {
     try_sweep(world, false).await.unwrap()
-}
-
-/// Counts in one query.
-pub async fn count(world: &World, query: &'static str) -> u64 {
-    world
-        .store
-        .with_writer(move |conn| conn.query_row(query, [], |row| row.get(0)).unwrap())
-        .await
-        .unwrap()
 }
 
 /// Rows of all tables.

@@ -7,15 +7,15 @@ use leverframe::protocol::ids::RoutineId;
 use leverframe::protocol::request::{Command, Outcome, RemoveRoutine, RetryContinuation};
 use leverframe::protocol::routine::RoutinePatch;
 use leverframe::protocol::words::{Autonomy, ContinuationState, RoutineRunState, Unattended};
-use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
+use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use leverframe::store::commands::put_routine::NextDue;
 use serde_json::json;
 
 use crate::hooks::scripts::{configure, script, table};
 use crate::model_calls::server::ModelServer;
 use crate::routines::world::Place;
-use crate::store::world::by;
 use crate::support::daemon::{DEADLINE, Home};
+use crate::support::world::by;
 
 #[tokio::test]
 async fn one_that_was_removed_meanwhile_is_not_begun() {
@@ -43,7 +43,7 @@ async fn one_that_was_removed_meanwhile_is_not_begun() {
             due_at: routine.due_at.unwrap(),
             next: None,
         },
-        deed: Deed::Turn(Box::new(said)),
+        deed: RunAction::Turn(Box::new(said)),
         note: None,
     };
     let begun = place.world.store.write(begin).await.unwrap();
@@ -112,7 +112,7 @@ async fn only_the_due_time_that_it_has_is_begun() {
                 due_at: wrong,
                 next: None,
             },
-            deed: Deed::Turn(Box::new(said)),
+            deed: RunAction::Turn(Box::new(said)),
             note: None,
         };
         assert_eq!(place.world.ok(begin).await, Begun::NotDue);

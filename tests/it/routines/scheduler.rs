@@ -14,10 +14,10 @@ use leverframe::protocol::words::{
     Autonomy, ContinuationState, MissedRuns, RoutineRunState, ToolCallState,
 };
 
-use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
+use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 
 use crate::routines::world::Place;
-use crate::store::world::START;
+use crate::support::world::START;
 
 fn plain() -> RoutinePatch {
     RoutinePatch::default()
@@ -243,8 +243,8 @@ async fn nothing_begins_on_a_restored_copy_before_it_is_released() {
     let world = place.world.restart_without_sidecar().await;
     assert!(world.recovery.quarantine);
     world.clock.advance_millis(3600 * 1000);
-    let engine = crate::retention::world::engine(&world);
-    leverframe::engine::recovery::begin(&engine, &world.recovery)
+    let engine = world.engine("");
+    leverframe::engine::start::begin(&engine, &world.recovery)
         .await
         .unwrap();
     let place = Place { world, engine };
@@ -614,7 +614,7 @@ async fn a_due_time_that_is_settled_is_not_settled_again() {
             due_at,
             next: Some((next, next)),
         },
-        deed: Deed::Turn(Box::new(
+        deed: RunAction::Turn(Box::new(
             turn(
                 &place.engine,
                 &routine,

@@ -232,7 +232,7 @@ impl Walk {
             }
         }
         let query = "SELECT count(*) FROM continuations WHERE unattended IS NOT NULL";
-        let stored = crate::retention::world::count(&self.place().world, query).await;
+        let stored = self.place().world.count(query).await;
         assert_eq!(stored, turns);
         self.place().world.sound().await;
     }

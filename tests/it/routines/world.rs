@@ -3,20 +3,18 @@
 use std::time::{Duration, Instant};
 
 use leverframe::engine::core::Engine;
-use leverframe::engine::recovery;
-use leverframe::protocol::command::Actor;
+use leverframe::engine::start;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
-    AddRoutine, ChangeRoutine, Command, Envelope, Outcome, Request, RunRoutine,
+    AddRoutine, ChangeRoutine, Command, Outcome, Request, RunRoutine,
 };
 use leverframe::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use leverframe::protocol::session::Continuation;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{ContinuationState, Surface};
+use leverframe::protocol::words::ContinuationState;
 
-use crate::retention::world::engine;
-use crate::store::world::World;
+use crate::support::world::{World, submit};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -31,8 +29,8 @@ impl Place {
     }
 
     async fn begin(world: World) -> Self {
-        let engine = engine(&world);
-        recovery::begin(&engine, &world.recovery).await.unwrap();
+        let engine = world.engine("");
+        start::begin(&engine, &world.recovery).await.unwrap();
         Self { world, engine }
     }
 
@@ -58,20 +56,11 @@ impl Place {
     /// Moves the clock, as time does.
     pub fn advance(&self, seconds: i64) {
         self.world.clock.advance_millis(seconds * 1000);
-        self.engine.routines.notify_one();
+        self.engine.scheduler.routines_changed();
     }
 
     pub async fn submit(&self, command: Command) -> Result<Outcome, Problem> {
-        let envelope = Envelope {
-            command,
-            actor: Actor::Operator {
-                uid: 0,
-                name: "anna".to_owned(),
-            },
-            surface: Surface::Cli,
-            idempotency_key: None,
-        };
-        self.engine.handle(envelope).await
+        submit(&self.engine, command).await
     }
 
     pub async fn command<C>(&self, command: C) -> Result<C::Reply, Problem>

@@ -1,6 +1,7 @@
 //! What a rule matches: narrowly where it allows, widely where it forbids.
 
-use leverframe::engine::rules::{CallShape, Location, fits, matches, unwords, words};
+use leverframe::engine::call_shape::{CallShape, Location, fits, unwords, words};
+use leverframe::engine::rules::matches;
 use leverframe::protocol::approval::PlanFacts;
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::rule::Rule;
@@ -8,7 +9,7 @@ use leverframe::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::store::world::START;
+use crate::support::world::START;
 
 fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> Rule {
     Rule {

@@ -10,10 +10,10 @@ use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::error::StoreError;
-use leverframe::store::input::LeansOn;
+use leverframe::store::input::Basis;
 
 use crate::rules::world::{fields, leaning, put};
-use crate::store::world::{START, World, by, gated};
+use crate::support::world::{START, World, by, gated};
 
 async fn rule(world: &World, id: RuleId) -> Rule {
     world
@@ -44,7 +44,7 @@ fn global(max_uses: Option<u64>) -> RuleFields {
     }
 }
 
-async fn start(world: &World, id: ToolCallId, leans_on: LeansOn) -> StartToolOutcome {
+async fn start(world: &World, id: ToolCallId, basis: Basis) -> StartToolOutcome {
     world
         .ok(StartTool {
             call_id: id,
@@ -52,7 +52,7 @@ async fn start(world: &World, id: ToolCallId, leans_on: LeansOn) -> StartToolOut
             digest: format!("digest-{id}"),
             max_decision_age_ms: 60_000,
             key_lifetime_ms: None,
-            leans_on: Some(leans_on),
+            basis: Some(basis),
         })
         .await
 }
@@ -137,9 +137,9 @@ async fn a_call_starts_only_while_its_rule_is_in_force() {
         by: by("anna"),
     };
     world.ok(off.clone()).await;
-    let leans_on = LeansOn::Rule(made.id);
+    let basis = Basis::Rule(made.id);
     assert_eq!(
-        start(&world, id, leans_on).await,
+        start(&world, id, basis).await,
         StartToolOutcome::NoLongerAllowed
     );
     world
@@ -150,7 +150,7 @@ async fn a_call_starts_only_while_its_rule_is_in_force() {
         })
         .await;
     assert_eq!(
-        start(&world, id, leans_on).await,
+        start(&world, id, basis).await,
         StartToolOutcome::Started { attempt: 1 }
     );
     assert_eq!(rule(&world, made.id).await.uses, 1);
@@ -161,12 +161,12 @@ async fn a_call_starts_only_while_its_rule_is_in_force() {
     let id = call.id;
     world.propose(turn, vec![call]).await;
     assert_eq!(
-        start(&world, id, LeansOn::Rule(two)).await,
+        start(&world, id, Basis::Rule(two)).await,
         StartToolOutcome::NoLongerAllowed
     );
     let other = world.ok(put(global(Some(1)))).await;
     assert_eq!(
-        start(&world, id, LeansOn::Rule(other.id)).await,
+        start(&world, id, Basis::Rule(other.id)).await,
         StartToolOutcome::Started { attempt: 1 }
     );
     assert_eq!(rule(&world, other.id).await.uses, 1);
@@ -255,7 +255,7 @@ async fn rules_and_permissions_of_a_session_end_with_it() {
     // A call that leans on the permission counts there.
     let (_, other) = world.running("elsewhere").await;
     let mut leans = leaning(made.id);
-    leans.leans_on = Some(LeansOn::Grant(gate));
+    leans.basis = Some(Basis::Grant(gate));
     world.propose(other, vec![leans]).await;
     let used = world
         .store

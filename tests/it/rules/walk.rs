@@ -4,12 +4,12 @@ use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::words::{RuleScope, ToolCallState};
 use leverframe::store::commands::put_rule::{PutRule, RemoveRule, RuleFields};
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
-use leverframe::store::input::LeansOn;
+use leverframe::store::input::Basis;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::rules::world::{fields, leaning, put};
-use crate::store::world::{World, by};
+use crate::support::world::{World, by};
 
 const RULES: usize = 3;
 
@@ -162,7 +162,7 @@ async fn walk(steps: Vec<Step>) {
                         digest: format!("digest-{call_id}"),
                         max_decision_age_ms: 60_000,
                         key_lifetime_ms: None,
-                        leans_on: Some(LeansOn::Rule(id)),
+                        basis: Some(Basis::Rule(id)),
                     })
                     .await;
                 let known = table.iter().flatten().find(|known| known.id == id);

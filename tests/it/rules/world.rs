@@ -4,9 +4,9 @@ use leverframe::protocol::ids::{RuleId, SessionId};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::words::{Effect, RuleMatcher, RuleScope, ToolCallState, VerdictWord};
 use leverframe::store::commands::put_rule::{PutRule, RuleFields};
-use leverframe::store::input::{LeansOn, NewCall, NewCallOutcome, Otherwise};
+use leverframe::store::input::{Basis, Fallback, NewCall, NewCallOutcome};
 
-use crate::store::world::{by, call};
+use crate::support::world::{by, call};
 
 /// A rule of a session that allows writing.
 pub(crate) fn fields(session: SessionId) -> RuleFields {
@@ -42,8 +42,8 @@ pub(crate) fn put(fields: RuleFields) -> PutRule {
 /// A call that a rule lets run, and that is denied without it.
 pub(crate) fn leaning(rule: RuleId) -> NewCall {
     let mut call = call(Effect::Idempotent, NewCallOutcome::Ready);
-    call.leans_on = Some(LeansOn::Rule(rule));
-    call.otherwise = Some(Box::new(Otherwise {
+    call.basis = Some(Basis::Rule(rule));
+    call.fallback = Some(Box::new(Fallback {
         verdict: Verdict {
             decision: VerdictWord::Deny,
             rule: "without the rule".to_owned(),

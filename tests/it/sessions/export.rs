@@ -214,7 +214,7 @@ async fn a_file_of_its_own_is_made_and_half_a_session_is_none() {
 fn the_key_and_the_command_ask_for_it() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("2 j j");
-    let id = driver.state.live.selected.unwrap();
+    let id = driver.state.screens.live.selected.unwrap();
     driver.press("enter");
     let wanted = |format| vec![Effect::Export(id, format)];
     assert_eq!(driver.press("E"), wanted(ExportFormat::Markdown));

@@ -151,7 +151,7 @@ fn jumps_find_approvals_and_errors_in_both_directions() {
                 !effects.iter().any(|e| matches!(e, Effect::Submit(_))),
                 "{effects:?}"
             );
-            driver.state.session.selected
+            driver.state.screens.session.selected
         };
         assert_eq!(at("[ a"), Some(7), "from the end, while following");
         assert_eq!(at("[ a"), Some(3));

@@ -1,6 +1,8 @@
 //! A replay shows at each moment what was known then, keeps time, and lets nothing be decided or sent.
 
 use leverframe::clock::Timestamp;
+use leverframe::console::hosts::HostAddress;
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{Answer, CancelContinuation, Command, Query};
@@ -10,7 +12,7 @@ use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::parse_sequence;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Screen;
-use leverframe::tui::state::hosts::{Named, open};
+use leverframe::tui::state::hosts::open;
 use leverframe::tui::state::modal::{Confirm, Modal};
 use proptest::prelude::*;
 
@@ -155,7 +157,7 @@ fn each_moment_shows_what_was_known_then() {
     }
     // At its end it is what the store has.
     let (turn, steps) = past();
-    let held: Vec<_> = driver.state.session.entries.values().collect();
+    let held: Vec<_> = driver.state.screens.session.entries.values().collect();
     assert_eq!(held.len(), steps.len() + 1);
     for (held, step) in held[1..].iter().zip(&steps) {
         let TranscriptBody::Step {
@@ -240,7 +242,7 @@ fn it_ends_where_it_began() {
     assert!(!driver.text().contains("last night"));
     driver.press("esc");
     assert!(driver.state.replay.is_none());
-    assert_eq!(driver.state.session.selected, behind.selected);
+    assert_eq!(driver.state.screens.session.selected, behind.selected);
     assert!(driver.text().contains("last night"));
     assert!(!driver.text().contains("REPLAY"));
     driver.press("2");
@@ -257,7 +259,7 @@ fn what_cannot_be_had_ends_it_with_a_word() {
     let Some(Effect::Query(query)) = effects.first().cloned() else {
         panic!("{effects:?}");
     };
-    driver.send(Message::Answered {
+    driver.hear(DaemonMessage::Answered {
         query: Box::new(query),
         result: Err(Box::new(Problem::not_found("continuation", "con_x"))),
     });
@@ -287,7 +289,7 @@ fn a_whole_session_is_played_from_its_pages_and_says_where_it_was_cut() {
         let mut effects = driver.press("R");
         while let Some(Effect::Query(query)) = effects.pop() {
             let answer = long.answer(&query).unwrap();
-            effects = driver.send(Message::Answered {
+            effects = driver.hear(DaemonMessage::Answered {
                 query: Box::new(query),
                 result: Ok(Box::new(answer)),
             });
@@ -510,15 +512,15 @@ async fn the_command_plays_from_a_daemon_and_from_the_files() {
 #[test]
 fn another_host_is_not_shown_under_what_is_played() {
     let mut driver = playing(120, 40);
-    let hosts = ["atlas", "lab"].map(|name| Named {
-        given: Some(name.to_owned()),
+    let hosts = ["atlas", "lab"].map(|name| HostAddress {
+        name: Some(name.to_owned()),
         address: format!("http://{name}"),
     });
     open(&mut driver.state, hosts.into());
-    let focused = driver.state.hosts.focused();
+    let focused = driver.state.model.hosts.focused();
     driver.press("ctrl-n");
-    assert_eq!(driver.state.hosts.focused(), focused);
+    assert_eq!(driver.state.model.hosts.focused(), focused);
     assert!(driver.state.replay.is_some());
     driver.press("esc ctrl-n");
-    assert_ne!(driver.state.hosts.focused(), focused);
+    assert_ne!(driver.state.model.hosts.focused(), focused);
 }

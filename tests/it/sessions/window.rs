@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::request::Query;
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
 use leverframe::protocol::words::ToolCallState;
-use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::message::Effect;
 use leverframe::tui::state::session_view::WINDOW;
 use proptest::prelude::*;
 
@@ -87,7 +88,7 @@ impl Reading {
 
     /// What is loaded is one piece of the session, and not too much of it.
     fn check(&self) {
-        let view = &self.driver.state.session;
+        let view = &self.driver.state.screens.session;
         assert!(
             view.entries.len() <= WINDOW,
             "{} are held",
@@ -104,7 +105,14 @@ impl Reading {
     }
 
     fn top(&self) -> u64 {
-        self.driver.state.session.report.unwrap().anchor.position
+        self.driver
+            .state
+            .screens
+            .session
+            .report
+            .unwrap()
+            .anchor
+            .position
     }
 
     fn text(&mut self) -> String {
@@ -124,13 +132,13 @@ impl Reading {
             self.session.entries.push(message(n));
         }
         let event = Event {
-            seq: Some(self.driver.state.world.seq + 1),
+            seq: Some(self.driver.state.model.world().seq + 1),
             at: fixture::NOW,
-            session_id: self.driver.state.session.session_id,
+            session_id: self.driver.state.screens.session.session_id,
             continuation_id: Some(fixture::continuation_id(2)),
             body: EventBody::ContinuationQueued { ahead: 0 },
         };
-        self.driver.send(Message::Event(Arc::new(event)));
+        self.driver.hear(DaemonMessage::Event(Arc::new(event)));
     }
 }
 
@@ -149,7 +157,10 @@ fn a_hundred_thousand_entries_are_never_all_loaded_and_both_ends_are_near() {
     // The start is one page away, not a thousand.
     let asked = reading.asked.len();
     reading.press("g g");
-    assert_eq!(reading.driver.state.session.selected, Some(position(0)));
+    assert_eq!(
+        reading.driver.state.screens.session.selected,
+        Some(position(0))
+    );
     assert!(reading.text().contains("message 0."));
     assert!(
         reading.asked.len() - asked <= 2,
@@ -202,7 +213,7 @@ fn a_search_goes_on_through_older_pages_and_says_how_far_it_is() {
     reading.driver.press("/");
     reading.driver.type_text("ess");
     assert!(
-        reading.driver.state.session.hunt.is_none(),
+        reading.driver.state.screens.session.hunt.is_none(),
         "what is loaded matches"
     );
     reading.driver.press("backspace backspace backspace");
@@ -215,7 +226,10 @@ fn a_search_goes_on_through_older_pages_and_says_how_far_it_is() {
         "{text}"
     );
     reading.press("enter");
-    assert_eq!(reading.driver.state.session.selected, Some(position(6_000)));
+    assert_eq!(
+        reading.driver.state.screens.session.selected,
+        Some(position(6_000))
+    );
     assert!(reading.text().contains("the needle"));
     assert!(
         reading.text().contains("1 matches loaded"),
@@ -223,21 +237,33 @@ fn a_search_goes_on_through_older_pages_and_says_how_far_it_is() {
         reading.text()
     );
     reading.press("N");
-    assert_eq!(reading.driver.state.session.selected, Some(position(150)));
+    assert_eq!(
+        reading.driver.state.screens.session.selected,
+        Some(position(150))
+    );
     reading.press("N");
     let flash = reading.driver.state.flash.clone().unwrap().text;
     assert!(flash.contains("no further match above"), "{flash}");
-    assert_eq!(reading.driver.state.session.selected, Some(position(150)));
+    assert_eq!(
+        reading.driver.state.screens.session.selected,
+        Some(position(150))
+    );
     reading.press("n");
-    assert_eq!(reading.driver.state.session.selected, Some(position(6_000)));
+    assert_eq!(
+        reading.driver.state.screens.session.selected,
+        Some(position(6_000))
+    );
     // Stopped on the way.
     reading.driver.press("n");
     assert!(reading.serve_once());
-    assert!(reading.driver.state.session.hunt.is_some());
+    assert!(reading.driver.state.screens.session.hunt.is_some());
     reading.driver.press("esc");
-    assert!(reading.driver.state.session.hunt.is_none());
+    assert!(reading.driver.state.screens.session.hunt.is_none());
     reading.serve();
-    assert_eq!(reading.driver.state.session.selected, Some(position(6_000)));
+    assert_eq!(
+        reading.driver.state.screens.session.selected,
+        Some(position(6_000))
+    );
 }
 
 #[test]
@@ -264,7 +290,7 @@ fn jumps_reach_what_is_not_loaded() {
         }
         reading.serve();
         assert_eq!(
-            reading.driver.state.session.selected,
+            reading.driver.state.screens.session.selected,
             Some(position(at)),
             "{keys}"
         );
@@ -279,9 +305,12 @@ fn a_turn_is_gone_to_where_it_begins() {
     }
     let mut reading = Reading::open(session);
     for wanted in [fixture::continuation_id(9), fixture::continuation_id(9)] {
-        reading.driver.state.session.wanted = Some(wanted);
+        reading.driver.state.screens.session.wanted = Some(wanted);
         reading.press("ctrl-r");
-        assert_eq!(reading.driver.state.session.selected, Some(position(2_001)));
+        assert_eq!(
+            reading.driver.state.screens.session.selected,
+            Some(position(2_001))
+        );
         reading.press("F");
     }
 }
@@ -339,9 +368,9 @@ proptest! {
         reading.driver.press("esc G");
         reading.serve();
         let last = reading.session.entries.last().map(|entry| entry.position);
-        let loaded = reading.driver.state.session.entries.keys().next_back().copied();
+        let loaded = reading.driver.state.screens.session.entries.keys().next_back().copied();
         prop_assert_eq!(loaded, last);
-        for entry in reading.driver.state.session.entries.values() {
+        for entry in reading.driver.state.screens.session.entries.values() {
             let typed = matches!(entry.entry.body, TranscriptBody::User { .. });
             prop_assert!(typed, "{entry:?}");
         }

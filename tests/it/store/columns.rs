@@ -5,7 +5,7 @@ use leverframe::store::commands::set_channel_paused::SetChannelPaused;
 use leverframe::store::error::StoreError;
 use leverframe::store::input::ActorRef;
 
-use crate::store::world::{World, turn};
+use crate::support::world::{World, turn};
 
 #[tokio::test]
 async fn text_with_a_nul_is_stored_without_it() {

@@ -15,7 +15,7 @@ use leverframe::store::commands::set_policy::SetPolicy;
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{BudgetKind, NewCallFacts};
 
-use crate::store::world::{START, World, approval, baseline, by, gated};
+use crate::support::world::{START, World, approval, baseline, by, gated};
 
 struct Parked {
     world: World,

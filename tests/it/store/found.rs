@@ -4,12 +4,12 @@ use leverframe::protocol::session::ErrorBody;
 use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect};
 use leverframe::store::commands::fail_turn::FailTurn;
 use leverframe::store::commands::llm_result::LlmResult;
+use leverframe::store::commands::reopen_approval::ReopenApproval;
 use leverframe::store::commands::resume::Resume;
-use leverframe::store::commands::return_to_ask::ReturnToAsk;
 use leverframe::store::input::AnswerSource;
 use leverframe::store::input::{NewCallFacts, NewCallOutcome, SessionChoice};
 
-use crate::store::world::{World, approval, by, call, turn, usage};
+use crate::support::world::{World, approval, by, call, turn, usage};
 
 #[tokio::test]
 async fn the_model_says_nothing_more_before_every_call_has_its_result() {
@@ -75,7 +75,7 @@ async fn a_call_that_ran_before_it_had_to_ask_is_sound() {
     let question = approval(ApprovalKind::Execute, "another plan");
     let gate = question.id;
     world
-        .ok(ReturnToAsk {
+        .ok(ReopenApproval {
             call_id,
             epoch: world.epoch(),
             approval: question,

@@ -10,7 +10,7 @@ use leverframe::store::queries::compactions::Reach;
 use leverframe::store::reader::Reader;
 use rusqlite::Connection;
 
-use crate::store::world::World;
+use crate::support::world::World;
 
 /// Turns that are put into the session, put away as a compaction does.
 const TURNS: u32 = 4000;

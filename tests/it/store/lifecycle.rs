@@ -9,13 +9,13 @@ use leverframe::store::EventsAfter;
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
-use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::park::{Park, ParkOutcome};
 use leverframe::store::commands::start_tool::StartToolOutcome;
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{NewCallOutcome, SessionChoice};
 use leverframe::store::queries::outbox::NextOutbox;
 
-use crate::store::world::{START, World, by, call, gated, turn};
+use crate::support::world::{START, World, by, call, gated, turn};
 
 #[tokio::test]
 async fn a_plain_turn_writes_six_events_and_completes() {
@@ -186,7 +186,7 @@ async fn a_gated_call_runs_only_after_its_decision() {
             notices: Vec::new(),
         })
         .await;
-    assert_eq!(parked, Parked::Waiting);
+    assert_eq!(parked, ParkOutcome::Waiting);
     world.sound().await;
     let command = world
         .decide_command(

@@ -11,8 +11,6 @@
     reason = "a method's path is not general over the reader's lifetime"
 )]
 
-pub(crate) mod world;
-
 mod columns;
 mod decisions;
 mod found;

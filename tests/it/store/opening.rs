@@ -6,7 +6,7 @@ use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
 use leverframe::store::error::StoreError;
 use leverframe::store::{EventsAfter, Store};
 
-use crate::store::world::{START, World, by, options};
+use crate::support::world::{START, World, by, options};
 
 fn refusal(dir: &std::path::Path) -> StoreError {
     match Store::open(options(dir, &Clock::manual(START))) {
@@ -26,7 +26,7 @@ async fn a_second_opener_is_refused_and_told_who() {
     let store = world.store.clone();
     world.store.clone().close().await;
     assert!(matches!(
-        store.write(crate::store::world::turn("chat", None)).await,
+        store.write(crate::support::world::turn("chat", None)).await,
         Err(StoreError::Closed)
     ));
     let opened = Store::open(options(&dir, &Clock::manual(START))).unwrap();

@@ -17,10 +17,10 @@ use leverframe::store::commands::expire_due::ExpireDue;
 use leverframe::store::commands::fail_compaction::FailCompaction;
 use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::park::Park;
+use leverframe::store::commands::release_turn::{Yield, YieldTo};
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::retry_compaction::RetryCompaction;
 use leverframe::store::commands::start_tool::StartTool;
-use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::approvals::ApprovalFilter;
 use leverframe::store::queries::compactions::Reach;
@@ -28,7 +28,7 @@ use leverframe::store::queries::continuations::ContinuationFilter;
 use leverframe::store::queries::outbox::NextOutbox;
 use proptest::prelude::*;
 
-use crate::store::world::{
+use crate::support::world::{
     Compacting, World, approval, by, call, compaction_call, gated, turn, usage,
 };
 
@@ -245,7 +245,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         digest,
                         max_decision_age_ms: 60_000,
                         key_lifetime_ms: None,
-                        leans_on: None,
+                        basis: None,
                     })
                     .await;
             }

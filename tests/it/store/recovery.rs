@@ -7,13 +7,13 @@ use leverframe::protocol::words::{
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::park::Park;
+use leverframe::store::commands::release_turn::{Yield, YieldTo};
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::start_tool::StartToolOutcome;
-use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::outbox::NextOutbox;
 
-use crate::store::world::{START, World, by, call, gated};
+use crate::support::world::{START, World, by, call, gated};
 
 #[tokio::test]
 async fn a_started_call_is_settled_by_its_effect_class() {

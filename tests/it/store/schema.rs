@@ -11,7 +11,7 @@ use leverframe::protocol::words::{
 };
 use leverframe::store::transitions;
 
-use crate::store::world::World;
+use crate::support::world::World;
 
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
 const RULES_SQL: &str = include_str!("../../../src/store/migrations/005_rules_and_pairs.sql");

@@ -7,16 +7,17 @@ use leverframe::protocol::words::OutboxClass;
 use leverframe::store::command::{Durability, WriteCommand, WriteTx};
 use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_notice::QueueNotice;
+use leverframe::store::commands::set_held::SetHeld;
 use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::error::StoreError;
 use leverframe::store::input::NewNotice;
 
-use crate::store::world::{World, turn};
+use crate::support::world::{World, by, turn};
 
 /// Fails after its inner command has written, or not at all.
-struct ThenFail(StartSession, Arc<AtomicU32>);
+struct ThenFail<C>(C, Arc<AtomicU32>);
 
-impl WriteCommand for ThenFail {
+impl<C: WriteCommand> WriteCommand for ThenFail<C> {
     type Output = ();
     const DURABILITY: Durability = Durability::Relaxed;
 
@@ -60,6 +61,54 @@ async fn a_failing_command_takes_only_itself_down() {
     world.sound().await;
 }
 
+/// Says something in both logs.
+fn held(reason: &str) -> (StartSession, SetHeld) {
+    let hold = SetHeld {
+        held: Some(reason.to_owned()),
+        by: by("anna"),
+        drop_full: false,
+    };
+    (session(reason), hold)
+}
+
+#[tokio::test]
+async fn a_group_is_numbered_and_chained_once_without_what_its_failed_commands_said() {
+    let world = World::new().await;
+    let before = world.store.last_seq();
+    let stored = |conn: &rusqlite::Connection| -> (u64, u64) {
+        conn.query_row(
+            "SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM audit)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap()
+    };
+    let (events, rows) = world.store.with_writer(stored).await.unwrap();
+    let mut published = world.store.subscribe();
+    let runs = Arc::new(AtomicU32::new(0));
+    // Queued before the writer looks again, so that they form one group.
+    let (first, failed, last) = tokio::join!(
+        world.store.write(held("a")),
+        world.store.write(ThenFail(held("b"), Arc::clone(&runs))),
+        world.store.write(held("c")),
+    );
+    assert!(first.is_ok() && last.is_ok());
+    assert!(matches!(failed, Err(StoreError::KeyConflict)));
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    let after = world.store.with_writer(stored).await.unwrap();
+    assert_eq!(after, (events + 2, rows + 2));
+    let numbers = [published.recv().await, published.recv().await].map(|event| event.unwrap().seq);
+    assert_eq!(numbers, [Some(before + 1), Some(before + 2)]);
+    assert!(
+        published.try_recv().is_err(),
+        "the failed command said something"
+    );
+    assert_eq!(world.store.last_seq(), before + 2);
+    let chain = world.store.read(|reader| reader.verify_audit()).await;
+    assert_eq!(chain.unwrap(), Ok(rows + 2));
+    world.sound().await;
+}
+
 #[tokio::test]
 async fn a_pair_is_both_or_neither() {
     let world = World::new().await;
@@ -72,7 +121,10 @@ async fn a_pair_is_both_or_neither() {
         .await
         .unwrap();
     assert_eq!(found, None);
-    assert_eq!(<(StartSession, ThenFail)>::DURABILITY, Durability::Durable);
+    assert_eq!(
+        <(StartSession, ThenFail<StartSession>)>::DURABILITY,
+        Durability::Durable
+    );
 }
 
 /// Reads the class of the commit it is part of.

@@ -1,6 +1,7 @@
 //! Each step as the store's command.
 
 use leverframe::clock::Timestamp;
+use leverframe::protocol::budget::{Limit, TurnLimits};
 use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::hook::{HookNote, HookVerdict};
 use leverframe::protocol::words::{
@@ -16,25 +17,23 @@ use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::fail_turn::FailTurn;
 use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::finish_turn::FinishTurn;
+use leverframe::store::commands::idempotent_ingest::IdempotentIngest;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
-use leverframe::store::commands::once::Once;
-use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::park::{Park, ParkOutcome};
 use leverframe::store::commands::record_hooks::{HookRow, RecordHooks};
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
+use leverframe::store::commands::release_turn::{Yield, YieldTo};
+use leverframe::store::commands::reopen_approval::ReopenApproval;
 use leverframe::store::commands::reserve_model::ReserveModel;
-use leverframe::store::commands::return_to_ask::ReturnToAsk;
 use leverframe::store::commands::revise_approval::ReviseApproval;
 use leverframe::store::commands::settle_model::SettleModel;
 use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
-use leverframe::store::commands::yield_turn::{Yield, YieldTo};
-use leverframe::store::input::{
-    ActorRef, Limit, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
-};
+use leverframe::store::input::{ActorRef, SessionChoice, SharedLimits, TurnBounds, TurnCache};
 use serde_json::json;
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
@@ -259,8 +258,8 @@ impl System {
                     active_ms: ACTIVE,
                     notices: self.turn_notice(model, *turn, *notice),
                 })
-                .map(|parked| Outcome::Waits(parked == Parked::Waiting)),
-            Step::ReturnToAsk { call, question } => {
+                .map(|parked| Outcome::Waits(parked == ParkOutcome::Waiting)),
+            Step::ReopenApproval { call, question } => {
                 let (channel, _) = Self::place(model, model.calls[*call].turn);
                 // A refused step leaves the plan as it was.
                 let plan = model.calls[*call].plan;
@@ -272,7 +271,7 @@ impl System {
                     channel,
                     *question,
                 );
-                self.write(ReturnToAsk {
+                self.write(ReopenApproval {
                     call_id: self.call(*call),
                     epoch,
                     approval,
@@ -294,7 +293,7 @@ impl System {
                     max_decision_age_ms: PATIENCE,
                     key_lifetime_ms: key_lives
                         .and_then(|seconds| u64::try_from(seconds * 1000).ok()),
-                    leans_on: None,
+                    basis: None,
                 })
                 .map(|outcome| match outcome {
                     StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
@@ -520,7 +519,7 @@ impl System {
                 Ok(self.ingested(&outcome))
             }
             Step::OnceCancel { item, turn } => {
-                let (_, done) = self.write(Once {
+                let (_, done) = self.write(IdempotentIngest {
                     record: Self::record(
                         item,
                         leverframe::protocol::words::Disposition::Command,

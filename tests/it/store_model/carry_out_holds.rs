@@ -1,12 +1,13 @@
 //! Steps of people who hold conversations as the store's commands.
 
+use leverframe::protocol::budget::TurnLimits;
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::ingest_turn::IngestTurn;
 use leverframe::store::commands::say::Say;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
 use leverframe::store::commands::take_over::{GiveBack, Take};
-use leverframe::store::input::{NewPart, SessionChoice, TurnBounds, TurnCache, TurnLimits};
+use leverframe::store::input::{NewPart, SessionChoice, TurnBounds, TurnCache};
 
 use crate::store_model::model::{CHANNELS, Model, Outcome};
 use crate::store_model::rules_hold::item;

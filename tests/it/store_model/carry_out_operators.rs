@@ -5,14 +5,14 @@ use leverframe::protocol::command::Waiting;
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::ids::HygieneRunId;
 use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
-use leverframe::store::commands::drop_stale::DropStale;
+use leverframe::store::commands::drop_expired_notice::DropExpiredNotice;
 use leverframe::store::commands::drop_waiting::DropWaiting;
-use leverframe::store::commands::end_look_up::{EndLookUp, Found};
+use leverframe::store::commands::end_look_up::{EndLookUp, LookUpResult};
 use leverframe::store::commands::expire_due::ExpireDue;
-use leverframe::store::commands::note_unknown::NoteUnknown;
 use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_cards::QueueCards;
 use leverframe::store::commands::queue_notice::QueueNotice;
+use leverframe::store::commands::record_unknown_call::RecordUnknownCall;
 use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
 use leverframe::store::commands::resolve_delivery::ResolveDelivery;
 use leverframe::store::commands::resume::Resume;
@@ -125,9 +125,9 @@ impl System {
                         .collect(),
                 ))
             }
-            Step::NoteUnknown { gate } => {
+            Step::RecordUnknownCall { gate } => {
                 self.counter += 1;
-                self.write(NoteUnknown {
+                self.write(RecordUnknownCall {
                     approval_id: self.gate(*gate),
                     text: format!("Looked {} times.", self.counter),
                 })
@@ -165,21 +165,21 @@ impl System {
                     outbox_id: self.part(*part),
                     attempt: attempts + u32::from(!last_attempt),
                     found: match look {
-                        Look::Arrived(count) => Found::Sent {
+                        Look::Arrived(count) => LookUpResult::Sent {
                             refs: (0..*count)
                                 .map(|n| message_ref(*part, attempts, n))
                                 .collect(),
                         },
-                        Look::Not => Found::NotSent,
-                        Look::Unclear => Found::Unclear {
+                        Look::Not => LookUpResult::NotSent,
+                        Look::Unclear => LookUpResult::Unclear {
                             why: "nobody answers".to_owned(),
                         },
                     },
                 })
                 .map(|()| Outcome::Done)
             }
-            Step::DropStale { part } => self
-                .write(DropStale {
+            Step::DropExpiredNotice { part } => self
+                .write(DropExpiredNotice {
                     outbox_id: self.part(*part),
                 })
                 .map(Outcome::Dropped),

@@ -361,7 +361,7 @@ fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
         menu.push((
             if died { 40 } else { 4 },
             question()
-                .prop_map(move |question| Step::ReturnToAsk { call, question })
+                .prop_map(move |question| Step::ReopenApproval { call, question })
                 .boxed(),
         ));
     }
@@ -392,7 +392,7 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             menu.push((1, decide(model, gate, vec![DecisionWord::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
             menu.push((2, assign(gate)));
-            menu.push((1, Just(Step::NoteUnknown { gate }).boxed()));
+            menu.push((1, Just(Step::RecordUnknownCall { gate }).boxed()));
             if row.kind == ApprovalKind::Execute {
                 menu.push((
                     4,
@@ -424,7 +424,7 @@ fn part_steps(model: &Model, part: usize, menu: &mut Menu) {
                     .boxed(),
             ));
             if model.parts[part].class == OutboxClass::Progress {
-                menu.push((2, Just(Step::DropStale { part }).boxed()));
+                menu.push((2, Just(Step::DropExpiredNotice { part }).boxed()));
             }
         }
         OutboxState::Sending => menu.push((

@@ -133,7 +133,7 @@ pub(crate) fn wild(model: &Model) -> BoxedStrategy<Step> {
                     },
                     2 => Step::RefuseCall { call },
                     3 => Step::RecordHooks { call, sent: flag },
-                    _ => Step::ReturnToAsk { call, question },
+                    _ => Step::ReopenApproval { call, question },
                 })
                 .boxed(),
         ));
@@ -183,7 +183,7 @@ pub(crate) fn wild(model: &Model) -> BoxedStrategy<Step> {
         menu.push((
             1,
             part.clone()
-                .prop_map(|part| Step::DropStale { part })
+                .prop_map(|part| Step::DropExpiredNotice { part })
                 .boxed(),
         ));
         menu.push((1, part.clone().prop_flat_map(look_up).boxed()));

@@ -39,12 +39,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
-use crate::store::world::START;
 use crate::store_model::model::{Model, Outcome};
 use crate::store_model::step::{
     Item, Judged, Named, Offer, Plan, Question, Sent, Shown, Step, Target,
 };
 use crate::store_model::system::System;
+use crate::support::world::START;
 
 /// Walks of a plain run, on each of two threads.
 const CASES: u32 = 32;
@@ -221,7 +221,7 @@ fn rare_walks() {
     assert_eq!(model.last, Outcome::KeyRanOut);
     // The same, asked about again and allowed meanwhile.
     let asked = vec![
-        Step::ReturnToAsk {
+        Step::ReopenApproval {
             call: 0,
             question: Question {
                 lives: None,

@@ -79,7 +79,7 @@ impl Model {
                 last_attempt,
                 look,
             } => self.end_look_up(*part, *last_attempt, *look),
-            Step::DropStale { part } => {
+            Step::DropExpiredNotice { part } => {
                 let row = &self.parts[*part];
                 let stale = row.class == OutboxClass::Progress
                     && row.state == OutboxState::Pending

@@ -164,7 +164,7 @@ impl Model {
                 Ok(Outcome::Done)
             }
             Step::DropWaiting { keep_newest } => self.drop_waiting(*keep_newest),
-            Step::NoteUnknown { gate } => {
+            Step::RecordUnknownCall { gate } => {
                 let row = &self.gates[*gate];
                 let asks = matches!(
                     row.kind,

@@ -144,7 +144,7 @@ impl Model {
                 self.audit.push("hook.changed");
                 Ok(Outcome::Done)
             }
-            Step::ReturnToAsk { call, question } => {
+            Step::ReopenApproval { call, question } => {
                 self.running(self.calls[*call].turn)?;
                 self.drop_gate_of(*call)?;
                 self.move_call(*call, ToolCallState::Awaiting)?;

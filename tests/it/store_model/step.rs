@@ -201,7 +201,7 @@ pub(crate) enum Step {
         shown: Shown,
         cards: u8,
     },
-    ReturnToAsk {
+    ReopenApproval {
         call: usize,
         question: Question,
     },
@@ -318,7 +318,7 @@ pub(crate) enum Step {
         last_attempt: bool,
         look: Look,
     },
-    DropStale {
+    DropExpiredNotice {
         part: usize,
     },
     EndSend {
@@ -330,7 +330,7 @@ pub(crate) enum Step {
         settlement: Settlement,
     },
     /// What a look at the other side said about an unknown outcome.
-    NoteUnknown {
+    RecordUnknownCall {
         gate: usize,
     },
     /// Begins a compaction of the session of a turn, up to that turn.
@@ -385,7 +385,7 @@ impl Step {
         "commit_compaction",
         "crash",
         "decide",
-        "drop_stale",
+        "drop_expired_notice",
         "drop_waiting",
         "end_look_up",
         "end_send",
@@ -404,7 +404,7 @@ impl Step {
         "llm_result",
         "on_call",
         "once",
-        "note_unknown",
+        "record_unknown_call",
         "park",
         "probe",
         "queue_cards",
@@ -419,7 +419,7 @@ impl Step {
         "restore",
         "resume",
         "retry_compaction",
-        "return_to_ask",
+        "reopen_approval",
         "revise_approval",
         "say",
         "set_channel_draining",
@@ -433,7 +433,7 @@ impl Step {
         "take_over",
         "tidy",
         "update_session",
-        "yield_turn",
+        "release_turn",
     ];
 
     /// Its command.
@@ -453,14 +453,14 @@ impl Step {
             Step::Park { .. } => "park",
             Step::Decide { .. } => "decide",
             Step::Revise { .. } => "revise_approval",
-            Step::ReturnToAsk { .. } => "return_to_ask",
+            Step::ReopenApproval { .. } => "reopen_approval",
             Step::StartTool { .. } => "start_tool",
             Step::RefuseCall { .. } => "refuse_call",
             Step::RecordHooks { .. } => "record_hooks",
             Step::FinishTool { .. } => "finish_tool",
             Step::FinishTurn { .. } => "finish_turn",
             Step::FailTurn { .. } => "fail_turn",
-            Step::Yield { .. } => "yield_turn",
+            Step::Yield { .. } => "release_turn",
             Step::Cancel { .. } => "cancel",
             Step::Resume { .. } => "resume",
             Step::ExpireDue => "expire_due",
@@ -481,10 +481,10 @@ impl Step {
             Step::QueueCards { .. } => "queue_cards",
             Step::BeginSend { .. } => "begin_send",
             Step::EndLookUp { .. } => "end_look_up",
-            Step::DropStale { .. } => "drop_stale",
+            Step::DropExpiredNotice { .. } => "drop_expired_notice",
             Step::EndSend { .. } => "end_send",
             Step::ResolveDelivery { .. } => "resolve_delivery",
-            Step::NoteUnknown { .. } => "note_unknown",
+            Step::RecordUnknownCall { .. } => "record_unknown_call",
             Step::BeginCompaction { .. } => "begin_compaction",
             Step::CommitCompaction { .. } => "commit_compaction",
             Step::FailCompaction { .. } => "fail_compaction",
@@ -510,7 +510,7 @@ impl Step {
                 | Step::Propose { .. }
                 | Step::AskBudget { .. }
                 | Step::Park { .. }
-                | Step::ReturnToAsk { .. }
+                | Step::ReopenApproval { .. }
                 | Step::StartTool { .. }
                 | Step::RefuseCall { .. }
                 | Step::FinishTool { .. }
@@ -580,18 +580,18 @@ impl Step {
             Step::Decide { gate, .. }
             | Step::Revise { gate, .. }
             | Step::Assignment { gate, .. }
-            | Step::NoteUnknown { gate }
+            | Step::RecordUnknownCall { gate }
             | Step::QueueCards { gate } => {
                 exchange(Kind::Gate, gate)?;
             }
-            Step::ReturnToAsk { call, .. }
+            Step::ReopenApproval { call, .. }
             | Step::StartTool { call, .. }
             | Step::RefuseCall { call }
             | Step::RecordHooks { call, .. }
             | Step::FinishTool { call, .. } => exchange(Kind::Call, call)?,
             Step::BeginSend { part, .. }
             | Step::EndLookUp { part, .. }
-            | Step::DropStale { part }
+            | Step::DropExpiredNotice { part }
             | Step::EndSend { part, .. }
             | Step::ResolveDelivery { part, .. } => exchange(Kind::Part, part)?,
             Step::Record { .. }

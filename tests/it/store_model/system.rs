@@ -23,13 +23,13 @@ use leverframe::store::queries::outbox::NextOutbox;
 use rusqlite::Connection;
 use tokio::runtime::Runtime;
 
-use crate::store::world::{START, World};
 use crate::store_model::model::{CHANNELS, Model, No, Outcome};
 use crate::store_model::picture::{self, Ids};
 use crate::store_model::rules_delivery::Next;
 use crate::store_model::rules_gate::{ENGINE, arguments};
 use crate::store_model::rules_turn::{ACTIVE, RUN};
 use crate::store_model::step::{Item, Judged, Plan, Question, Step};
+use crate::support::world::{START, World};
 
 /// The store, and what is remembered of it between two steps.
 pub(crate) struct System {
@@ -312,8 +312,8 @@ impl System {
                         rule: "a rule".to_owned(),
                         policy_version: version,
                     },
-                    leans_on: None,
-                    otherwise: None,
+                    basis: None,
+                    fallback: None,
                     outcome,
                 }
             })

@@ -65,7 +65,7 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
     );
     assert!(!home.workspace("team").join("note.txt").exists());
 
-    telegram.user_clicks(200, card.message_id, "Approve once", &anna);
+    telegram.user_clicks(200, card.message_id, "Allow once", &anna);
     shown(&telegram, 100, "all done").await;
     assert_eq!(
         std::fs::read_to_string(home.workspace("team").join("note.txt")).unwrap(),
@@ -109,7 +109,7 @@ async fn somebody_who_may_not_decide_cannot_and_the_approval_stays_pending() {
     telegram.user_clicks(
         200,
         card.message_id,
-        "Approve once",
+        "Allow once",
         &User::new(999, "Mallory"),
     );
     telegram
@@ -246,7 +246,7 @@ async fn kill_nine_while_a_card_waits_and_the_reply_is_sent_once() {
     let again = daemon.wait_approval().await;
     assert_eq!(again["id"], approval["id"]);
     let card = wait_card(&telegram).await;
-    telegram.user_clicks(200, card.message_id, "Approve once", &anna);
+    telegram.user_clicks(200, card.message_id, "Allow once", &anna);
     daemon
         .wait_state(approval["continuation_id"].as_str().unwrap(), "completed")
         .await;

@@ -9,6 +9,7 @@ pub mod fake_telegram;
 pub mod pty;
 pub mod record;
 pub mod requirement;
+pub mod world;
 
 /// A message as a model was sent it, without the block that says who wrote it and when.
 pub fn without_sender(text: &str) -> &str {

@@ -5,14 +5,14 @@ use leverframe::protocol::session::{BY_HAND, StepBody};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{ContinuationState, Effect, OutboxClass};
 use leverframe::store::commands::end_session::EndSession;
+use leverframe::store::commands::release_turn::{Yield, YieldTo};
 use leverframe::store::commands::say::Say;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
 use leverframe::store::commands::take_over::{GiveBack, Take};
-use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::{NewPart, SessionChoice};
 use leverframe::store::queries::outbox::OutboxFilter;
 
-use crate::store::world::{World, by, gated, turn};
+use crate::support::world::{World, by, gated, turn};
 
 fn take(session_id: SessionId, who: &str, force: bool) -> Take {
     Take {

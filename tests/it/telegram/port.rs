@@ -1,22 +1,24 @@
 //! An engine side for bridges, in memory, with its own ledger; and a bridge running against it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
 use leverframe::channels::telegram::pacing::PacingLimits;
-use leverframe::client::channel_port::ChannelPort;
+use leverframe::client::bridge_health::BridgeHealth;
+use leverframe::client::channel_port::{ChannelPort, Lease};
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::config::settings::Secret;
 use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester};
 use leverframe::protocol::bridge::{
-    AccountState, CardButton, Inbound, InboundBody, Ingested, Outbound, OutboundBody, SendOutcome,
+    AccountState, CardButton, Delivery, Inbound, InboundBody, Ingestion, Outbound, OutboundBody,
+    ProgressMessage, SendOutcome, ShownProgress,
 };
 use leverframe::protocol::channel::{ChannelCapabilities, ChannelHealth};
-use leverframe::protocol::ids::{ApprovalId, InboxId, OutboxId};
+use leverframe::protocol::ids::{ApprovalId, ContinuationId, InboxId, OutboxId};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::words::{
@@ -44,6 +46,8 @@ pub struct Ledger {
     pub begin_fails: u32,
     pub begun: Vec<OutboxId>,
     pub ended: Vec<(OutboxId, SendOutcome)>,
+    /// Parts that were handed out and not begun.
+    pub given_back: Vec<OutboxId>,
     pub health: Vec<(ChannelHealth, Option<String>)>,
     pub capabilities: Option<ChannelCapabilities>,
     pub paused: bool,
@@ -61,13 +65,24 @@ pub struct Ledger {
 pub struct TestPort {
     ledger: Mutex<Ledger>,
     version: watch::Sender<u64>,
+    health: BridgeHealth,
+    this: Weak<Self>,
     /// Whether parts that are to be tried again are handed out again.
     pub clock: Clock,
 }
 
 impl TestPort {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|port: &Weak<Self>| Self {
+            this: Weak::clone(port),
+            health: BridgeHealth::new({
+                let port = Weak::clone(port);
+                move |health, account| {
+                    if let Some(port) = port.upgrade() {
+                        port.change(|ledger| ledger.health.push((health, account)));
+                    }
+                }
+            }),
             ledger: Mutex::new(Ledger {
                 inbox: Vec::new(),
                 repeated: 0,
@@ -76,6 +91,7 @@ impl TestPort {
                 begin_fails: 0,
                 begun: Vec::new(),
                 ended: Vec::new(),
+                given_back: Vec::new(),
                 health: Vec::new(),
                 capabilities: None,
                 paused: false,
@@ -239,7 +255,7 @@ impl ChannelPort for TestPort {
         })
     }
 
-    async fn ingest(&self, inbound: Inbound) -> Result<Ingested, Problem> {
+    async fn ingest(&self, inbound: Inbound) -> Result<Ingestion, Problem> {
         let (ingested, hang) = self.change(|ledger| {
             let script = std::mem::take(&mut ledger.ingest_script);
             let (word, rest) = script.split_once(' ').unwrap_or((&script, ""));
@@ -264,7 +280,7 @@ impl ChannelPort for TestPort {
             } else {
                 ledger.inbox.push(inbound);
             }
-            let ingested = Ingested {
+            let ingested = Ingestion {
                 inbox_id: InboxId::generate(),
                 disposition: ledger.disposition,
                 continuation_id: None,
@@ -280,42 +296,29 @@ impl ChannelPort for TestPort {
         ingested
     }
 
-    async fn next_outbox(&self) -> Result<Outbound, Problem> {
+    async fn next(&self) -> Result<Box<dyn Lease>, Problem> {
         let mut version = self.version.subscribe();
         loop {
             if let Some(part) = self.change_if(|ledger| ledger.next(self.clock.now())) {
-                return Ok(part);
+                return Ok(Box::new(TestLease {
+                    port: self.this.upgrade().unwrap(),
+                    part,
+                }));
             }
             let _ = tokio::time::timeout(Duration::from_millis(20), version.changed()).await;
         }
     }
 
-    async fn begin_send(&self, id: OutboxId) -> Result<(), Problem> {
-        self.change(|ledger| {
-            if ledger.begin_fails > 0 {
-                ledger.begin_fails -= 1;
-                return Err(Problem::internal("the disk is full"));
-            }
-            ledger.begun.push(id);
-            Ok(())
-        })
+    async fn next_look_up(&self, _asked: &HashMap<OutboxId, u32>) -> Result<Outbound, Problem> {
+        std::future::pending().await
     }
 
-    async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
-        self.change(|ledger| {
-            if let Some(mut part) = ledger.handed_out.remove(&id)
-                && let SendOutcome::Retry { not_before, .. } = &outcome
-            {
-                part.attempts += 1;
-                ledger.outbox.insert(0, (*not_before, part));
-            }
-            ledger.ended.push((id, outcome));
-        });
-        Ok(())
+    async fn end_look_up(&self, id: OutboxId, _: u32, _: Delivery) -> Result<(), Problem> {
+        Err(Problem::internal(format!("nobody was asked about {id}")))
     }
 
-    fn report_health(&self, health: ChannelHealth, account: Option<String>) {
-        self.change(|ledger| ledger.health.push((health, account)));
+    fn health(&self) -> &BridgeHealth {
+        &self.health
     }
 
     async fn next_typing(&self) -> String {
@@ -328,6 +331,18 @@ impl ChannelPort for TestPort {
         }
     }
 
+    async fn next_progress(&self) -> ProgressMessage {
+        std::future::pending().await
+    }
+
+    async fn record_progress(&self, id: ContinuationId, _: Option<String>) -> Result<(), Problem> {
+        Err(Problem::internal(format!("{id} has no progress message")))
+    }
+
+    async fn shown_progress(&self) -> Result<Vec<ShownProgress>, Problem> {
+        Ok(Vec::new())
+    }
+
     async fn pause_changed(&self) -> bool {
         let mut version = self.version.subscribe();
         loop {
@@ -336,6 +351,58 @@ impl ChannelPort for TestPort {
             }
             let _ = version.changed().await;
         }
+    }
+}
+
+/// A part in the hands of a bridge.
+struct TestLease {
+    port: Arc<TestPort>,
+    part: Outbound,
+}
+
+#[async_trait]
+impl Lease for TestLease {
+    fn part(&self) -> &Outbound {
+        &self.part
+    }
+
+    async fn begin(&mut self) -> Result<(), Problem> {
+        self.port.change(|ledger| {
+            if ledger.begin_fails > 0 {
+                ledger.begin_fails -= 1;
+                return Err(Problem::internal("the disk is full"));
+            }
+            ledger.begun.push(self.part.id);
+            Ok(())
+        })
+    }
+
+    async fn finish(&mut self, outcome: SendOutcome) -> Result<(), Problem> {
+        self.port.change(|ledger| {
+            if let Some(mut part) = ledger.handed_out.remove(&self.part.id)
+                && let SendOutcome::Retry { not_before, .. } = &outcome
+            {
+                part.attempts += 1;
+                ledger.outbox.insert(0, (*not_before, part));
+            }
+            ledger.ended.push((self.part.id, outcome));
+        });
+        Ok(())
+    }
+}
+
+impl Drop for TestLease {
+    /// What was not begun is there for the next; what was begun stays as it is, as in a process that died.
+    fn drop(&mut self) {
+        self.port.change(|ledger| {
+            let id = self.part.id;
+            if !ledger.begun.contains(&id)
+                && let Some(part) = ledger.handed_out.remove(&id)
+            {
+                ledger.given_back.push(id);
+                ledger.outbox.insert(0, (Timestamp(0), part));
+            }
+        });
     }
 }
 
@@ -357,6 +424,7 @@ pub fn options() -> TelegramOptions {
             private: Duration::ZERO,
             group: Duration::ZERO,
             typing: Duration::from_secs(4),
+            progress: 2,
             overall: Duration::ZERO,
             burst: 10,
         },

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::cache::CachePurge;
-use leverframe::store::response_cache::results::{KeptResult, Made, NewResult, ResultLook};
-use leverframe::store::response_cache::{Options, ResponseCache};
+use leverframe::store::response_cache::{
+    KeptResult, Made, NewResult, Options, ResponseCache, ResultLook,
+};
 
 use crate::support::daemon::DEADLINE;
 

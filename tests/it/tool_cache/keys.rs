@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use leverframe::engine::tool_cache::key::{Facts, asked, of};
 use leverframe::engine::tool_cache::may_keep;
-use leverframe::engine::turn::large_result::Shown;
+use leverframe::engine::turn::large_result::ResultExcerpt;
 use leverframe::protocol::approval::{PlanFacts, Preview};
 use leverframe::protocol::words::{Access, Risk, ToolCacheNotKept};
 use leverframe::store::response_cache::Key;
@@ -203,7 +203,7 @@ fn only_whole_results_of_runs_that_ended_well_are_kept() {
         disposition: EffectDisposition::Done,
         partial: false,
     };
-    let shown = |whole| Shown {
+    let shown = |whole| ResultExcerpt {
         content: "a.txt".to_owned(),
         stored: None,
         whole,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use leverframe::protocol::approval::Preview;
 use leverframe::protocol::words::{Access, Effect, Risk};
-use leverframe::tools::output::Kept;
+use leverframe::tools::output::BoundedOutput;
 use leverframe::tools::tool::{EffectDisposition, ToolOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -170,9 +170,9 @@ proptest! {
     #[test]
     fn what_is_kept_does_not_depend_on_how_it_came(length in 0_usize..2_000_000, cuts in prop::collection::vec(1_usize..700_000, 1..6)) {
         let all: Vec<u8> = (0..length).map(|at| b'a' + (at * 7 % 26) as u8).collect();
-        let mut whole = Kept::default();
+        let mut whole = BoundedOutput::default();
         whole.push(&all);
-        let mut parts = Kept::default();
+        let mut parts = BoundedOutput::default();
         let mut rest = all.as_slice();
         let mut sizes = cuts.iter().cycle();
         while !rest.is_empty() {

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use leverframe::engine::turn::effect::Effect;
 use leverframe::engine::turn::input::{Call, CallStatus, Halt, Input};
-use leverframe::engine::turn::machine::{Limits, Phase, Turn, Used};
+use leverframe::engine::turn::machine::{Phase, Turn};
+use leverframe::protocol::budget::{TurnLimits, TurnUsed};
 use leverframe::protocol::ids::ToolCallId;
 use proptest::prelude::*;
 
-const LIMITS: Limits = Limits {
+const LIMITS: TurnLimits = TurnLimits {
     max_steps: 4,
     max_tool_calls: 6,
     max_active_ms: 60_000,
     max_tokens: 10_000,
+    max_cost_usd: None,
 };
 
 /// What a random world answers next.
@@ -74,7 +76,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut world = Self {
-            turn: Turn::restore(LIMITS, Used::default(), Vec::new()),
+            turn: Turn::restore(LIMITS, TurnUsed::default(), Vec::new()),
             truth: HashMap::new(),
             current: Vec::new(),
             proposed: None,
@@ -373,7 +375,7 @@ fn ready(parallel: bool) -> Call {
 }
 
 fn proposed(calls: Vec<Call>) -> (Turn, Vec<Effect>) {
-    let mut turn = Turn::restore(LIMITS, Used::default(), Vec::new());
+    let mut turn = Turn::restore(LIMITS, TurnUsed::default(), Vec::new());
     assert_eq!(turn.step(Input::Claimed), vec![Effect::CallModel]);
     let count = calls.len() as u32;
     assert_eq!(
@@ -434,9 +436,9 @@ fn writers_run_one_after_the_other_in_order() {
 
 #[test]
 fn a_turn_that_used_its_steps_asks_for_more_instead_of_calling() {
-    let used = Used {
+    let used = TurnUsed {
         steps: LIMITS.max_steps,
-        ..Used::default()
+        ..TurnUsed::default()
     };
     let mut turn = Turn::restore(LIMITS, used, Vec::new());
     let effects = turn.step(Input::Claimed);
@@ -491,7 +493,7 @@ fn a_start_that_did_not_happen_ends_the_letting_go() {
             status: CallStatus::Ready,
             parallel: false,
         };
-        let mut turn = Turn::restore(LIMITS, Used::default(), vec![call]);
+        let mut turn = Turn::restore(LIMITS, TurnUsed::default(), vec![call]);
         assert_eq!(turn.step(Input::Claimed), [Effect::StartTool(id)]);
         assert_eq!(turn.step(Input::Halted(halt)), [Effect::KillTools]);
         let status = CallStatus::Ready;

@@ -7,9 +7,9 @@ use leverframe::store::commands::expire_due::ExpireDue;
 use leverframe::store::commands::park::Park;
 use serde_json::{Value, json};
 
-use crate::store::world::{START, World, gated};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::record::fault;
+use crate::support::world::{START, World, gated};
 
 const ROUNDS: usize = 20;
 const WRITE: &str =

@@ -49,6 +49,7 @@ fn known(method: &str) -> Option<&'static [&'static str]> {
             "cache_time",
         ],
         "sendChatAction" => &["chat_id", "message_thread_id", "action"],
+        "deleteMessage" => &["chat_id", "message_id"],
         _ => return None,
     })
 }
@@ -89,6 +90,7 @@ pub fn call(state: &mut State, method: &str, request: &Request) -> Result<Value,
         "setMyCommands" => set_my_commands(state, &params),
         "sendMessage" => send_message(state, &params),
         "editMessageText" => edit_message_text(state, &params),
+        "deleteMessage" => delete_message(state, &params),
         "answerCallbackQuery" => answer_callback_query(state, &params),
         "sendChatAction" => {
             let chat = params.chat(state)?;
@@ -210,6 +212,22 @@ fn edit_message_text(state: &mut State, params: &Params<'_>) -> Result<Value, Re
     message.edits += 1;
     let message = message.clone();
     Ok(state.message_json(&message))
+}
+
+fn delete_message(state: &mut State, params: &Params<'_>) -> Result<Value, Refusal> {
+    let chat = params.chat(state)?;
+    state.reachable(chat)?;
+    let message_id = params
+        .int(state, "message_id")?
+        .ok_or_else(|| bad("message identifier is not specified"))?;
+    let before = state.messages.len();
+    state
+        .messages
+        .retain(|message| message.chat != chat || message.message_id != message_id);
+    if state.messages.len() == before {
+        return Err(bad("message to delete not found"));
+    }
+    Ok(json!(true))
 }
 
 fn answer_callback_query(state: &mut State, params: &Params<'_>) -> Result<Value, Refusal> {

@@ -1,0 +1,112 @@
+//! What settings are made of, and numbers read from it: what the modules that resolve one table each share.
+
+use std::path::PathBuf;
+
+use crate::config::environment::Environment;
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
+use crate::config::file::{ConfigFile, LoadedFile};
+use crate::config::paths::FileChoice;
+use crate::config::settings::Paths;
+use crate::protocol::budget::Limit;
+
+/// The flags of the command line that change settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--data-dir`.
+    pub data_dir: Option<PathBuf>,
+    /// `--listen`.
+    pub listen: Option<String>,
+    /// `--theme`.
+    pub theme: Option<String>,
+    /// `--keymap`.
+    pub keymap: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--demo`: no file, no keys, scripted channels. The caller sets `data_dir` to a temporary one.
+    pub demo: bool,
+}
+
+/// Everything that settings are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The command line.
+    pub flags: &'a Flags,
+    /// The environment.
+    pub environment: &'a Environment,
+    /// The file, when there is one.
+    pub file: Option<&'a LoadedFile>,
+    /// Where things are.
+    pub paths: &'a Paths,
+    /// Whether the file was named by somebody.
+    pub choice: FileChoice,
+    /// Names of the tools that exist.
+    pub tools: &'a [&'a str],
+}
+
+impl<'a> Inputs<'a> {
+    /// A fault at a key of the file.
+    pub fn fault(&self, keys: &[&str], problem: impl Into<String>) -> Fault {
+        match self.file {
+            Some(file) => file.fault(keys, problem),
+            None => Fault::new(ConfigLocation::Default, problem).key(keys.join(".")),
+        }
+    }
+
+    /// The file's content; empty when there is no file.
+    pub fn config(&self) -> std::borrow::Cow<'a, ConfigFile> {
+        match self.file {
+            Some(file) => std::borrow::Cow::Borrowed(&file.config),
+            None => std::borrow::Cow::Owned(ConfigFile::default()),
+        }
+    }
+}
+
+/// A number of the file, or its default, within bounds.
+pub fn number<T: PartialOrd + std::fmt::Display + Copy>(
+    inputs: &Inputs<'_>,
+    keys: &[&str],
+    given: Option<T>,
+    default: T,
+    bounds: std::ops::RangeInclusive<T>,
+) -> Result<T, ConfigError> {
+    let Some(value) = given else {
+        return Ok(default);
+    };
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
+    let fault = inputs.fault(keys, format!("{value} is out of range"));
+    Err(fault.expected(expected).into())
+}
+
+/// US dollars that can be configured as a limit.
+pub const COST: std::ops::RangeInclusive<f64> = 0.0..=1_000_000.0;
+
+/// A number of the file within bounds, where there is one.
+pub fn given<T: PartialOrd + std::fmt::Display + Copy>(
+    inputs: &Inputs<'_>,
+    keys: &[&str],
+    given: Option<T>,
+    bounds: std::ops::RangeInclusive<T>,
+) -> Result<Option<T>, ConfigError> {
+    given
+        .map(|value| number(inputs, keys, Some(value), value, bounds))
+        .transpose()
+}
+
+/// Tokens and money of the table at these keys.
+pub fn limit(inputs: &Inputs<'_>, keys: &[&str], table: Limit) -> Result<Limit, ConfigError> {
+    let key = |name| [keys, &[name]].concat();
+    Ok(Limit {
+        max_tokens: given(
+            inputs,
+            &key("max_tokens"),
+            table.max_tokens,
+            0..=1_000_000_000_000,
+        )?,
+        max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
+    })
+}

@@ -1,0 +1,101 @@
+//! What a decision says, and what it is bound to: id, revision and digest of what was shown.
+
+use crate::clock::Timestamp;
+use crate::console::arming::Subject;
+use crate::console::format;
+use crate::protocol::approval::{Approval, snooze_end};
+use crate::protocol::command::DecisionRequest;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::request::{Command, Decide};
+use crate::protocol::words::{DecisionScope, DecisionWord};
+
+/// What a dialog about a card is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// The approval.
+    pub approval_id: ApprovalId,
+    /// Id, revision and digest as shown when the dialog opened.
+    pub subject: Subject,
+    /// How long the card had been on screen then.
+    pub seen_ms: u64,
+    /// Tool or title, for the dialog's heading.
+    pub title: String,
+}
+
+/// Whether a decision lets an effect happen (as opposed to preventing one).
+pub const fn lets_something_happen(word: DecisionWord) -> bool {
+    match word {
+        DecisionWord::Approve | DecisionWord::RunAgain | DecisionWord::SendAgain => true,
+        DecisionWord::Deny
+        | DecisionWord::DenyAndStop
+        | DecisionWord::Edit
+        | DecisionWord::Answer
+        | DecisionWord::Snooze
+        | DecisionWord::Revoke
+        | DecisionWord::Happened
+        | DecisionWord::GiveUp
+        | DecisionWord::Sent
+        | DecisionWord::Drop => false,
+    }
+}
+
+/// The tool, or the kind of question.
+pub fn title(approval: &Approval) -> String {
+    if approval.tool.is_empty() {
+        approval.kind.as_str().to_owned()
+    } else {
+        approval.tool.clone()
+    }
+}
+
+/// A request with nothing but the decision and what it is bound to.
+pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
+    DecisionRequest {
+        scope: (decision == DecisionWord::Approve).then_some(DecisionScope::Once),
+        revision: u32::try_from(bound.subject.revision).ok(),
+        seen_ms: Some(bound.seen_ms),
+        ..DecisionRequest::new(decision, bound.subject.digest.clone())
+    }
+}
+
+/// The command of a decision about an approval.
+pub fn command(bound: &Bound, decision: DecisionRequest) -> Command {
+    Command::Decide(Decide {
+        approval_id: bound.approval_id,
+        decision,
+    })
+}
+
+/// A way to put a card off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnoozeChoice {
+    /// In words.
+    pub words: &'static str,
+    /// Minutes that are asked for.
+    pub minutes: u32,
+    /// When it is back: earlier than asked for, where the deadline is close.
+    pub until: Timestamp,
+}
+
+/// The hour of the morning that `tomorrow` means, local time.
+const MORNING: i8 = 8;
+
+/// How long a card with this deadline can be put off; empty = not at all.
+pub fn snoozes(now: Timestamp, deadline: Option<Timestamp>) -> Vec<SnoozeChoice> {
+    let morning = format::morning_after(now, MORNING).map(|at| {
+        let minutes = at.millis_since(now).div_ceil(60_000);
+        ("tomorrow", u32::try_from(minutes).unwrap_or(u32::MAX))
+    });
+    [("15 minutes", 15), ("1 hour", 60)]
+        .into_iter()
+        .chain(morning)
+        .filter_map(|(words, minutes)| {
+            let until = snooze_end(now, minutes, deadline)?;
+            Some(SnoozeChoice {
+                words,
+                minutes,
+                until,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,328 @@
+//! Items of the Queue: what each is, and what is known of it. Nothing here knows their order.
+
+use crate::clock::Timestamp;
+use crate::console::ids::HostId;
+use crate::console::world::World;
+use crate::protocol::approval::Approval;
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::session::RefusedCalls;
+use crate::protocol::words::{
+    ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
+};
+
+/// The stable identity of a queue item.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ItemKey {
+    /// An approval of any kind.
+    Approval(ApprovalId),
+    /// An interrupted continuation.
+    Continuation(ContinuationId),
+    /// A failed or unknown delivery.
+    Delivery(OutboxId),
+    /// What a run left, by its call.
+    Leftovers(ToolCallId),
+    /// Calls of a session that nobody was asked about.
+    RefusedCalls(SessionId),
+    /// A channel that cannot work.
+    Channel(String),
+    /// A problem of the engine, by its text.
+    Problem(String),
+}
+
+/// An item of the queue: of which host, and what. Ids of two hosts may be the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueKey {
+    /// Its host.
+    pub host: HostId,
+    /// What it is there.
+    pub item: ItemKey,
+}
+
+impl QueueKey {
+    /// An item of a host.
+    pub const fn new(host: HostId, item: ItemKey) -> Self {
+        Self { host, item }
+    }
+}
+
+/// What the items of the queue are grouped by. Inside a group the deadline orders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// One list.
+    #[default]
+    None,
+    /// By channel.
+    Channel,
+    /// By tool.
+    Tool,
+    /// By risk, the highest first.
+    Risk,
+}
+
+impl Grouping {
+    /// The one after it.
+    pub const fn next(self) -> Self {
+        match self {
+            Self::None => Self::Channel,
+            Self::Channel => Self::Tool,
+            Self::Tool => Self::Risk,
+            Self::Risk => Self::None,
+        }
+    }
+
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "by deadline",
+            Self::Channel => "by channel",
+            Self::Tool => "by tool",
+            Self::Risk => "by risk",
+        }
+    }
+}
+
+/// Whether an item needs a person now.
+pub fn is_open(world: &World, key: &ItemKey) -> bool {
+    match key {
+        ItemKey::Approval(id) => world
+            .approvals
+            .get(id)
+            .is_some_and(|a| a.state == crate::protocol::words::ApprovalState::Pending),
+        ItemKey::Continuation(id) => {
+            world
+                .continuations
+                .get(id)
+                .is_some_and(|c| c.state == ContinuationState::Interrupted)
+                && !has_gate(world, *id)
+        }
+        ItemKey::Delivery(id) => world.deliveries.get(id).is_some_and(|d| {
+            let stuck = match d.state {
+                OutboxState::Failed | OutboxState::Unknown => true,
+                OutboxState::Pending
+                | OutboxState::Sending
+                | OutboxState::Sent
+                | OutboxState::Superseded
+                | OutboxState::Abandoned => false,
+            };
+            stuck && !has_resend(world, *id)
+        }),
+        ItemKey::Leftovers(id) => world.leftovers.contains_key(id),
+        ItemKey::RefusedCalls(id) => refused_calls(world, *id).is_some(),
+        ItemKey::Channel(name) => world
+            .channels
+            .get(name)
+            .is_some_and(|c| c.health.state == ChannelState::Failed),
+        ItemKey::Problem(text) => world
+            .engine
+            .as_ref()
+            .is_some_and(|e| e.problems.contains(text)),
+    }
+}
+
+/// What equal calls that wait have in common: session, risk and the digest of what they would do. Equal calls share a
+/// row, and its card shows one risk. None = a row of its own: each call of high risk has one, and each assigned call.
+pub fn stack_key(approval: &Approval) -> Option<(SessionId, Risk, &str)> {
+    let stacks = approval.state == ApprovalState::Pending
+        && approval.kind == ApprovalKind::Execute
+        && approval.risk < Risk::High
+        && approval.assignment.is_none()
+        && !approval.digest.is_empty();
+    stacks
+        .then_some(approval.session_id)
+        .flatten()
+        .map(|session| (session, approval.risk, approval.digest.as_str()))
+}
+
+/// Equal calls that wait as one row, itself among them, oldest first; none but itself = a row of its own.
+pub fn stack(world: &World, approval: &Approval) -> Vec<ApprovalId> {
+    match stack_key(approval) {
+        None => vec![approval.id],
+        key => world
+            .pending()
+            .filter(|other| stack_key(other) == key)
+            .map(|other| other.id)
+            .collect(),
+    }
+}
+
+/// The calls of a session that were refused because too many waited.
+pub fn refused_calls(world: &World, id: SessionId) -> Option<&RefusedCalls> {
+    world.sessions.get(&id)?.refused_calls.as_ref()
+}
+
+/// An interrupted continuation with an unknown outcome is resumed by deciding that, not by itself.
+fn has_gate(world: &World, id: ContinuationId) -> bool {
+    world.pending().any(|a| a.continuation_id == Some(id))
+}
+
+/// An unknown delivery for which an approval asks already is shown once, as that approval.
+fn has_resend(world: &World, id: OutboxId) -> bool {
+    world.pending().any(|a| {
+        let delivery = a.unknown.as_ref().and_then(|u| u.delivery.as_ref());
+        a.kind == ApprovalKind::Resend && delivery.is_some_and(|d| d.id == id)
+    })
+}
+
+/// When an item must be dealt with; none = no deadline.
+pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
+    match key {
+        ItemKey::Approval(id) => world.approvals.get(id).and_then(|a| a.expires_at),
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
+        | ItemKey::RefusedCalls(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => None,
+    }
+}
+
+/// Since when an item waits.
+pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
+    match key {
+        ItemKey::Approval(id) => world.approvals.get(id).map(|a| a.requested_at),
+        ItemKey::Continuation(id) => world.continuations.get(id).map(|c| c.updated_at),
+        ItemKey::Delivery(id) => world.deliveries.get(id).map(|d| d.updated_at),
+        ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| one.found_at),
+        ItemKey::RefusedCalls(id) => refused_calls(world, *id).map(|refused| refused.last_at),
+        ItemKey::Channel(name) => world
+            .channels
+            .get(name)
+            .and_then(|c| c.health.last_exchange_at),
+        ItemKey::Problem(_) => world.engine.as_ref().map(|e| e.started_at),
+    }
+}
+
+/// The group of an item: where it stands among the groups, and what it is called.
+pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
+    let approval = match key {
+        ItemKey::Approval(id) => world.approvals.get(id),
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
+        | ItemKey::RefusedCalls(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => None,
+    };
+    match grouping {
+        Grouping::None => (0, String::new()),
+        Grouping::Channel => {
+            let channel = match key {
+                ItemKey::Approval(_) => approval.map(|approval| &approval.channel),
+                ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| &turn.channel),
+                ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| &one.channel),
+                ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| &one.channel),
+                ItemKey::RefusedCalls(id) => world.sessions.get(id).map(|one| &one.channel),
+                ItemKey::Channel(name) => Some(name),
+                ItemKey::Problem(_) => None,
+            };
+            match channel {
+                Some(channel) => (0, format!("channel {channel}")),
+                None => (1, "no channel".to_owned()),
+            }
+        }
+        Grouping::Tool => match (approval, key) {
+            (Some(approval), _) if !approval.tool.is_empty() => (0, approval.tool.clone()),
+            (Some(approval), _) => (1, approval.kind.as_str().replace('_', " ")),
+            (None, ItemKey::Continuation(_)) => (2, "interrupted turns".to_owned()),
+            (None, ItemKey::Delivery(_)) => (2, "deliveries".to_owned()),
+            (None, ItemKey::Leftovers(_)) => (2, "left by runs".to_owned()),
+            (None, ItemKey::RefusedCalls(_)) => (2, "refused calls".to_owned()),
+            (None, ItemKey::Channel(_)) => (2, "dead channels".to_owned()),
+            (None, ItemKey::Approval(_) | ItemKey::Problem(_)) => (3, "engine".to_owned()),
+        },
+        Grouping::Risk => match approval.map(|approval| approval.risk) {
+            Some(Risk::Critical) => (0, "critical risk".to_owned()),
+            Some(Risk::High) => (1, "high risk".to_owned()),
+            Some(Risk::Medium) => (2, "medium risk".to_owned()),
+            Some(Risk::Low) => (3, "low risk".to_owned()),
+            None => (4, "no call".to_owned()),
+        },
+    }
+}
+
+/// What the filter looks at.
+fn searched(world: &World, key: &ItemKey) -> String {
+    let text = match key {
+        ItemKey::Approval(id) => world.approvals.get(id).map(|a| {
+            let person = a.requester.person.as_deref().unwrap_or_default();
+            let question = a.question.as_deref().unwrap_or_default();
+            let waits = a.assignment.as_ref().map_or_else(String::new, |one| {
+                let me = if world.duty.is_me(&one.to) {
+                    " for:me"
+                } else {
+                    ""
+                };
+                format!("for:{}{me}", one.to)
+            });
+            format!(
+                "{} {} {} {} {} {} {person} {} {question} {waits} {}",
+                a.kind,
+                a.tool,
+                a.channel,
+                a.conversation,
+                a.risk,
+                a.requester.display,
+                a.short_code,
+                a.args
+            )
+        }),
+        ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| {
+            format!(
+                "interrupted resume {} {} {} {}",
+                turn.channel, turn.conversation, turn.requester.display, turn.request.text
+            )
+        }),
+        ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| {
+            format!(
+                "delivery {} {} {} {}",
+                one.state, one.channel, one.conversation, one.preview
+            )
+        }),
+        ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| {
+            let places = one.new.set_aside.iter().map(|place| &place.path);
+            let places = places.chain(one.new.in_place.iter().map(|place| &place.path));
+            let places: Vec<&str> = places.map(String::as_str).collect();
+            format!(
+                "left set aside {} {} {} {} {}",
+                one.channel,
+                one.conversation,
+                one.tool,
+                one.preview,
+                places.join(" ")
+            )
+        }),
+        ItemKey::RefusedCalls(id) => world
+            .sessions
+            .get(id)
+            .map(|one| format!("refused calls {} {}", one.channel, one.conversation)),
+        ItemKey::Channel(name) => Some(format!("channel dead {name}")),
+        ItemKey::Problem(text) => Some(format!("engine problem {text}")),
+    };
+    text.unwrap_or_default().to_lowercase()
+}
+
+/// Whether an item has all the words of the filter.
+pub fn passes(world: &World, filter: &str, key: &ItemKey) -> bool {
+    if filter.trim().is_empty() {
+        return true;
+    }
+    let text = searched(world, key);
+    filter
+        .to_lowercase()
+        .split_whitespace()
+        .all(|word| text.contains(word))
+}
+
+/// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
+pub fn starts_in(world: &World, wall: Timestamp, approval: &Approval) -> Option<u64> {
+    let window = world.engine.as_ref()?.undo_seconds;
+    if approval.state != ApprovalState::Approved
+        || approval.kind != ApprovalKind::Execute
+        || approval.risk >= Risk::High
+    {
+        return None;
+    }
+    let decided = approval.decision.as_ref()?.at;
+    let starts = decided.plus_seconds(i64::from(window));
+    (starts > wall).then(|| starts.millis_since(wall))
+}

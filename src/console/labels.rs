@@ -1,0 +1,142 @@
+//! What the console says about what was done or refused.
+
+use crate::console::decision;
+use crate::protocol::duty::NOBODY;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{
+    Command, Decide, DiscoverModels, DrainChannel, Outcome, PauseChannel, PinCacheEntry,
+    ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, UpdateSession,
+};
+use crate::protocol::words::{DecisionScope, VerdictWord};
+
+/// What was done, for the notice.
+pub fn done_text(command: &Command, outcome: &Outcome) -> String {
+    match command {
+        Command::StartSession(_) => "session opened".to_owned(),
+        Command::UpdateSession(UpdateSession {
+            paused: Some(true), ..
+        }) => "session paused: new turns wait".to_owned(),
+        Command::UpdateSession(UpdateSession {
+            paused: Some(false),
+            ..
+        }) => "session goes on".to_owned(),
+        Command::UpdateSession(UpdateSession {
+            model: Some(model), ..
+        }) => format!("this session asks {model} from now on"),
+        Command::UpdateSession(_) => "session changed".to_owned(),
+        Command::EndSession(_) => "session ended".to_owned(),
+        Command::ResumeSession(_) => "session resumed".to_owned(),
+        Command::SendMessage(_) | Command::Ask(_) => "message accepted".to_owned(),
+        Command::CancelContinuation(_) => "turn cancelled, its tools are killed".to_owned(),
+        Command::ResumeContinuation(_) => "turn goes on".to_owned(),
+        Command::RetryContinuation(_) => "message started again as a new turn".to_owned(),
+        Command::Decide(Decide { decision, .. }) => {
+            let what = match outcome {
+                Outcome::Decide(approval) if !approval.tool.is_empty() => approval.tool.as_str(),
+                Outcome::Decide(approval) => approval.kind.as_str(),
+                _ => "it",
+            };
+            let done = match (&decision.rule, decision.scope) {
+                (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
+                    "denied, and a rule made"
+                }
+                (Some(_), _) => "allowed, and a rule made",
+                (None, Some(DecisionScope::Session)) => "allowed for this session",
+                (None, Some(DecisionScope::Once) | None) => decision.decision.text().done,
+            };
+            format!("{done}: {what}")
+        }
+        Command::SetPolicy(SetPolicy { channel, .. }) => format!("policy of {channel} changed"),
+        Command::PauseChannel(PauseChannel { channel }) => format!("{channel} paused"),
+        Command::ResumeChannel(ResumeChannel { channel }) => format!("{channel} goes on"),
+        Command::ResolveDelivery(_) => "delivery settled".to_owned(),
+        Command::DismissLeftovers(_) => "dismissed; no file was changed".to_owned(),
+        Command::DismissRefusedCalls(_) => "dismissed; the calls stay refused".to_owned(),
+        Command::EmergencyStop(_) => {
+            "EMERGENCY STOP is in force; :release lets work go on".to_owned()
+        }
+        Command::ReleaseEmergencyStop(_) => "emergency stop released".to_owned(),
+        Command::CreateBackup(_) => "backup written".to_owned(),
+        Command::Sweep(Sweep { preview: true }) => "nothing was swept: only counted".to_owned(),
+        Command::Sweep(Sweep { preview: false }) => "swept".to_owned(),
+        Command::TestModel(_) => "model tested".to_owned(),
+        Command::PinCacheEntry(PinCacheEntry { pinned: true, .. }) => "response pinned".to_owned(),
+        Command::PinCacheEntry(PinCacheEntry { pinned: false, .. }) => {
+            "response unpinned".to_owned()
+        }
+        Command::PurgeCache(_) => "cached responses purged".to_owned(),
+        Command::AddMemory(_)
+        | Command::EditMemory(_)
+        | Command::PinMemory(_)
+        | Command::AcceptMemory(_)
+        | Command::SupersedeMemories(_)
+        | Command::ForgetMemory(_)
+        | Command::ForgetPerson(_)
+        | Command::ImportMemories(_)
+        | Command::CompactSession(_) => "memory changed".to_owned(),
+        Command::AcceptPairing(_) | Command::RefusePairing(_) | Command::RevokePairing(_) => {
+            "pairing changed".to_owned()
+        }
+        Command::RunHygiene(_) => "memory tidied".to_owned(),
+        Command::UndoHygiene(_) => "taken back".to_owned(),
+        Command::TryHook(_) => "hook tried".to_owned(),
+        Command::ResetHook(_) => "hook is called again".to_owned(),
+        Command::AddRoutine(_) => "routine made".to_owned(),
+        Command::ChangeRoutine(_) => "routine changed".to_owned(),
+        Command::RemoveRoutine(_) => "routine removed".to_owned(),
+        Command::RunRoutine(_) => "routine started".to_owned(),
+        Command::DiscoverModels(DiscoverModels {}) => "looked for model servers".to_owned(),
+        Command::AddRule(_) => "rule made".to_owned(),
+        Command::ChangeRule(_) => "rule changed".to_owned(),
+        Command::RemoveRule(_) => "rule removed".to_owned(),
+        Command::RemoveGrant(_) => "permission taken back".to_owned(),
+        Command::TakeOverSession(_) => {
+            "taken over: the agent is held, what you write goes out as the bot".to_owned()
+        }
+        Command::SendAsBot(_) => "said as the bot".to_owned(),
+        Command::GiveBackSession(_) => "given back: the agent answers again".to_owned(),
+        Command::DrainChannel(DrainChannel {
+            channel,
+            drain: true,
+        }) => format!("{channel} takes up nothing new"),
+        Command::DrainChannel(DrainChannel {
+            channel,
+            drain: false,
+        }) => format!("{channel} takes up work again"),
+        Command::TestChannel(TestChannel { channel, .. }) => {
+            format!("test on its way through {channel}")
+        }
+        Command::AssignApproval(_) => match outcome {
+            Outcome::AssignApproval(approval) => match &approval.assignment {
+                Some(one) => format!("{} waits for {}", decision::title(approval), one.to),
+                None => format!(
+                    "{} waits for nobody in particular",
+                    decision::title(approval)
+                ),
+            },
+            _ => "assigned".to_owned(),
+        },
+        Command::SetOnCall(SetOnCall { request }) if request.name == NOBODY => {
+            "nobody is on call".to_owned()
+        }
+        Command::SetOnCall(SetOnCall { request }) => {
+            format!("{} is on call", request.name)
+        }
+    }
+}
+
+/// A problem in one line.
+pub fn problem_text(problem: &Problem) -> String {
+    let mut text = match &problem.winner {
+        Some(winner) => format!(
+            "{}: already decided `{}` by {} ({})",
+            problem.title, winner.decision, winner.by, winner.surface
+        ),
+        None => format!("{}: {}", problem.title, problem.detail),
+    };
+    if let Some(hint) = &problem.hint {
+        text.push_str("; ");
+        text.push_str(hint);
+    }
+    text
+}

@@ -1,0 +1,39 @@
+//! What a daemon says to the console.
+
+use std::sync::Arc;
+
+use crate::protocol::event::Event;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Answer, Command, Outcome, Query};
+use crate::protocol::snapshot::Snapshot;
+use crate::protocol::words::Scope;
+
+/// One thing that a daemon, or the connection to it, says.
+#[derive(Debug, Clone)]
+pub enum DaemonMessage {
+    /// The connection stands and this is the state it starts from.
+    Snapshot(Box<Snapshot>),
+    /// Something happened in the engine.
+    Event(Arc<Event>),
+    /// The connection is gone; it is being made again.
+    Disconnected {
+        /// Why.
+        why: String,
+    },
+    /// A command was carried out or refused.
+    Submitted {
+        /// The command.
+        command: Box<Command>,
+        /// What came of it.
+        result: Result<Box<Outcome>, Box<Problem>>,
+    },
+    /// A query was answered.
+    Answered {
+        /// The query.
+        query: Box<Query>,
+        /// The answer.
+        result: Result<Box<Answer>, Box<Problem>>,
+    },
+    /// What the credential may do; none = everything.
+    Scopes(Option<Vec<Scope>>),
+}

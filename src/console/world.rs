@@ -1,0 +1,240 @@
+//! The engine's state as the console knows it: the last snapshot with every later event folded in.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::console::opened::Opened;
+use crate::protocol::approval::Approval;
+use crate::protocol::cache::CacheSummary;
+use crate::protocol::channel::Channel;
+use crate::protocol::duty::Duty;
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::leftovers::Leftovers;
+use crate::protocol::session::{Continuation, OutboxItem, Session};
+use crate::protocol::snapshot::{EngineStatus, Snapshot};
+use crate::protocol::words::{ApprovalState, ContinuationState, SessionState};
+
+/// An open model stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// Its session.
+    pub session_id: SessionId,
+    /// The step being written.
+    pub step: u32,
+    /// Text so far: outside text.
+    pub text: String,
+    /// Bytes said so far; more than the text's length when a piece is missing.
+    pub offset: u64,
+    /// Whether the beginning or a piece was missed.
+    pub gap: bool,
+}
+
+/// The last bytes of a running tool's output that are kept.
+pub const TOOL_OUTPUT_KEPT: usize = 16 * 1024;
+
+/// Everything known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct World {
+    /// Newest durable event contained.
+    pub seq: u64,
+    /// Sessions that are not ended.
+    pub sessions: BTreeMap<SessionId, Session>,
+    /// Open continuations and the newest ended ones.
+    pub continuations: BTreeMap<ContinuationId, Continuation>,
+    /// Pending approvals and the newest decided ones, shortened unless their card was opened.
+    pub approvals: BTreeMap<ApprovalId, Approval>,
+    /// Which approvals are whole.
+    pub opened: Opened,
+    /// Channels by name.
+    pub channels: BTreeMap<String, Channel>,
+    /// Deliveries that failed, are unknown, or under way.
+    pub deliveries: BTreeMap<OutboxId, OutboxItem>,
+    /// What runs left and nobody has dismissed.
+    pub leftovers: BTreeMap<ToolCallId, Leftovers>,
+    /// Open model streams.
+    pub streams: BTreeMap<ContinuationId, Stream>,
+    /// When a model that failed is asked again.
+    pub retries: BTreeMap<ContinuationId, Timestamp>,
+    /// Providers that turns wait for, because as many calls as may be are under way there.
+    pub waiting_for: BTreeMap<ContinuationId, String>,
+    /// Output of running tools: outside text.
+    pub tool_output: BTreeMap<ToolCallId, String>,
+    /// How each session's newest ended turn ended, when it ended badly.
+    pub failed: BTreeMap<SessionId, ContinuationId>,
+    /// The engine; none before the first snapshot.
+    pub engine: Option<EngineStatus>,
+    /// The response cache today.
+    pub cache: CacheSummary,
+    /// Who is on call, and who can be named.
+    pub duty: Duty,
+}
+
+impl World {
+    /// The world of a snapshot. Output of running tools is not part of one.
+    pub fn from_snapshot(snapshot: Snapshot) -> Self {
+        let mut world = Self {
+            seq: snapshot.seq,
+            engine: Some(snapshot.engine),
+            cache: snapshot.cache,
+            duty: snapshot.duty,
+            ..Self::default()
+        };
+        for session in snapshot.sessions {
+            world.sessions.insert(session.id, session);
+        }
+        for mut continuation in snapshot.continuations {
+            continuation.shorten();
+            world.continuations.insert(continuation.id, continuation);
+        }
+        for mut approval in snapshot.approvals {
+            approval.shorten();
+            world.approvals.insert(approval.id, approval);
+        }
+        for channel in snapshot.channels {
+            world.channels.insert(channel.name.clone(), channel);
+        }
+        for delivery in snapshot.deliveries {
+            world.deliveries.insert(delivery.id, delivery);
+        }
+        for leftovers in snapshot.leftovers {
+            world.leftovers.insert(leftovers.tool_call_id, leftovers);
+        }
+        for stream in snapshot.streams {
+            world.streams.insert(
+                stream.continuation_id,
+                Stream {
+                    session_id: stream.session_id,
+                    step: stream.step,
+                    gap: (stream.text.len() as u64) < stream.offset,
+                    text: stream.text,
+                    offset: stream.offset,
+                },
+            );
+        }
+        world.failed = newest_failed(&world.continuations);
+        world
+    }
+
+    /// Pending approvals.
+    pub fn pending(&self) -> impl Iterator<Item = &Approval> {
+        self.approvals
+            .values()
+            .filter(|a| a.state == ApprovalState::Pending)
+    }
+
+    /// How many calls were refused because too many approvals waited, on one channel or on all; dismissed ones not.
+    pub fn refused_calls(&self, channel: Option<&str>) -> usize {
+        self.sessions
+            .values()
+            .filter(|session| channel.is_none_or(|channel| session.channel == channel))
+            .filter_map(|session| session.refused_calls.as_ref())
+            .map(|refused| refused.count as usize)
+            .sum()
+    }
+
+    /// Active sessions, newest change first.
+    pub fn sessions_by_change(&self) -> Vec<&Session> {
+        let mut sessions: Vec<&Session> = self
+            .sessions
+            .values()
+            .filter(|s| s.state == SessionState::Active)
+            .collect();
+        sessions.sort_unstable_by(|a, b| b.updated_at.cmp(&a.updated_at).then(a.id.cmp(&b.id)));
+        sessions
+    }
+
+    /// The state word of a session.
+    pub fn session_word(&self, session: &Session) -> SessionWord {
+        if session.taken_over.is_some() {
+            return SessionWord::TakenOver;
+        }
+        if session.pending_approvals > 0 {
+            return SessionWord::WaitingOnYou;
+        }
+        if let Some(open) = &session.open_continuation {
+            return match open.state {
+                ContinuationState::AwaitingApproval => SessionWord::WaitingOnYou,
+                ContinuationState::Interrupted => SessionWord::Interrupted,
+                ContinuationState::Pending if session.paused => SessionWord::Paused,
+                ContinuationState::Pending => SessionWord::Queued,
+                ContinuationState::Running | ContinuationState::Streaming
+                    if !open.tools_in_flight.is_empty() =>
+                {
+                    SessionWord::WaitingOnTool
+                }
+                ContinuationState::Running | ContinuationState::Streaming => SessionWord::Running,
+                ContinuationState::Completed
+                | ContinuationState::Failed
+                | ContinuationState::Cancelled
+                | ContinuationState::Expired => SessionWord::Idle,
+            };
+        }
+        if session.paused {
+            SessionWord::Paused
+        } else if self.failed.contains_key(&session.id) {
+            SessionWord::Error
+        } else {
+            SessionWord::Idle
+        }
+    }
+}
+
+/// The newest continuation of each session, where it failed.
+fn newest_failed(
+    continuations: &BTreeMap<ContinuationId, Continuation>,
+) -> BTreeMap<SessionId, ContinuationId> {
+    let mut newest: BTreeMap<SessionId, &Continuation> = BTreeMap::new();
+    for continuation in continuations.values() {
+        let slot = newest
+            .entry(continuation.session_id)
+            .or_insert(continuation);
+        if (continuation.updated_at, continuation.id) > (slot.updated_at, slot.id) {
+            *slot = continuation;
+        }
+    }
+    newest
+        .into_iter()
+        .filter(|(_, c)| c.state == ContinuationState::Failed)
+        .map(|(session, c)| (session, c.id))
+        .collect()
+}
+
+/// What a session is doing, in the word Live shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionWord {
+    /// A model call runs.
+    Running,
+    /// A person is asked.
+    WaitingOnYou,
+    /// A tool runs.
+    WaitingOnTool,
+    /// Not started yet.
+    Queued,
+    /// Held by an operator.
+    Paused,
+    /// Its turn can be resumed.
+    Interrupted,
+    /// Nothing to do.
+    Idle,
+    /// Its last turn failed.
+    Error,
+    /// A person writes in place of the agent.
+    TakenOver,
+}
+
+impl SessionWord {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::WaitingOnYou => "waiting on you",
+            Self::WaitingOnTool => "waiting on tool",
+            Self::Queued => "queued",
+            Self::Paused => "paused",
+            Self::Interrupted => "interrupted",
+            Self::Idle => "idle",
+            Self::Error => "error",
+            Self::TakenOver => "taken over",
+        }
+    }
+}

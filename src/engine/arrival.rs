@@ -1,0 +1,176 @@
+//! An inbound item with what was found out about it, and the record of one that queues no turn.
+
+use crate::config::settings::{ChannelSettings, SessionScope};
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::handle::messages;
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::protocol::approval::Requester;
+use crate::protocol::bridge::{Inbound, Ingestion};
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{ChannelKind, Disposition, OutboxClass, Surface};
+use crate::store::commands::ingest_record::IngestRecord;
+use crate::store::commands::ingest_turn::IngestOutcome;
+use crate::store::commands::queue_notice::QueueNotice;
+use crate::store::input::{NewNotice, Origin};
+
+/// An item with everything that was found out about it.
+pub struct Arrival<'a> {
+    /// Channel name.
+    pub channel: &'a str,
+    /// Its settings.
+    pub settings: &'a ChannelSettings,
+    /// The item.
+    pub inbound: &'a Inbound,
+    /// Who acts.
+    pub caller: Caller,
+    /// Its origin row.
+    pub origin: Origin,
+}
+
+impl Engine {
+    /// Finds out about an item what its settings say.
+    pub fn arrival<'a>(
+        &self,
+        channel: &'a str,
+        settings: &'a ChannelSettings,
+        inbound: &'a Inbound,
+    ) -> Arrival<'a> {
+        let platform_id = inbound.sender.as_ref().map_or_else(
+            || format!("{}:unknown", settings.kind),
+            |sender| format!("{}:{}", settings.kind, sender.id),
+        );
+        let actor = people::chat_actor(&self.settings, platform_id.clone());
+        let person =
+            people::person(&self.settings, &platform_id).map(|person| person.name.to_owned());
+        let display = inbound
+            .sender
+            .as_ref()
+            .map_or_else(|| "unknown".to_owned(), |sender| sender.display.clone());
+        let surface = match settings.kind {
+            ChannelKind::Scripted => Surface::Scripted,
+            ChannelKind::Telegram
+            | ChannelKind::Desk
+            | ChannelKind::Api
+            | ChannelKind::Mcp
+            | ChannelKind::Cli
+            | ChannelKind::Routine => Surface::Chat,
+        };
+        let conversation = match (settings.session_scope, &inbound.sender) {
+            (SessionScope::Sender, Some(sender)) => {
+                format!("{}#{}", inbound.conversation, sender.id)
+            }
+            (SessionScope::Sender | SessionScope::Chat, _) => inbound.conversation.clone(),
+        };
+        let body = serde_json::to_string(&inbound.body).unwrap_or_default();
+        Arrival {
+            channel,
+            settings,
+            inbound,
+            caller: Caller {
+                actor,
+                surface,
+                key: None,
+            },
+            origin: Origin {
+                channel: channel.to_owned(),
+                principal: channel.to_owned(),
+                key: Some(inbound.dedupe_key.clone()),
+                body_digest: messages::body_digest(&[&inbound.conversation, &body]),
+                cursor: inbound.cursor.clone(),
+                conversation,
+                conversation_title: inbound.conversation_title.clone(),
+                requester: Requester {
+                    id: platform_id,
+                    display,
+                    person,
+                },
+                surface,
+                message_ref: inbound.message_ref.clone(),
+            },
+        }
+    }
+
+    /// Stores an item that queues no turn.
+    pub async fn record(
+        &self,
+        arrival: &Arrival<'_>,
+        disposition: Disposition,
+        detail: String,
+        reply: Option<String>,
+    ) -> Result<Ingestion, Problem> {
+        let record = self.record_row(arrival, disposition, detail, reply);
+        let outcome = self.store.write(record).await.map_err(from_store)?;
+        Ok(ingested(&outcome, None))
+    }
+
+    /// The row of an item that queues no turn, with its reply.
+    pub fn record_row(
+        &self,
+        arrival: &Arrival<'_>,
+        disposition: Disposition,
+        detail: String,
+        reply: Option<String>,
+    ) -> IngestRecord {
+        let notices = reply
+            .map(|text| NewNotice {
+                channel: arrival.channel.to_owned(),
+                conversation: arrival.origin.conversation.clone(),
+                class: OutboxClass::Notice,
+                text,
+                reply_to: arrival.inbound.message_ref.clone(),
+                continuation_id: None,
+            })
+            .into_iter()
+            .collect();
+        let detail = self.redactor.redact(&detail).chars().take(200).collect();
+        IngestRecord {
+            origin: arrival.origin.clone(),
+            disposition,
+            detail,
+            notices,
+        }
+    }
+}
+
+/// What the bridge is told.
+pub fn ingested(outcome: &IngestOutcome, feedback: Option<String>) -> Ingestion {
+    Ingestion {
+        inbox_id: outcome.inbox_id,
+        disposition: outcome.disposition,
+        continuation_id: outcome.continuation_id,
+        session_id: outcome.session_id,
+        repeated: outcome.repeated,
+        feedback,
+    }
+}
+
+/// Stores a command with its answer.
+pub async fn reply(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    what: &str,
+    text: String,
+) -> Result<Ingestion, Problem> {
+    engine
+        .record(
+            arrival,
+            Disposition::Command,
+            format!("/{what}"),
+            Some(text),
+        )
+        .await
+}
+
+/// A reply after the fact; losing it loses only a courtesy.
+pub async fn tell(engine: &Engine, arrival: &Arrival<'_>, text: String) {
+    let mut notices = engine
+        .record_row(arrival, Disposition::Command, String::new(), Some(text))
+        .notices;
+    if let Some(notice) = notices.pop()
+        && let Err(error) = engine.store.write(QueueNotice { notice }).await
+    {
+        tracing::warn!(%error, "cannot queue a reply");
+    }
+}

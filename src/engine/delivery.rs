@@ -1,0 +1,277 @@
+//! What the engine knows of its bridges: what each can do, how it is, and which parts it holds.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Notify, broadcast, watch};
+
+use crate::clock::Timestamp;
+use crate::engine::lock::lock;
+use crate::protocol::bridge::ProgressMessage;
+use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
+use crate::protocol::ids::{ContinuationId, OutboxId};
+use crate::protocol::words::ChannelState;
+
+/// Milliseconds between two words about exchanges that brought nothing: the grain in which consoles show ages.
+const EXCHANGE_NEWS_MS: u64 = 60_000;
+/// Typing indicators that a slow bridge may leave; they are decoration.
+const TYPING_KEPT: usize = 64;
+
+/// The part of a conversation key that the platform knows; what follows `#` tells senders apart.
+pub fn platform_conversation(conversation: &str) -> &str {
+    conversation
+        .split_once('#')
+        .map_or(conversation, |(platform, _)| platform)
+}
+
+/// What a bridge told us about itself.
+#[derive(Debug)]
+struct Bridge {
+    capabilities: ChannelCapabilities,
+    health: Option<ChannelHealth>,
+    /// The exchange that consoles were last told of.
+    told_exchange_at: Option<Timestamp>,
+    account: Option<String>,
+}
+
+/// The engine's end of one channel.
+#[derive(Debug)]
+pub struct Link {
+    bridge: Mutex<Option<Bridge>>,
+    /// Parts that the bridge holds. Rings when it holds one no more.
+    leased: watch::Sender<HashSet<OutboxId>>,
+    typing: broadcast::Sender<String>,
+    paused: watch::Sender<bool>,
+    /// Progress messages of turns that run, or whose message is to go.
+    progress: Mutex<BTreeMap<ContinuationId, Progress>>,
+    progress_changed: Notify,
+}
+
+/// The progress message of a turn.
+#[derive(Debug)]
+struct Progress {
+    message: ProgressMessage,
+    /// Whether the bridge does not know yet what it says.
+    is_news: bool,
+    /// Whether the bridge ever knew of it.
+    is_known: bool,
+}
+
+impl Link {
+    fn new() -> Self {
+        Self {
+            bridge: Mutex::default(),
+            leased: watch::Sender::new(HashSet::new()),
+            typing: broadcast::Sender::new(TYPING_KEPT),
+            paused: watch::Sender::new(false),
+            progress: Mutex::default(),
+            progress_changed: Notify::new(),
+        }
+    }
+
+    /// What the bridge can do. What it says before that is not heard.
+    pub fn set_capabilities(&self, capabilities: ChannelCapabilities) {
+        let mut bridge = lock(&self.bridge);
+        match &mut *bridge {
+            Some(bridge) => bridge.capabilities = capabilities,
+            None => {
+                *bridge = Some(Bridge {
+                    capabilities,
+                    health: None,
+                    told_exchange_at: None,
+                    account: None,
+                });
+            }
+        }
+    }
+
+    /// What the bridge can do, if it ever said so.
+    pub fn capabilities(&self) -> Option<ChannelCapabilities> {
+        lock(&self.bridge)
+            .as_ref()
+            .map(|bridge| bridge.capabilities.clone())
+    }
+
+    /// Takes down how the bridge is; whether consoles should hear of it. They hear at once of states and messages; of
+    /// exchanges that brought nothing (an empty poll) once a minute.
+    pub fn report(&self, health: ChannelHealth, account: Option<String>) -> bool {
+        let mut bridge = lock(&self.bridge);
+        let Some(bridge) = &mut *bridge else {
+            return false;
+        };
+        let is_news = bridge.health.as_ref().is_none_or(|old| {
+            old.state != health.state
+                || old.detail != health.detail
+                || old.rate_limited_until != health.rate_limited_until
+                || old.last_inbound_at != health.last_inbound_at
+                || old.last_outbound_at != health.last_outbound_at
+                || exchange_is_news(bridge.told_exchange_at, health.last_exchange_at)
+        }) || (account.is_some() && bridge.account != account);
+        if is_news {
+            bridge.told_exchange_at = health.last_exchange_at;
+        }
+        bridge.health = Some(health);
+        if account.is_some() {
+            bridge.account = account;
+        }
+        is_news
+    }
+
+    /// How the bridge is, if it ever said so.
+    pub fn health(&self) -> Option<ChannelHealth> {
+        lock(&self.bridge)
+            .as_ref()
+            .and_then(|bridge| bridge.health.clone())
+    }
+
+    /// The platform's name of the bot, once known.
+    pub fn account(&self) -> Option<String> {
+        lock(&self.bridge)
+            .as_ref()
+            .and_then(|bridge| bridge.account.clone())
+    }
+
+    /// Whether the bridge is connected.
+    pub fn is_connected(&self) -> bool {
+        self.health()
+            .is_some_and(|health| health.state == ChannelState::Connected)
+    }
+
+    /// Asks for a typing indicator. Nobody listening means that no bridge runs.
+    pub fn show_typing(&self, conversation: &str) {
+        let _ = self.typing.send(conversation.to_owned());
+    }
+
+    /// Follows [`Link::show_typing`].
+    pub fn typing(&self) -> broadcast::Receiver<String> {
+        self.typing.subscribe()
+    }
+
+    /// What the chat is to see of how far a turn has come. What a slow bridge misses is never shown.
+    pub fn show_progress(&self, message: ProgressMessage) {
+        let mut progress = lock(&self.progress);
+        match progress.get_mut(&message.continuation_id) {
+            Some(one) => {
+                one.is_news = one.message != message || one.is_news;
+                one.message = message;
+            }
+            None => {
+                let one = Progress {
+                    is_news: true,
+                    is_known: false,
+                    message,
+                };
+                progress.insert(one.message.continuation_id, one);
+            }
+        }
+        self.progress_changed.notify_one();
+    }
+
+    /// The turn is over: its progress message goes.
+    pub fn end_progress(&self, id: ContinuationId) {
+        let mut progress = lock(&self.progress);
+        if let Some(one) = progress.get_mut(&id) {
+            if one.is_known {
+                one.message.text = None;
+                one.is_news = true;
+                self.progress_changed.notify_one();
+            } else {
+                progress.remove(&id);
+            }
+        }
+    }
+
+    /// The next progress message that says something else than before. Cancel-safe.
+    pub async fn next_progress(&self) -> ProgressMessage {
+        loop {
+            if let Some(message) = self.take_progress() {
+                return message;
+            }
+            self.progress_changed.notified().await;
+        }
+    }
+
+    fn take_progress(&self) -> Option<ProgressMessage> {
+        let mut progress = lock(&self.progress);
+        let one = progress.values_mut().find(|one| one.is_news)?;
+        one.is_news = false;
+        one.is_known = true;
+        let message = one.message.clone();
+        if message.text.is_none() {
+            progress.remove(&message.continuation_id);
+        }
+        Some(message)
+    }
+
+    /// Tells the bridge that an operator paused or resumed it.
+    pub fn set_paused(&self, paused: bool) {
+        self.paused.send_replace(paused);
+    }
+
+    /// Follows [`Link::set_paused`].
+    pub fn pauses(&self) -> watch::Receiver<bool> {
+        self.paused.subscribe()
+    }
+
+    /// The bridge holds a part: it is not handed out again before the answer is dropped.
+    pub fn hand_out(self: &Arc<Self>, id: OutboxId) -> HeldPart {
+        self.leased.send_if_modified(|leased| {
+            leased.insert(id);
+            // Nobody waits for less to be available.
+            false
+        });
+        HeldPart {
+            link: Arc::clone(self),
+            id,
+        }
+    }
+
+    /// Follows which parts the bridge holds.
+    pub fn leased(&self) -> watch::Receiver<HashSet<OutboxId>> {
+        self.leased.subscribe()
+    }
+}
+
+/// The right to a part: nobody else gets it while this lives.
+#[must_use]
+#[derive(Debug)]
+pub struct HeldPart {
+    link: Arc<Link>,
+    id: OutboxId,
+}
+
+impl Drop for HeldPart {
+    fn drop(&mut self) {
+        self.link
+            .leased
+            .send_if_modified(|leased| leased.remove(&self.id));
+    }
+}
+
+/// Whether consoles should hear of an exchange that changed nothing else.
+fn exchange_is_news(told: Option<Timestamp>, now: Option<Timestamp>) -> bool {
+    match (told, now) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(told), Some(now)) => now.millis_since(told) >= EXCHANGE_NEWS_MS,
+    }
+}
+
+/// The channels of an engine.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    links: Mutex<HashMap<String, Arc<Link>>>,
+}
+
+impl Delivery {
+    /// The engine's end of a channel. It is made when somebody asks first.
+    pub fn link(&self, channel: &str) -> Arc<Link> {
+        let mut links = lock(&self.links);
+        if let Some(link) = links.get(channel) {
+            return Arc::clone(link);
+        }
+        let link = Arc::new(Link::new());
+        links.insert(channel.to_owned(), Arc::clone(&link));
+        link
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether an emergency stop is in force, and whether the database is a restored copy in quarantine.
+//!
+//! Every model call, tool start and send asks here first.
+
+use std::sync::Mutex;
+
+use tokio::sync::watch;
+
+use crate::clock::Timestamp;
+use crate::engine::lock::lock;
+use crate::store::commands::set_held::SetHeld;
+
+/// An emergency stop in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveStop {
+    /// Since when.
+    pub since: Timestamp,
+    /// Who and why.
+    pub reason: String,
+}
+
+/// The stop state of an engine.
+#[derive(Debug)]
+pub struct Emergency {
+    held: watch::Sender<Option<ActiveStop>>,
+    quarantine: watch::Sender<bool>,
+    /// A stop in force that could not be stored yet.
+    unrecorded: Mutex<Option<SetHeld>>,
+}
+
+impl Emergency {
+    /// As the store remembers it.
+    pub fn new(held: Option<ActiveStop>) -> Self {
+        Self {
+            held: watch::Sender::new(held),
+            quarantine: watch::Sender::new(false),
+            unrecorded: Mutex::default(),
+        }
+    }
+
+    /// Whether a stop is in force.
+    pub fn is_held(&self) -> bool {
+        self.held.borrow().is_some()
+    }
+
+    /// The stop in force.
+    pub fn held(&self) -> Option<ActiveStop> {
+        self.held.borrow().clone()
+    }
+
+    /// Follows stops and releases.
+    pub fn changes(&self) -> watch::Receiver<Option<ActiveStop>> {
+        self.held.subscribe()
+    }
+
+    /// Puts a stop in force. An earlier one stays as it is.
+    pub fn hold(&self, stop: ActiveStop) {
+        self.held.send_if_modified(|held| {
+            let is_first = held.is_none();
+            held.get_or_insert(stop);
+            is_first
+        });
+    }
+
+    /// Ends a stop, and forgets that it was still to be recorded.
+    pub fn release(&self) {
+        lock(&self.unrecorded).take();
+        self.held.send_replace(None);
+    }
+
+    /// Keeps a stop that the full disk could not take.
+    pub fn record_later(&self, stop: SetHeld) {
+        *lock(&self.unrecorded) = Some(stop);
+    }
+
+    /// Takes the stop that is still to be recorded.
+    pub fn take_unrecorded(&self) -> Option<SetHeld> {
+        lock(&self.unrecorded).take()
+    }
+
+    /// Whether the database is a restored copy that waits for release: no bridge connects until then.
+    pub fn is_quarantined(&self) -> bool {
+        *self.quarantine.borrow()
+    }
+
+    /// Follows the quarantine.
+    pub fn quarantine_changes(&self) -> watch::Receiver<bool> {
+        self.quarantine.subscribe()
+    }
+
+    /// Begins or ends the quarantine.
+    pub fn set_quarantine(&self, quarantine: bool) {
+        self.quarantine.send_replace(quarantine);
+    }
+}

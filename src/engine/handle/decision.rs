@@ -1,0 +1,105 @@
+//! What every way to decide has in common: the call evaluated as it is now, and what follows from a decision.
+
+use crate::engine::core::Engine;
+use crate::engine::problem::from_store;
+use crate::engine::turn::evaluate::{self, Evaluation, PolicyContext, Refusal};
+use crate::engine::turn::input::Halt;
+use crate::engine::views;
+use crate::protocol::approval::Approval;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::ApprovalKind;
+use crate::store::commands::decide::{DecideOutcome, DecideReport};
+use crate::store::queries::turn::TurnRows;
+
+/// The call of an approval with these arguments, evaluated as the policy is by now, and its turn; none = it is about no
+/// call.
+pub async fn judged_now(
+    engine: &Engine,
+    approval: &Approval,
+    args: &serde_json::Value,
+) -> Result<Option<(TurnRows, Result<Evaluation, Refusal>)>, Problem> {
+    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id)
+    else {
+        return Ok(None);
+    };
+    let rows = engine
+        .store
+        .read(move |reader| reader.turn(continuation_id))
+        .await
+        .map_err(from_store)?;
+    let policy_context = PolicyContext::read(engine, &rows)
+        .await
+        .map_err(from_store)?;
+    let version = policy_context.policy.version;
+    let evaluation = evaluate::evaluate(
+        engine,
+        &policy_context,
+        &rows,
+        call_id,
+        &approval.tool,
+        args,
+        version,
+    );
+    Ok(Some((rows, evaluation)))
+}
+
+/// Starts or stops what a decision moved.
+pub fn settle(engine: &Engine, report: &DecideReport) {
+    engine.scheduler.deadlines_changed();
+    if report.ended
+        && let Some(continuation) = report.continuation_id
+    {
+        engine.sessions.halt(continuation, Halt::Cancelled);
+    }
+    if let Some(session) = report.session_id
+        && (report.resumed || report.ended)
+    {
+        engine.wake(session);
+    }
+}
+
+/// Shows readers how a channel is now whom somebody new may talk to, or may not.
+pub async fn announce(engine: &Engine, approval: &Approval) {
+    if approval.kind == ApprovalKind::Pairing {
+        views::announce_channel(engine, &approval.channel).await;
+    }
+}
+
+/// What the caller is told.
+pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem> {
+    match report.outcome {
+        DecideOutcome::Decided(approval) | DecideOutcome::Same(approval) => Ok(approval),
+        DecideOutcome::Lost { winner, .. } => {
+            let mut problem = Problem::new(
+                ProblemKind::Conflict,
+                "already decided",
+                format!(
+                    "{id} was answered `{}` by {} ({})",
+                    winner.decision, winner.by, winner.surface
+                ),
+            );
+            problem.winner = Some(Box::new(winner));
+            Err(problem)
+        }
+        DecideOutcome::Stale {
+            current_revision, ..
+        } => Err(Problem::new(
+            ProblemKind::Conflict,
+            "it changed since it was shown",
+            format!("{id} is at revision {current_revision} with another digest"),
+        )
+        .hint("look at it again and decide with its current digest")),
+        DecideOutcome::Expired => Err(Problem::new(
+            ProblemKind::Gone,
+            "expired",
+            format!("{id} was not answered in time"),
+        )
+        .hint("retry the continuation to be asked again")),
+        DecideOutcome::NotPending(state) => Err(Problem::new(
+            ProblemKind::Conflict,
+            "not waiting any more",
+            format!("{id} is {state}"),
+        )),
+    }
+}

@@ -1,0 +1,388 @@
+//! A look at everything that hygiene decides about, for a preview or for a run: in which order, in which pieces, at which
+//! pace.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::core::Engine;
+use crate::engine::pieces::{piece, reclaim};
+use crate::protocol::hygiene::{HygieneExcess, HygieneReport};
+use crate::protocol::ids::HygieneRunId;
+use crate::protocol::words::HygieneReason;
+use crate::protocol::words::MemoryScope;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::tidy_memories::{
+    CompareIndex, IndexRepair, MendIndex, TidyMemories, TidySummaries, TidyVectors,
+};
+use crate::store::error::StoreError;
+use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, Tally, add_memory, add_orphans, reason};
+
+/// A piece that holds the writer longer than this is followed by a smaller one. A turn commits about ten times, and may
+/// meet a piece each time.
+const LONG_PIECE: Duration = Duration::from_millis(1);
+/// Fewest rows of a piece that removes for good, and of any other one: on a machine that is busy with something else a
+/// piece of any size takes long, and a run has to come to its end.
+const LEAST: (usize, usize) = (2, 16);
+/// The writer is left to others after each piece for this many times as long as that took,
+const PAUSE: u32 = 3;
+/// and at most this long.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+/// Bytes of remembered text up to which the words of the index are compared with it: a few milliseconds.
+const COMPARED_BYTES: u64 = 256 * 1024;
+
+/// What a run is about, from one look at every memory.
+pub struct Plan {
+    /// What is old and too much.
+    pub rules: HygieneRules,
+    cuts: Cuts,
+    /// Scopes that would lose too much at once.
+    pub too_much: Vec<HygieneExcess>,
+    /// Bytes of all texts.
+    bytes: u64,
+}
+
+/// Looks at every memory once.
+pub async fn plan(engine: &Engine) -> Result<Plan, StoreError> {
+    let rules = rules(engine);
+    let (mut tally, mut bytes, mut after) = (Tally::default(), 0, 0);
+    loop {
+        let given = rules.clone();
+        let page = engine
+            .store
+            .read(move |reader| reader.memory_facts(&given, after))
+            .await?;
+        for facts in &page.found {
+            tally.add(facts, &rules);
+            bytes += facts.bytes;
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    let too_much = tally.too_much();
+    Ok(Plan {
+        cuts: tally.cuts(&rules),
+        rules,
+        too_much,
+        bytes,
+    })
+}
+
+/// What a run would do now.
+pub async fn preview(engine: &Engine) -> Result<HygieneReport, StoreError> {
+    let plan = plan(engine).await?;
+    let mut look = IndexScan {
+        engine,
+        plan: &plan,
+        chunk: Chunk::of_changes(),
+        removing: Chunk::of_removals(),
+        into: Sink::Report(HygieneReport {
+            too_much: plan.too_much.clone(),
+            ..HygieneReport::default()
+        }),
+    };
+    look.everything().await?;
+    match look.into {
+        Sink::Report(report) => Ok(report),
+        Sink::Run(run) => Err(StoreError::bug(format!("{run} is no preview"))),
+    }
+}
+
+/// Does what the plan says; bytes by which the file became shorter.
+pub async fn carry_out(engine: &Engine, plan: &Plan, run: HygieneRunId) -> Result<u64, StoreError> {
+    let mut look = IndexScan {
+        engine,
+        plan,
+        chunk: Chunk::of_changes(),
+        removing: Chunk::of_removals(),
+        into: Sink::Run(run),
+    };
+    look.everything().await?;
+    let freed = reclaim(engine).await?;
+    engine.store.checkpoint().await?;
+    Ok(freed)
+}
+
+/// How many rows the next piece has. The first has the fewest: nobody knows yet how long one takes on this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk {
+    rows: usize,
+    least: usize,
+}
+
+impl Chunk {
+    fn of_removals() -> Self {
+        Self {
+            rows: LEAST.0,
+            least: LEAST.0,
+        }
+    }
+
+    /// Of rows that are changed.
+    pub fn of_changes() -> Self {
+        Self {
+            rows: LEAST.1,
+            least: LEAST.1,
+        }
+    }
+
+    /// Rows of the next piece, at least 1.
+    pub fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// Fits the next piece to how long this one held the writer.
+    fn fit(&mut self, took: Duration) {
+        if took > LONG_PIECE {
+            self.rows = (self.rows / 2).max(self.least);
+        } else if took < LONG_PIECE / 2 {
+            self.rows = (self.rows * 2).min(CHUNK);
+        }
+    }
+}
+
+/// One piece of at most `chunk` rows, which is made to fit the time that a piece may take; then the writer is left to
+/// others for a while.
+pub async fn paced<C: WriteCommand>(
+    engine: &Engine,
+    chunk: &mut Chunk,
+    command: C,
+) -> Result<C::Output, StoreError> {
+    let (output, took) = piece(engine, TimedCommand(command)).await?;
+    chunk.fit(took);
+    tokio::time::sleep((took * PAUSE).min(LONGEST_PAUSE)).await;
+    Ok(output)
+}
+
+/// A command, and for how long it held the writer. Waiting for others' commits makes no piece too large.
+struct TimedCommand<C>(C);
+
+impl<C: WriteCommand> WriteCommand for TimedCommand<C> {
+    type Output = (C::Output, Duration);
+    const DURABILITY: Durability = C::DURABILITY;
+    const ALONE: bool = C::ALONE;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
+        let began = Instant::now();
+        let output = self.0.apply(tx)?;
+        Ok((output, began.elapsed()))
+    }
+
+    fn committed(&self) {
+        self.0.committed();
+    }
+}
+
+/// Where what is found goes.
+enum Sink {
+    /// It is only counted.
+    Report(HygieneReport),
+    /// It is archived or removed, and counted in the run's row.
+    Run(HygieneRunId),
+}
+
+/// The second look at everything, which is the same for a preview and for a run.
+struct IndexScan<'a> {
+    engine: &'a Engine,
+    plan: &'a Plan,
+    chunk: Chunk,
+    /// Of pieces that remove for good, which takes many times as long as archiving.
+    removing: Chunk,
+    into: Sink,
+}
+
+impl IndexScan<'_> {
+    async fn everything(&mut self) -> Result<(), StoreError> {
+        // First the index: what leaves it must be in it.
+        self.index().await?;
+        self.memories().await?;
+        self.vectors().await?;
+        self.summaries().await
+    }
+
+    async fn paced<C: WriteCommand>(&mut self, command: C) -> Result<C::Output, StoreError> {
+        let output = paced(self.engine, &mut self.chunk, command).await?;
+        crate::crash_point!("hygiene.mid");
+        Ok(output)
+    }
+
+    async fn memories(&mut self) -> Result<(), StoreError> {
+        let plan = self.plan;
+        let mut after = 0;
+        loop {
+            let rules = plan.rules.clone();
+            let page = self
+                .engine
+                .store
+                .read(move |reader| reader.memory_facts(&rules, after))
+                .await?;
+            let (mut found, mut removed) = (Vec::new(), Vec::new());
+            for facts in &page.found {
+                let Some(reason) = reason(facts, &plan.rules, &plan.cuts) else {
+                    continue;
+                };
+                match &mut self.into {
+                    Sink::Report(report) => add_memory(report, facts, reason),
+                    Sink::Run(_) if reason == HygieneReason::Removed => {
+                        removed.push((facts.position, reason));
+                    }
+                    Sink::Run(_) => found.push((facts.position, reason)),
+                }
+            }
+            if let Sink::Run(run) = self.into {
+                let Self {
+                    engine,
+                    chunk,
+                    removing,
+                    ..
+                } = self;
+                for (mut found, chunk) in [(removed, removing), (found, chunk)] {
+                    while !found.is_empty() {
+                        let rest = found.split_off(found.len().min(chunk.rows()));
+                        let memories = std::mem::replace(&mut found, rest);
+                        let memory_cleanup = TidyMemories {
+                            run,
+                            rules: plan.rules.clone(),
+                            cuts: plan.cuts.clone(),
+                            memories,
+                        };
+                        paced(engine, chunk, memory_cleanup).await?;
+                        crate::crash_point!("hygiene.mid");
+                    }
+                }
+            }
+            match page.next {
+                Some(next) => after = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn vectors(&mut self) -> Result<(), StoreError> {
+        let plan = self.plan;
+        let mut after = None;
+        loop {
+            let rules = plan.rules.clone();
+            let page = self
+                .engine
+                .store
+                .read(move |reader| reader.stale_vectors(&rules, after))
+                .await?;
+            match &mut self.into {
+                Sink::Report(report) => {
+                    let bytes = page.found.iter().map(|(_, bytes)| bytes).sum();
+                    add_orphans(report, "vectors", page.found.len() as u64, bytes);
+                }
+                Sink::Run(run) => {
+                    let run = *run;
+                    for vectors in page.found.chunks(self.chunk.rows()) {
+                        self.paced(TidyVectors {
+                            run,
+                            rules: plan.rules.clone(),
+                            vectors: vectors.to_vec(),
+                        })
+                        .await?;
+                    }
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn summaries(&mut self) -> Result<(), StoreError> {
+        let (count, bytes) = self
+            .engine
+            .store
+            .read(|reader| reader.stale_summaries())
+            .await?;
+        match &mut self.into {
+            Sink::Report(report) => add_orphans(report, "summaries", count, bytes),
+            Sink::Run(run) => {
+                let run = *run;
+                while count > 0 && self.paced(TidySummaries { run }).await? > 0 {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Memories that the index does not have are added to it; where it holds what they do not, it is built anew.
+    async fn index(&mut self) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let (mut anew, mut after, mut more) = (false, 0, true);
+        // A page at a time, as with everything else; the first one found ends the search.
+        while more && !anew {
+            let page = store
+                .read(move |reader| reader.indexed_in_vain(after))
+                .await?;
+            anew = !page.found.is_empty();
+            match page.next {
+                Some(next) => after = next,
+                None => more = false,
+            }
+        }
+        let mut missing = 0;
+        let mut after = 0;
+        let mut more = !anew;
+        while more {
+            let page = store.read(move |reader| reader.not_indexed(after)).await?;
+            missing += page.found.len() as u64;
+            if let Sink::Run(run) = self.into {
+                for positions in page.found.chunks(self.chunk.rows()) {
+                    let mend = IndexRepair::Add(positions.to_vec());
+                    self.paced(MendIndex { run, mend }).await?;
+                }
+            }
+            match page.next {
+                Some(next) => after = next,
+                None => more = false,
+            }
+        }
+        let mut all = None;
+        if !anew && missing == 0 && self.plan.bytes <= COMPARED_BYTES {
+            all = piece(self.engine, CompareIndex).await?;
+            anew = all.is_some();
+        }
+        match &mut self.into {
+            Sink::Report(report) if anew => {
+                let all = match all {
+                    Some(all) => all,
+                    None => store.read(|reader| reader.remembered()).await?,
+                };
+                add_orphans(report, "index", all, 0);
+            }
+            Sink::Report(report) => add_orphans(report, "index", missing, 0),
+            Sink::Run(run) if anew => {
+                let (run, mend) = (*run, IndexRepair::Anew);
+                self.paced(MendIndex { run, mend }).await?;
+            }
+            Sink::Run(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// What is old and too much now.
+pub fn rules(engine: &Engine) -> HygieneRules {
+    let settings = &engine.settings.hygiene;
+    let now = engine.clock.now();
+    let since = |scope: &MemoryScope| {
+        let days = settings.days_of(*scope);
+        (days > 0).then(|| (*scope, now.plus_millis(-i64::from(days) * DAY_MS)))
+    };
+    HygieneRules {
+        now,
+        kept_since: MemoryScope::ALL.iter().filter_map(since).collect(),
+        max_memories: settings.max_memories,
+        undo_ms: i64::from(settings.undo_days) * DAY_MS,
+        embeddings: engine
+            .models
+            .embedder()
+            .map(|embedder| embedder.settings().stored_as()),
+    }
+}

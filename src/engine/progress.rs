@@ -1,0 +1,97 @@
+//! Tells a chat that work on its message goes on, once its channel's `max_wait_seconds` have passed since the message.
+//!
+//! The time counts from the message, whatever its turn waited for since: earlier turns, a model, a tool. Nothing here
+//! ends or slows a turn, and nothing here is kept in memory but when to look next: a restart changes nothing.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::engine::core::Engine;
+use crate::store::commands::queue_progress_notice::QueueProgressNotice;
+use crate::store::error::StoreError;
+use crate::store::queries::continuations::UntoldTurn;
+
+/// Longest sleep: the wall clock may jump, and messages have wall-clock times.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+/// Said while the turn runs.
+const RUNNING: &str = "Still working on it; the answer will follow.";
+/// Said while the turn waits for others.
+const WAITING: &str = "Your message waits for earlier work; the answer will follow.";
+
+/// Runs until the engine stops.
+pub async fn run(engine: Engine) {
+    // No message that comes from now on is late before this much has passed.
+    let channels = engine.settings.channels.iter();
+    let patience = channels
+        .filter(|(name, _)| engine.has_bridge(name))
+        .map(|(_, settings)| settings.max_wait_seconds)
+        .min();
+    let Some(patience) = patience else {
+        return;
+    };
+    let mut look_at = Some(engine.clock.now());
+    loop {
+        let now = engine.clock.now();
+        if look_at.is_some_and(|at| at <= now) {
+            look_at = look(&engine, now).await;
+        }
+        let sleep = look_at.map_or(LONGEST_SLEEP, |at| {
+            Duration::from_millis(at.millis_since(now)).min(LONGEST_SLEEP)
+        });
+        tokio::select! {
+            () = tokio::time::sleep(sleep) => {}
+            () = engine.scheduler.until_turn_comes() => {
+                let late = engine.clock.now().plus_seconds(seconds(patience));
+                look_at = Some(look_at.map_or(late, |at| at.min(late)));
+            }
+            () = engine.shutdown.cancelled() => return,
+        }
+    }
+}
+
+fn seconds(wait: u64) -> i64 {
+    i64::try_from(wait).unwrap_or(i64::MAX)
+}
+
+/// Tells the chats of turns that are late; when to look again, if any turn is left that can become late.
+async fn look(engine: &Engine, now: Timestamp) -> Option<Timestamp> {
+    let turns = match engine.store.read(|reader| reader.untold_turns()).await {
+        Ok(turns) => turns,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read which chats wait");
+            return Some(now.plus_seconds(60));
+        }
+    };
+    let mut next: Option<Timestamp> = None;
+    for turn in turns {
+        let Some(wait) = wait_of(engine, &turn) else {
+            continue;
+        };
+        let late = turn.created_at.plus_seconds(wait);
+        if late > now {
+            next = Some(next.map_or(late, |next| next.min(late)));
+        } else if let Err(error) = tell(engine, &turn).await {
+            tracing::warn!(continuation = %turn.id, %error, "cannot tell the chat that work goes on");
+        }
+    }
+    next
+}
+
+/// Seconds that a chat waits before it is told; none = it is told nothing.
+fn wait_of(engine: &Engine, turn: &UntoldTurn) -> Option<i64> {
+    let place = (turn.channel.clone(), turn.conversation.clone());
+    let tells = engine.has_bridge(&turn.channel)
+        && !engine.is_held()
+        && !engine.sessions.is_taken_over(&place);
+    let settings = engine.settings.channels.get(&turn.channel)?;
+    tells.then(|| seconds(settings.max_wait_seconds))
+}
+
+async fn tell(engine: &Engine, turn: &UntoldTurn) -> Result<(), StoreError> {
+    let notice = QueueProgressNotice {
+        continuation_id: turn.id,
+        running: RUNNING.to_owned(),
+        waiting: WAITING.to_owned(),
+    };
+    engine.store.write(notice).await.map(drop)
+}

@@ -1,0 +1,199 @@
+//! What happens at start: channels are made known, every task of the engine begins, what may go on by itself goes on.
+//!
+//! This file knows every part of the engine, and no part of the engine knows it.
+//!
+//! The store has classified everything in flight already; nothing here repeats an effect.
+
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::deadlines;
+use crate::engine::embeddings;
+use crate::engine::emergency::ActiveStop;
+use crate::engine::forget;
+use crate::engine::hooks::observe;
+use crate::engine::hygiene;
+use crate::engine::leftovers;
+use crate::engine::problem::from_store;
+use crate::engine::progress;
+use crate::engine::reconcile;
+use crate::engine::routine::begin_due;
+use crate::engine::storage;
+use crate::engine::sweeper;
+use crate::engine::turn::runner;
+use crate::protocol::command::Actor;
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Command, Envelope, ResumeContinuation};
+use crate::protocol::words::{Autonomy, Surface};
+use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
+use crate::store::commands::recover::Recovery;
+use crate::store::commands::set_held::SetHeld;
+use crate::store::commands::tell_interrupted::TellInterrupted;
+
+/// Oldest interrupted continuation that resumes by itself.
+const RESUME_WITHIN_MS: u64 = 3600 * 1000;
+/// Times a continuation is taken up before it waits for a person.
+const RESUME_ATTEMPTS: u32 = 3;
+/// Crashes within ten minutes that make the engine start held.
+const CRASHES_THAT_HOLD: u32 = 3;
+
+/// What a chat is told whose request waits since a crash.
+const INTERRUPTED: &str = "This request was interrupted by a restart. The operator decides whether it goes on; /continue goes on with it, too.";
+
+/// Starts everything that is pending, under the policy of now.
+pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {
+    // Before anything is committed that observers would want to hear of.
+    observe::begin(engine);
+    engine.spawn(runner::run(engine.clone()));
+    // Submitted together, so that they share one commit.
+    let known = engine.settings.channels.iter().map(|(name, settings)| {
+        engine.store.write(EnsureChannel {
+            name: name.clone(),
+            kind: settings.kind,
+            baseline: Baseline {
+                autonomy: settings.autonomy,
+                auto_approve: settings.auto_approve.clone(),
+                block: settings.block.clone(),
+                always_ask: settings.always_ask.clone(),
+            },
+        })
+    });
+    futures_util::future::try_join_all(known)
+        .await
+        .map_err(from_store)?;
+    // Before anything runs in those workspaces.
+    leftovers::look_again(engine, recovery.quarantine).await?;
+    if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {
+        let reason = format!(
+            "engine: {} crashes within ten minutes",
+            recovery.crashes_in_10_min
+        );
+        tracing::error!(%reason, "starting held: look at what happened, then `leverframe release` (or ctrl-x r) lets work go on");
+        engine.emergency.hold(ActiveStop {
+            since: engine.clock.now(),
+            reason: reason.clone(),
+        });
+        let by = Caller {
+            actor: Actor::Engine,
+            surface: Surface::Engine,
+            key: None,
+        }
+        .reference();
+        engine
+            .store
+            .write(SetHeld {
+                held: Some(reason),
+                by,
+                drop_full: true,
+            })
+            .await
+            .map_err(from_store)?;
+    }
+    if recovery.quarantine {
+        engine.emergency.set_quarantine(true);
+        tracing::error!(
+            "the database was restored from a copy: quarantined, nothing runs and nothing is sent"
+        );
+        engine.emergency.hold(ActiveStop {
+            since: engine.clock.now(),
+            reason: "engine: the database is a restored copy (quarantine)".to_owned(),
+        });
+    }
+    engine.spawn(storage::watch(engine.clone()));
+    engine.spawn(sweeper::run(engine.clone()));
+    engine.spawn(hygiene::run(engine.clone()));
+    engine.spawn(forget::resume(engine.clone()));
+    // Deadlines stand still during a quarantine: nothing can be answered, so nothing may run out.
+    engine.spawn(once_released(
+        engine.clone(),
+        deadlines::run(engine.clone()),
+    ));
+    engine.spawn(once_released(
+        engine.clone(),
+        begin_due::run(engine.clone()),
+    ));
+    engine.spawn(once_released(engine.clone(), progress::run(engine.clone())));
+    engine.spawn(once_released(
+        engine.clone(),
+        embeddings::run(engine.clone()),
+    ));
+    if recovery.quarantine {
+        return Ok(());
+    }
+    for id in &recovery.interrupted {
+        if let Err(problem) = resume_by_policy(engine, *id).await {
+            tracing::warn!(continuation = %id, %problem, "stays interrupted");
+        }
+    }
+    tell_interrupted(engine).await?;
+    if !engine.is_held() {
+        reconcile::begin(engine);
+    }
+    for session in engine
+        .store
+        .read(|reader| reader.sessions_with_pending())
+        .await
+        .map_err(from_store)?
+    {
+        engine.wake(session);
+    }
+    Ok(())
+}
+
+/// Runs a task from the end of a quarantine on; at once where there is none.
+async fn once_released(engine: Engine, task: impl Future<Output = ()>) {
+    let mut quarantine = engine.emergency.quarantine_changes();
+    tokio::select! {
+        () = engine.shutdown.cancelled() => return,
+        released = quarantine.wait_for(|quarantined| !quarantined) => if released.is_err() { return },
+    }
+    task.await;
+}
+
+/// Tells the chats whose requests wait for somebody since a crash. Those of an earlier start may not have been told.
+async fn tell_interrupted(engine: &Engine) -> Result<(), Problem> {
+    let interrupted = engine
+        .store
+        .read(|reader| reader.interrupted())
+        .await
+        .map_err(from_store)?;
+    let continuations: Vec<ContinuationId> = interrupted
+        .into_iter()
+        .filter(|(_, channel)| engine.has_bridge(channel))
+        .map(|(id, _)| id)
+        .collect();
+    if continuations.is_empty() {
+        return Ok(());
+    }
+    let told = TellInterrupted {
+        continuations,
+        text: INTERRUPTED.to_owned(),
+    };
+    engine.store.write(told).await.map_err(from_store)
+}
+
+/// `full`: resumes when young and not tried too often. Every other level waits for a person.
+async fn resume_by_policy(engine: &Engine, id: ContinuationId) -> Result<(), Problem> {
+    let (continuation, policy) = engine
+        .store
+        .read(move |reader| {
+            let continuation = reader.continuation(id)?;
+            let policy = reader.policy(&continuation.channel)?;
+            Ok((continuation, policy))
+        })
+        .await
+        .map_err(from_store)?;
+    let young = engine.clock.now().millis_since(continuation.created_at) <= RESUME_WITHIN_MS;
+    if policy.autonomy != Autonomy::Full || !young || continuation.attempt >= RESUME_ATTEMPTS {
+        return Ok(());
+    }
+    let envelope = Envelope {
+        command: Command::ResumeContinuation(ResumeContinuation {
+            continuation_id: id,
+        }),
+        actor: Actor::Engine,
+        surface: Surface::Engine,
+        idempotency_key: None,
+    };
+    engine.handle(envelope).await.map(|_| ())
+}

@@ -1,0 +1,754 @@
+//! From what the model proposed to calls with verdicts: schema, guards, plan, policy, approval.
+//!
+//! Nothing here has an effect: tools are only asked to prepare.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::approvals::{self, Ask};
+use crate::engine::call_shape::CallShape;
+use crate::engine::core::Engine;
+use crate::engine::leftovers;
+use crate::engine::policy::{self, CallFacts, PolicyInput, SessionGrant};
+use crate::engine::rules;
+use crate::engine::turn::after::MALFORMED_RULE;
+use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
+use crate::protocol::approval::Preview;
+use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::rule::Rule;
+use crate::protocol::session::TOO_MANY_WAIT;
+use crate::protocol::words::{
+    Access, ApprovalKind, Effect, Risk, RuleScope, Surface, ToolCallState, Unattended, VerdictWord,
+};
+use crate::store::input::{Basis, Fallback, NewApproval, NewCall, NewCallFacts, NewCallOutcome};
+use crate::store::queries::approvals::{PendingApprovals, Question};
+use crate::store::queries::turn::{CallRow, TurnRows};
+use crate::text::scripts;
+use crate::tools::canonical;
+use crate::tools::preview::one_line;
+use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
+
+/// A host that shows nothing: for preparing.
+struct NoHost;
+
+impl ToolHost for NoHost {
+    fn progress(&self, _text: &str) {}
+}
+
+/// The first line of a refusal, for rules that people read.
+fn first_line(text: &str) -> String {
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(200)
+        .collect()
+}
+
+/// The plan, with a reason for each path or argument that holds a word of mixed scripts.
+fn marked(mut plan: Plan, args: &Value) -> Plan {
+    let argv: &[String] = match &plan.preview {
+        Preview::Exec { argv } => argv,
+        Preview::None | Preview::Diff { .. } | Preview::Text { .. } => &[],
+    };
+    let named = ["path", "cwd"]
+        .iter()
+        .filter_map(|name| args.get(name)?.as_str());
+    let texts = argv
+        .iter()
+        .map(String::as_str)
+        .chain(named)
+        .chain(plan.facts.cwd.as_deref())
+        .chain(plan.facts.executable.as_deref())
+        .chain(plan.operands.iter().map(|(path, _)| path.as_str()));
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in texts.filter_map(scripts::warning) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    plan.risk_reasons.extend(reasons);
+    plan
+}
+
+/// Everything known about a call that could be carried out.
+pub struct Evaluation {
+    /// Its plan.
+    pub plan: Plan,
+    /// What the policy looked at.
+    pub facts: CallFacts,
+    /// Digest of the full plan.
+    pub digest: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The rule or grant that it is based on.
+    pub basis: Option<Basis>,
+    /// The verdict without any rule or grant that allows, where it is based on one.
+    pub fallback: Option<Verdict>,
+    /// Rules that match it, in the order they are asked, then those that may.
+    pub matching: Vec<Rule>,
+    /// Why a permission for the session would never be used for it.
+    pub once_only: Option<String>,
+}
+
+/// Why a call cannot be carried out at all.
+pub struct Refusal {
+    /// Where the call ends.
+    pub state: ToolCallState,
+    /// What the model reads.
+    pub content: String,
+    /// The rule, for people.
+    pub rule: String,
+    /// What the call would have touched, as far as known.
+    pub access: Access,
+    /// Its recovery class, as far as known.
+    pub effect: Effect,
+}
+
+/// Policies, grants, rules and taint of one turn at one moment.
+#[derive(Debug, Clone)]
+pub struct PolicyContext {
+    /// Policy of the turn's channel.
+    pub policy: Policy,
+    /// Policy of the surface it came through, when that is another one.
+    pub also: Option<Policy>,
+    /// Live grants.
+    pub grants: Vec<SessionGrant>,
+    /// Rules in force here, used up or not.
+    pub rules: Vec<Rule>,
+    /// Untrusted content in context.
+    pub taint: Vec<String>,
+    /// What waits in this session and on this channel.
+    pub pending: PendingApprovals,
+}
+
+impl PolicyContext {
+    /// Reads the context of a turn.
+    pub async fn read(
+        engine: &Engine,
+        rows: &TurnRows,
+    ) -> Result<Self, crate::store::error::StoreError> {
+        let channel = rows.channel.clone();
+        let session = rows.session_id;
+        let now = engine.clock.now();
+        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s, one that a routine
+        // speaks in under the stricter of its policy and `routine`'s.
+        let second = match rows.surface {
+            Surface::Http if engine.has_bridge(&rows.channel) => Some("api"),
+            Surface::Engine => Some("routine"),
+            Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted => {
+                None
+            }
+        };
+        let second = second.filter(|second| rows.channel != *second);
+        let (policy, also, grants, mut rules, (taint_requesters, let_in), summary, read, pending) =
+            engine
+                .store
+                .read_here(move |reader| {
+                    let policy = reader.policy(&channel)?;
+                    let also = second.map(|name| reader.policy(name)).transpose()?;
+                    let grants = reader.grants(session, now)?;
+                    let rules = reader.rules_in_force(&channel, Some(session), now)?;
+                    let requesters = reader.session_requesters(session)?;
+                    let let_in = reader.paired(&channel, &requesters)?;
+                    let requesters = (requesters, let_in);
+                    let summary = reader.summary(session)?;
+                    let pending = reader.pending_approvals(session, &channel)?;
+                    let read = reader.session_taint(session)?;
+                    Ok((
+                        policy, also, grants, rules, requesters, summary, read, pending,
+                    ))
+                })
+                .await?;
+        let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
+            Some(settings) => taint_requesters
+                .iter()
+                .filter(|requester| {
+                    crate::engine::people::is_untrusted(
+                        &engine.settings,
+                        settings,
+                        &let_in,
+                        requester,
+                    )
+                })
+                .map(crate::engine::people::taint_of)
+                .collect(),
+            None => Vec::new(),
+        };
+        // What a summary was made from is in context as long as the summary is.
+        let of_summary = summary.into_iter().flat_map(|summary| summary.taint);
+        for entry in of_summary.chain(read) {
+            if !taint.contains(&entry) {
+                taint.push(entry);
+            }
+        }
+        // What a rule allows on one channel it does not allow on the other whose policy applies too.
+        if also.is_some() {
+            rules.retain(|rule| {
+                rule.verdict != VerdictWord::Allow || rule.scope != RuleScope::Channel
+            });
+        }
+        let grants = grants
+            .into_iter()
+            .map(|grant| SessionGrant {
+                tool: grant.tool,
+                args_digest: grant.args_digest,
+                requester_id: grant.requester_id,
+                by: grant.by,
+                approval_id: grant.approval_id,
+            })
+            .collect();
+        Ok(Self {
+            policy,
+            also,
+            grants,
+            rules,
+            taint,
+            pending,
+        })
+    }
+
+    /// Counts a use, so that the calls of one answer do not share the last one.
+    fn count(&mut self, basis: Option<Basis>, by: i8) {
+        if let Some(Basis::Rule(id)) = basis
+            && let Some(rule) = self.rules.iter_mut().find(|rule| rule.id == id)
+        {
+            rule.uses = rule.uses.saturating_add_signed(by.into());
+        }
+    }
+
+    /// Leaves out the use that a call has been counted with.
+    pub fn without_use_of(&mut self, row: &CallRow) {
+        self.count(row.rule_id.map(Basis::Rule), -1);
+    }
+
+    fn policy_input(&self, engine: &Engine, rows: &TurnRows) -> PolicyInput {
+        PolicyInput {
+            rules: Vec::new(),
+            policy: self.policy.clone(),
+            also: self.also.clone(),
+            held: engine.is_held(),
+            grants: self.grants.clone(),
+            requester_id: rows.requester.id.clone(),
+            ceiling: rows.bounds.autonomy_ceiling,
+        }
+    }
+}
+
+/// Where a call is evaluated.
+#[derive(Debug, Clone)]
+pub struct CallSite<'a> {
+    /// Channel name.
+    pub channel: &'a str,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its call.
+    pub call_id: ToolCallId,
+    /// Untrusted content in context.
+    pub taint: &'a [String],
+    /// Rules in force there, used up or not.
+    pub rules: &'a [Rule],
+}
+
+/// Evaluates one call: schema, guards, plan, policy. `digest_version` is the policy version the digest is bound to:
+/// the current one for a new call, the recorded one when a call is evaluated again before it starts.
+pub fn evaluate(
+    engine: &Engine,
+    policy_context: &PolicyContext,
+    rows: &TurnRows,
+    call_id: ToolCallId,
+    name: &str,
+    args: &Value,
+    digest_version: u64,
+) -> Result<Evaluation, Refusal> {
+    let place = CallSite {
+        channel: &rows.channel,
+        session_id: rows.session_id,
+        call_id,
+        taint: &policy_context.taint,
+        rules: &policy_context.rules,
+    };
+    let policy_input = policy_context.policy_input(engine, rows);
+    evaluate_at(engine, &place, policy_input, name, args, digest_version)
+}
+
+/// The same for a call of no turn.
+pub fn evaluate_at(
+    engine: &Engine,
+    place: &CallSite<'_>,
+    mut policy_input: PolicyInput,
+    name: &str,
+    args: &Value,
+    digest_version: u64,
+) -> Result<Evaluation, Refusal> {
+    let refuse = |state, content: String, rule: &str, access, effect| Refusal {
+        state,
+        content,
+        rule: rule.to_owned(),
+        access,
+        effect,
+    };
+    let tool = match engine.tools.lookup(name) {
+        Ok(tool) => tool,
+        Err(unknown) => {
+            let content = unknown.to_string();
+            return Err(refuse(
+                ToolCallState::Failed,
+                content,
+                "unknown tool",
+                Access::Unknown,
+                Effect::NonIdempotent,
+            ));
+        }
+    };
+    let spec = tool.spec();
+    if let Err(violation) = engine.tools.validate(name, args) {
+        return Err(refuse(
+            ToolCallState::Failed,
+            violation.to_string(),
+            &format!("schema: {}", first_line(&violation.to_string())),
+            spec.access,
+            spec.effect,
+        ));
+    }
+    let Some(settings) = engine.settings.channels.get(place.channel) else {
+        let content = format!("channel `{}` is not configured any more", place.channel);
+        return Err(refuse(
+            ToolCallState::Failed,
+            content,
+            "no such channel",
+            spec.access,
+            spec.effect,
+        ));
+    };
+    let context = ToolContext {
+        workspace: settings.workspace.clone(),
+        hidden: engine.hidden_directories(&settings.workspace),
+        session_id: place.session_id,
+        call_id: place.call_id,
+        idempotency_key: String::new(),
+        cancel: CancellationToken::new(),
+        host: &NoHost,
+        journal: Arc::new(NoJournal),
+    };
+    let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        tool.prepare(&context, args)
+    }))
+    .unwrap_or_else(|_| {
+        Err(PrepareError::Invalid(
+            "the tool stopped on a defect of ours (a panic; see the log). Nothing ran".to_owned(),
+        ))
+    });
+    let plan = match prepared {
+        Ok(plan) => marked(plan, args),
+        Err(PrepareError::Invalid(message)) => {
+            return Err(refuse(
+                ToolCallState::Failed,
+                message.clone(),
+                &format!(
+                    "the arguments cannot be carried out: {}",
+                    first_line(&message)
+                ),
+                spec.access,
+                spec.effect,
+            ));
+        }
+        Err(PrepareError::Guarded(message)) => {
+            return Err(refuse(
+                ToolCallState::Blocked,
+                message,
+                "path guard",
+                spec.access,
+                spec.effect,
+            ));
+        }
+    };
+    let risk = engine
+        .settings
+        .tool_risk
+        .get(name)
+        .copied()
+        .map_or(plan.risk, |floor| floor.max(plan.risk));
+    let mut facts = CallFacts {
+        tool: name.to_owned(),
+        access: plan.access,
+        effect: spec.effect,
+        risk,
+        args_digest: canonical::shape_digest(args, &plan),
+        always_asks: plan.always_asks.clone(),
+        taint: place.taint.to_vec(),
+    };
+    let workspace = settings.workspace.to_string_lossy();
+    let shape = CallShape {
+        tool: name,
+        args,
+        workspace: &workspace,
+        plan: &plan.facts,
+    };
+    policy_input.rules = rules::asked(place.rules, &shape);
+    // Nobody could have said what it names.
+    if plan.facts.unbound.is_some() {
+        policy_input.grants.clear();
+    }
+    facts.always_asks = rules::doubt(place.rules, &shape).or(facts.always_asks);
+    let (verdict, basis) = policy::evaluate(&facts, &policy_input);
+    let mut matching = policy_input.rules.clone();
+    matching.extend(rules::doubtful(place.rules, &shape));
+    let once_only = match verdict.decision {
+        VerdictWord::Ask | VerdictWord::Deny => policy::once_only(&facts, &policy_input),
+        VerdictWord::Allow => None,
+    };
+    let fallback = (basis.is_some() && verdict.decision == VerdictWord::Allow).then(|| {
+        policy_input.grants.clear();
+        policy_input
+            .rules
+            .retain(|rule| rule.verdict != VerdictWord::Allow);
+        policy::verdict(&facts, &policy_input)
+    });
+    let definition = engine.tools.definition_digest(name).unwrap_or_default();
+    let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
+    Ok(Evaluation {
+        plan,
+        facts,
+        digest,
+        verdict,
+        basis,
+        fallback,
+        matching,
+        once_only,
+    })
+}
+
+/// What is stored of a evaluated call's facts.
+pub fn call_facts(
+    engine: &Engine,
+    name: &str,
+    args: Value,
+    evaluation: &Evaluation,
+) -> NewCallFacts {
+    NewCallFacts {
+        preview: engine.redactor.redact(&one_line(name, &args)).into_owned(),
+        args,
+        access: evaluation.plan.access,
+        risk: evaluation.facts.risk,
+        risk_reasons: evaluation.plan.risk_reasons.clone(),
+        plan: evaluation.plan.facts.clone(),
+        digest: evaluation.digest.clone(),
+        args_digest: evaluation.facts.args_digest.clone(),
+        verdict: evaluation.verdict.clone(),
+    }
+}
+
+/// Evaluates everything an answer proposed, in order, as its hooks left it.
+pub fn evaluate_all(
+    engine: &Engine,
+    policy_context: &PolicyContext,
+    rows: &TurnRows,
+    step: u32,
+    model_text: &str,
+    proposed: Vec<ProposedCall>,
+) -> Vec<NewCall> {
+    let mut waiting = policy_context.pending.clone();
+    let mut policy_context = policy_context.clone();
+    let mut calls = Vec::with_capacity(proposed.len());
+    for (index, ProposedCall { id, call, stopped }) in proposed.into_iter().enumerate() {
+        let name: String = call.name.chars().take(MAX_TOOL_NAME).collect();
+        let (mut args, malformed) = match call.args {
+            Ok(args) => (args, None),
+            Err(malformed) => (Value::String(malformed.raw), Some(malformed.error)),
+        };
+        engine.redactor.redact_json(&mut args);
+        let refusal = |state, content: String, rule: &str| Refusal {
+            state,
+            content,
+            rule: rule.to_owned(),
+            access: Access::Unknown,
+            effect: Effect::NonIdempotent,
+        };
+        let evaluation = if let Some(error) = malformed {
+            let content = format!(
+                "the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again"
+            );
+            Err(refusal(ToolCallState::Failed, content, MALFORMED_RULE))
+        } else if let Some((content, rule)) = skip_reason(engine, rows, index) {
+            Err(refusal(ToolCallState::Denied, content.to_owned(), rule))
+        } else if let Some((content, rule)) = stopped {
+            let spec = engine.tools.get(&name).map(|tool| tool.spec());
+            Err(Refusal {
+                access: spec.map_or(Access::Unknown, |spec| spec.access),
+                effect: spec.map_or(Effect::NonIdempotent, |spec| spec.effect),
+                ..refusal(ToolCallState::Denied, content, &rule)
+            })
+        } else {
+            evaluate(
+                engine,
+                &policy_context,
+                rows,
+                id,
+                &name,
+                &args,
+                policy_context.policy.version,
+            )
+        };
+        policy_context.count(
+            evaluation
+                .as_ref()
+                .ok()
+                .and_then(|evaluation| evaluation.basis),
+            1,
+        );
+        calls.push(new_call(
+            engine,
+            rows,
+            step,
+            index,
+            id,
+            call.provider_call_id,
+            name,
+            args,
+            model_text,
+            evaluation,
+            &mut waiting,
+            &policy_context,
+        ));
+    }
+    calls
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one row is assembled from everything known about a call"
+)]
+fn new_call(
+    engine: &Engine,
+    rows: &TurnRows,
+    step: u32,
+    index: usize,
+    id: ToolCallId,
+    provider_call_id: String,
+    name: String,
+    args: Value,
+    model_text: &str,
+    evaluation: Result<Evaluation, Refusal>,
+    waiting: &mut PendingApprovals,
+    policy_context: &PolicyContext,
+) -> NewCall {
+    let args_digest = canonical::args_digest(&args);
+    let idempotency_key =
+        canonical::idempotency_key(1, rows.id, step, index as u32, &name, &args_digest);
+    match evaluation {
+        Err(refusal) => NewCall {
+            id,
+            provider_call_id,
+            preview: engine.redactor.redact(&one_line(&name, &args)).into_owned(),
+            name,
+            args,
+            access: refusal.access,
+            effect: refusal.effect,
+            risk: Risk::Low,
+            risk_reasons: Vec::new(),
+            plan: crate::protocol::approval::PlanFacts::default(),
+            digest: String::new(),
+            args_digest,
+            idempotency_key,
+            verdict: Verdict {
+                decision: VerdictWord::Deny,
+                rule: refusal.rule,
+                policy_version: policy_context.policy.version,
+            },
+            basis: None,
+            fallback: None,
+            outcome: NewCallOutcome::Refused {
+                state: refusal.state,
+                content: refusal.content,
+            },
+        },
+        Ok(evaluation) => {
+            let fallback = evaluation.fallback.clone().map(|verdict| {
+                // Nobody waits for it yet: it is counted when it is stored.
+                let mut waiting = waiting.clone();
+                let (verdict, outcome) =
+                    outcome(engine, rows, model_text, &evaluation, verdict, &mut waiting);
+                Box::new(Fallback { verdict, outcome })
+            });
+            let verdict = evaluation.verdict.clone();
+            let (verdict, outcome) =
+                outcome(engine, rows, model_text, &evaluation, verdict, waiting);
+            let facts = call_facts(engine, &name, args, &evaluation);
+            NewCall {
+                id,
+                provider_call_id,
+                preview: facts.preview,
+                name,
+                args: facts.args,
+                access: facts.access,
+                effect: evaluation.facts.effect,
+                risk: facts.risk,
+                risk_reasons: facts.risk_reasons,
+                plan: facts.plan,
+                digest: facts.digest,
+                args_digest: facts.args_digest,
+                idempotency_key,
+                verdict,
+                basis: evaluation.basis,
+                fallback,
+                outcome,
+            }
+        }
+    }
+}
+
+/// What the model reads where a call would have to be allowed and nobody is there to do it.
+pub const UNATTENDED: &str = "denied: this is an unattended run and nobody is there to allow this call. \
+                              Do not repeat it; go on without it and say in your answer what was left undone.";
+
+/// Whether nobody is there to be asked.
+pub fn nobody_is_there(rows: &TurnRows) -> bool {
+    match rows.bounds.unattended {
+        Some(Unattended::Deny) => true,
+        Some(Unattended::Park) | None => false,
+    }
+}
+
+/// What follows from a verdict. It is another verdict where nobody is asked because too many approvals wait.
+fn outcome(
+    engine: &Engine,
+    rows: &TurnRows,
+    model_text: &str,
+    evaluation: &Evaluation,
+    verdict: Verdict,
+    waiting: &mut PendingApprovals,
+) -> (Verdict, NewCallOutcome) {
+    match verdict.decision {
+        VerdictWord::Allow => (verdict, NewCallOutcome::Ready),
+        VerdictWord::Deny => {
+            let refused = NewCallOutcome::Refused {
+                state: ToolCallState::Blocked,
+                content: "denied by policy: this call is not allowed here. Do not repeat it."
+                    .to_owned(),
+            };
+            (verdict, refused)
+        }
+        VerdictWord::Ask if nobody_is_there(rows) => {
+            let refused = NewCallOutcome::Refused {
+                state: ToolCallState::Denied,
+                content: UNATTENDED.to_owned(),
+            };
+            (verdict, refused)
+        }
+        VerdictWord::Ask => match refusal_of_limit(engine, evaluation, waiting) {
+            Some(rule) => {
+                let content = format!(
+                    "denied: {rule}, and nobody was asked. Go on without this call, or wait for the others first"
+                );
+                let verdict = Verdict {
+                    decision: VerdictWord::Deny,
+                    rule,
+                    ..verdict
+                };
+                (verdict, NewCallOutcome::TooManyWait { content })
+            }
+            None => {
+                let asked = NewCallOutcome::Ask(approval(engine, rows, model_text, evaluation));
+                (verdict, asked)
+            }
+        },
+    }
+}
+
+/// Counts one more call that waits, unless too many do already: then the rule that says so. Equal calls of a session
+/// share one place.
+fn refusal_of_limit(
+    engine: &Engine,
+    evaluation: &Evaluation,
+    waiting: &mut PendingApprovals,
+) -> Option<String> {
+    let limits = &engine.settings.approvals;
+    let question = Question::Call {
+        tool: evaluation.facts.tool.clone(),
+        args_digest: evaluation.facts.args_digest.clone(),
+    };
+    let of_session = waiting.questions.len() >= limits.max_pending_per_session as usize
+        && !waiting.questions.contains(&question);
+    if of_session {
+        let limit = limits.max_pending_per_session;
+        return Some(format!(
+            "{TOO_MANY_WAIT} in this session (approvals.max_pending_per_session = {limit})"
+        ));
+    }
+    if waiting.on_channel >= limits.max_pending_per_channel {
+        let limit = limits.max_pending_per_channel;
+        return Some(format!(
+            "{TOO_MANY_WAIT} on this channel (approvals.max_pending_per_channel = {limit})"
+        ));
+    }
+    waiting.questions.insert(question);
+    waiting.on_channel += 1;
+    None
+}
+
+/// The approval of a evaluated call that asks.
+pub fn approval(
+    engine: &Engine,
+    rows: &TurnRows,
+    model_text: &str,
+    evaluation: &Evaluation,
+) -> NewApproval {
+    let origin = origin(rows);
+    let ask = Ask {
+        kind: ApprovalKind::Execute,
+        digest: evaluation.digest.clone(),
+        risk: evaluation.facts.risk,
+        taint: evaluation.facts.taint.clone(),
+        preview: evaluation.plan.preview.clone(),
+        model_reason: Some(
+            engine
+                .redactor
+                .redact(model_text)
+                .chars()
+                .take(2000)
+                .collect(),
+        ),
+        question: None,
+    };
+    NewApproval {
+        once_only: evaluation.once_only.clone(),
+        ..approvals::build(engine, &origin, ask, engine.clock.now())
+    }
+}
+
+/// Where a turn came from.
+pub fn origin(rows: &TurnRows) -> approvals::Origin {
+    approvals::Origin {
+        channel: rows.channel.clone(),
+        conversation: rows.conversation.clone(),
+        requester: rows.requester.clone(),
+        message_ref: rows.message_ref.clone(),
+    }
+}
+
+/// The context of a call that runs.
+pub fn run_context<'a>(
+    engine: &Engine,
+    workspace: PathBuf,
+    session_id: SessionId,
+    call_id: ToolCallId,
+    idempotency_key: String,
+    cancel: CancellationToken,
+    host: &'a dyn ToolHost,
+) -> ToolContext<'a> {
+    ToolContext {
+        hidden: engine.hidden_directories(&workspace),
+        workspace,
+        session_id,
+        call_id,
+        idempotency_key,
+        cancel,
+        host,
+        journal: leftovers::journal(engine),
+    }
+}

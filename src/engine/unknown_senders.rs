@@ -1,0 +1,134 @@
+//! What somebody writes who is not on a channel's list. In groups nobody is answered; in a direct message an operator
+//! is asked whether they may come in, and until then nothing of what they wrote is kept.
+
+use sha2::{Digest, Sha256};
+
+use crate::engine::approvals::{self, Ask};
+use crate::engine::arrival::{Arrival, ingested};
+use crate::engine::core::Engine;
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::engine::views;
+use crate::protocol::approval::Preview;
+use crate::protocol::bridge::{Ingestion, Sender};
+use crate::protocol::hex::hex;
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{ApprovalKind, Disposition, Risk};
+use crate::store::commands::ask_pairing::AskPairing;
+use crate::store::input::NewApproval;
+
+/// Seconds a code is good for.
+const LIFE_SECONDS: i64 = 3600;
+
+impl Engine {
+    /// Whether a sender may talk to the agent: by the configuration, or because an operator let them in.
+    pub async fn may_talk(&self, arrival: &Arrival<'_>, sender: &Sender) -> Result<bool, Problem> {
+        let conversation = &arrival.inbound.conversation;
+        let by = |let_in| {
+            people::may_talk(
+                &self.settings,
+                arrival.settings,
+                &sender.id,
+                conversation,
+                let_in,
+            )
+        };
+        if by(false) {
+            return Ok(true);
+        }
+        if !by(true) {
+            return Ok(false);
+        }
+        let (channel, id) = (
+            arrival.channel.to_owned(),
+            arrival.origin.requester.id.clone(),
+        );
+        self.store
+            .read_here(move |reader| reader.is_paired(&channel, &id))
+            .await
+            .map_err(from_store)
+    }
+
+    /// Takes in what a stranger wrote. Nobody is told who is on the list.
+    pub async fn stranger(
+        &self,
+        arrival: &Arrival<'_>,
+        sender: &Sender,
+        direct: bool,
+    ) -> Result<Ingestion, Problem> {
+        let conversation = &arrival.inbound.conversation;
+        let pairs = arrival.settings.pairing
+            && people::may_talk(
+                &self.settings,
+                arrival.settings,
+                &sender.id,
+                conversation,
+                true,
+            );
+        if direct && pairs {
+            return self.ask_pairing(arrival).await;
+        }
+        let reply = direct.then(|| {
+            format!(
+                "You are not on this bot's list. Your id is `{}`; ask its operator to add it to `allowed_users`.",
+                arrival.origin.requester.id
+            )
+        });
+        let detail = format!("{} is not listed", arrival.origin.requester.id);
+        let told = direct && self.first_refusal(arrival, detail.clone()).await?;
+        self.record(
+            arrival,
+            Disposition::Pairing,
+            detail,
+            reply.filter(|_| told),
+        )
+        .await
+    }
+
+    async fn ask_pairing(&self, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
+        let requester = &arrival.origin.requester;
+        let origin = approvals::Origin {
+            channel: arrival.channel.to_owned(),
+            conversation: arrival.origin.conversation.clone(),
+            requester: requester.clone(),
+            message_ref: None,
+        };
+        let now = self.clock.now();
+        let expires_at = now.plus_seconds(LIFE_SECONDS);
+        let about = [arrival.channel, &requester.id, &origin.conversation].join("\n");
+        let ask = Ask {
+            kind: ApprovalKind::Pairing,
+            digest: hex(&Sha256::digest(about)),
+            risk: Risk::High,
+            taint: Vec::new(),
+            preview: Preview::None,
+            model_reason: None,
+            question: Some(format!(
+                "{} wrote to `{}` and is not on its list. Who is let in talks to the agent as a user, and decides nothing. \
+                 Their name can be anybody's: compare the code they were told, or ask them.",
+                requester.id, arrival.channel
+            )),
+        };
+        let approval = NewApproval {
+            expires_at: Some(expires_at),
+            ..approvals::build(self, &origin, ask, now)
+        };
+        let notice = format!(
+            "You are not on this bot's list, so what you wrote was not read. Its operator was asked to let you in: tell \
+             them the code `{}`, it is good for one hour. Your id is `{}`.",
+            approval.short_code, requester.id
+        );
+        let detail = format!("{} may ask to be let in", requester.id);
+        let ask = AskPairing {
+            record: self.record_row(arrival, Disposition::Pairing, detail, Some(notice)),
+            approval,
+            expires_at,
+        };
+        let (outcome, asked) = self.store.write(ask).await.map_err(from_store)?;
+        if asked {
+            self.scheduler.deadlines_changed();
+            views::announce_channel(self, arrival.channel).await;
+        }
+        Ok(ingested(&outcome, None))
+    }
+}

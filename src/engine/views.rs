@@ -1,0 +1,183 @@
+//! The engine and its channels as readers see them now, and telling readers when that changed.
+
+use crate::clock::Day;
+use crate::engine::core::Engine;
+use crate::engine::problem::from_store;
+use crate::protocol::channel::{Channel, ChannelHealth};
+use crate::protocol::event::EventBody;
+use crate::protocol::problem::Problem;
+use crate::protocol::session::Usage;
+use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::words::{ChannelKind, ChannelState};
+use crate::store::error::StoreError;
+use crate::store::input::BudgetKind;
+use crate::store::queries::channels::ChannelRow;
+
+/// A channel by name.
+pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Problem> {
+    engine.channel(name)?;
+    let wanted = name.to_owned();
+    let row = engine
+        .store
+        .read_here(move |reader| reader.channel_row(&wanted))
+        .await
+        .map_err(from_store)?;
+    Ok(channel(engine, row))
+}
+
+/// A stored channel with what its bridge reported.
+pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
+    let link = engine.delivery.link(&row.name);
+    let local = ChannelHealth {
+        state: ChannelState::Local,
+        detail: None,
+        last_exchange_at: None,
+        last_inbound_at: None,
+        last_outbound_at: None,
+        reconnects: 0,
+        rate_limited_until: None,
+    };
+    let bridged = match row.kind {
+        ChannelKind::Telegram | ChannelKind::Scripted => true,
+        ChannelKind::Desk
+        | ChannelKind::Api
+        | ChannelKind::Mcp
+        | ChannelKind::Cli
+        | ChannelKind::Routine => false,
+    };
+    let mut health = match link.health() {
+        Some(health) => health,
+        None if bridged => ChannelHealth {
+            state: ChannelState::Starting,
+            ..local
+        },
+        None => local,
+    };
+    if row.kind == ChannelKind::Routine {
+        let next = engine.scheduler.next_routine();
+        health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
+    }
+    if row.paused {
+        health.state = ChannelState::Paused;
+    } else if health.state == ChannelState::Paused {
+        // Resumed a moment ago: the bridge connects, and has not said so yet.
+        health.state = ChannelState::Starting;
+        health.detail = None;
+    }
+    if bridged && !engine.settings.channels.contains_key(&row.name) {
+        health.state = ChannelState::Failed;
+        health.detail = Some("not in the configuration any more".to_owned());
+    }
+    Channel {
+        account: link.account(),
+        name: row.name,
+        kind: row.kind,
+        policy: row.policy,
+        health,
+        paused: row.paused,
+        held: bridged && engine.is_held(),
+        backlog: row.backlog,
+        pending_approvals: row.pending_approvals,
+        active_sessions: row.active_sessions,
+        draining: row.draining,
+        taken_over: row.taken_over,
+        asking: row.pairings.0,
+        paired: row.pairings.1,
+    }
+}
+
+/// The engine as a whole.
+pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
+    let today = Day::local(engine.clock.now());
+    let usage = engine
+        .store
+        .read(move |reader| reader.usage_on(today.0))
+        .await
+        .map_err(from_store)?;
+    status(engine, usage).await
+}
+
+/// The engine as a whole, with what was used today.
+pub async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
+    let today = Day::local(engine.clock.now());
+    let limit = engine.settings.budgets.day.max_cost_usd;
+    let (flags, budget_today_usd) = engine
+        .store
+        .read_here(move |reader| {
+            let budget = limit
+                .map(|limit| {
+                    let added = reader.added_on(today.0, BudgetKind::DayCost, None)?;
+                    Ok::<_, StoreError>(limit + added)
+                })
+                .transpose()?;
+            Ok((reader.flags()?, budget))
+        })
+        .await
+        .map_err(from_store)?;
+    let held = engine.emergency.held();
+    let settings = &engine.settings;
+    Ok(EngineStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instance: settings.instance.clone(),
+        epoch: engine.store.epoch(),
+        held_since: held.as_ref().map(|held| held.since),
+        held_reason: held.map(|held| held.reason),
+        quarantine: flags.quarantine,
+        model: settings.model.clone(),
+        scripted: settings.model.starts_with("scripted/"),
+        demo: settings.demo,
+        sandbox: engine.sandbox.level_word_so_far(),
+        usage_today,
+        budget_today_usd,
+        undo_seconds: engine.settings.approvals.undo_seconds,
+        problems: engine.problems(),
+        writable: engine.store.problem().is_none(),
+        draining: engine.sessions.draining(),
+        started_at: engine.started_at,
+    })
+}
+
+/// Shows readers how a channel is now. Losing it loses only a moment: the next event or snapshot says the same.
+pub async fn announce_channel(engine: &Engine, channel: &str) {
+    if let Ok(view) = channel_view(engine, channel).await {
+        engine.publish(
+            None,
+            None,
+            EventBody::ChannelState {
+                channel: Box::new(view),
+            },
+        );
+    }
+}
+
+/// The same of every channel with a bridge.
+pub async fn announce_bridged(engine: &Engine) {
+    for channel in engine.settings.channels.keys() {
+        if engine.has_bridge(channel) {
+            announce_channel(engine, channel).await;
+        }
+    }
+}
+
+/// Tells consoles when the list of problems is another one than they were told.
+pub async fn announce_if_changed(engine: &Engine) {
+    let problems = engine.problems();
+    if !engine.maintenance.told(&problems) {
+        announce_engine(engine).await;
+        engine.maintenance.note_told(problems);
+    }
+}
+
+/// Tells consoles how the engine stands.
+pub async fn announce_engine(engine: &Engine) {
+    match engine_status(engine).await {
+        Ok(status) => engine.publish(
+            None,
+            None,
+            EventBody::EngineState {
+                engine: Box::new(status),
+            },
+        ),
+        Err(problem) => tracing::warn!(%problem, "consoles cannot be told how the engine stands"),
+    }
+}

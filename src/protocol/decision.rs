@@ -1,0 +1,105 @@
+//! What the words of a decision are called, in one table. Cards, the console, the lines of the command line and the
+//! footer take their texts from it.
+
+use crate::protocol::words::DecisionWord;
+
+/// How one word of a decision is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecisionText {
+    /// The choice: "allow once".
+    pub label: &'static str,
+    /// What follows from it; empty where the label says all.
+    pub meaning: &'static str,
+    /// What was decided: "allowed once".
+    pub done: &'static str,
+}
+
+impl DecisionWord {
+    /// Its texts.
+    pub const fn text(self) -> DecisionText {
+        let (label, meaning, done) = match self {
+            Self::Approve => ("allow once", "", "allowed once"),
+            Self::Deny => ("deny", "the model reads it and goes on", "denied"),
+            Self::DenyAndStop => ("deny, and stop the turn", "", "denied and stopped"),
+            Self::Edit => (
+                "edit the arguments",
+                "checked again, still pending",
+                "arguments changed, still pending",
+            ),
+            Self::Answer => ("answer in its place", "", "answered"),
+            Self::Snooze => ("snooze", "", "snoozed"),
+            Self::Revoke => ("revoke", "", "revoked"),
+            Self::Happened => (
+                "it happened",
+                "the model reads that it was done; it is not run again",
+                "settled as happened",
+            ),
+            Self::RunAgain => (
+                "run again",
+                "it runs once more; if it did happen, it happens twice",
+                "runs again",
+            ),
+            Self::GiveUp => (
+                "give up",
+                "the model reads that nobody knows; it is not run again",
+                "given up",
+            ),
+            Self::Sent => (
+                "it arrived",
+                "it counts as sent; the parts behind it go out",
+                "settled as sent",
+            ),
+            Self::SendAgain => (
+                "send again",
+                "it is sent once more; if it did arrive, it is seen twice",
+                "sent again",
+            ),
+            Self::Drop => (
+                "drop",
+                "it is never sent again; the parts behind it go out",
+                "dropped",
+            ),
+        };
+        DecisionText {
+            label,
+            meaning,
+            done,
+        }
+    }
+
+    /// Whether it answers what became of a call or a delivery.
+    pub const fn settles_unknown(self) -> bool {
+        match self {
+            Self::Happened
+            | Self::RunAgain
+            | Self::GiveUp
+            | Self::Sent
+            | Self::SendAgain
+            | Self::Drop => true,
+            Self::Approve
+            | Self::Deny
+            | Self::DenyAndStop
+            | Self::Edit
+            | Self::Answer
+            | Self::Snooze
+            | Self::Revoke => false,
+        }
+    }
+}
+
+impl DecisionText {
+    /// The choice and what follows from it: "deny: the model reads it and goes on".
+    pub fn choice(self) -> String {
+        match self.meaning {
+            "" => self.label.to_owned(),
+            meaning => format!("{}: {meaning}", self.label),
+        }
+    }
+}
+
+/// With a capital letter, for a button or the start of a line.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}

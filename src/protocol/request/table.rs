@@ -1,0 +1,118 @@
+//! What a table of requests is: the trait of a request, and the macros that make a table and carry out what is in it.
+
+use crate::protocol::problem::Problem;
+use crate::protocol::words::Scope;
+
+/// A request of a table. The type of its reply follows from it.
+pub trait Request: Into<Self::Wire> + Send {
+    /// Every request of its table, as it goes over the wire.
+    type Wire;
+    /// Every reply of its table, as it comes back.
+    type Answer: Send;
+    /// What comes back for it.
+    type Reply: Send;
+    /// Its name in the table.
+    const NAME: &'static str;
+    /// The least scope a caller needs.
+    const SCOPE: Scope;
+
+    /// Its reply.
+    ///
+    /// # Errors
+    /// When this is the answer to another request.
+    fn reply(answer: Self::Answer) -> Result<Self::Reply, Problem>;
+}
+
+macro_rules! requests {
+    (
+        $(#[$wire_meta:meta])*
+        enum $Wire:ident;
+        $(#[$answer_meta:meta])*
+        enum $Answer:ident;
+        $(
+            $(#[$meta:meta])*
+            $Name:ident: $Scope:ident -> $Reply:ty {
+                $($(#[$field_meta:meta])* $field:ident: $Field:ty,)*
+            }
+        )*
+    ) => {
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        $(#[$wire_meta])*
+        #[allow(missing_docs)] // Each variant says what its struct says.
+        pub enum $Wire {
+            $($Name($Name),)*
+        }
+
+        impl $Wire {
+            /// The least scope a caller needs.
+            pub fn scope(&self) -> Scope {
+                match self {
+                    $(Self::$Name(_) => <$Name as Request>::SCOPE,)*
+                }
+            }
+        }
+
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        $(#[$answer_meta])*
+        pub enum $Answer {
+            $(
+                #[doc = concat!("To [`", stringify!($Name), "`].")]
+                $Name($Reply),
+            )*
+        }
+
+        impl $Answer {
+            /// The name of the request that it answers.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$Name(_) => <$Name as Request>::NAME,)*
+                }
+            }
+        }
+
+        $(
+            $(#[$meta])*
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+            pub struct $Name {
+                $($(#[$field_meta])* pub $field: $Field,)*
+            }
+
+            impl From<$Name> for $Wire {
+                fn from(request: $Name) -> Self {
+                    Self::$Name(request)
+                }
+            }
+
+            impl Request for $Name {
+                type Wire = $Wire;
+                type Answer = $Answer;
+                type Reply = $Reply;
+                const NAME: &'static str = stringify!($Name);
+                const SCOPE: Scope = Scope::$Scope;
+
+                fn reply(answer: $Answer) -> Result<$Reply, Problem> {
+                    match answer {
+                        $Answer::$Name(reply) => Ok(reply),
+                        other => Err(mismatch(Self::NAME, other.name())),
+                    }
+                }
+            }
+        )*
+    };
+}
+pub(crate) use requests;
+
+/// Carries out a request of a table: an arm says how its reply is made, and the table where that goes.
+macro_rules! dispatch {
+    ($request:expr, $Wire:ident => $Answer:ident { $($Name:ident($fields:pat) => $reply:expr,)* }) => {
+        match $request {
+            $($Wire::$Name($fields) => $reply.await.map($Answer::$Name),)*
+        }
+    };
+}
+pub(crate) use dispatch;
+
+/// An answer that belongs to another request.
+pub(super) fn mismatch(asked: &str, answered: &str) -> Problem {
+    Problem::internal(format!("{asked} was answered as {answered}"))
+}

@@ -1,0 +1,29 @@
+//! What is run in the sandbox.
+
+use std::path::{Path, PathBuf};
+
+use crate::tools::place::ExecutablePlace;
+
+/// Exit status of a program that was not started because a protected path changed meanwhile.
+pub const REFUSED: i32 = 125;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Program<'a> {
+    /// Workspace root (absolute, canonical).
+    pub workspace: &'a Path,
+    /// Directories it must not see (absolute, canonical).
+    pub hidden: &'a [PathBuf],
+    /// What in the workspace it must not change.
+    pub protected: &'a [ExecutablePlace],
+    /// Working directory, inside the workspace.
+    pub cwd: &'a Path,
+    /// Absolute path of the executable.
+    pub executable: &'a Path,
+    /// Arguments after the program's name.
+    pub arguments: &'a [String],
+    /// The whole environment.
+    pub environment: &'a [(String, String)],
+    /// Most bytes of one file that it writes.
+    pub max_file: u64,
+}

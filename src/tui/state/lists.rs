@@ -1,0 +1,364 @@
+//! The lists of the screens: what the same keys do to each. A screen says which list it has, its columns, and which rows
+//! there are.
+
+use std::collections::BTreeSet;
+
+use crate::console::format;
+use crate::console::model::Tone;
+use crate::console::queue::Step;
+use crate::console::world::SessionWord;
+use crate::protocol::ids::SessionId;
+use crate::protocol::words::{ChannelState, SessionState};
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::list::{Cell, List, Sort};
+use crate::tui::state::panel::{self, Moves};
+use crate::tui::state::{audit, continuations};
+
+/// Columns of Live.
+pub const LIVE_COLUMNS: &[&str] = &[
+    "state",
+    "channel",
+    "who",
+    "last line",
+    "tools",
+    "tokens",
+    "cost",
+    "age",
+];
+
+/// Columns of Channels.
+pub const CHANNEL_COLUMNS: &[&str] = &[
+    "channel",
+    "state",
+    "autonomy",
+    "account",
+    "exchange",
+    "allow/block/ask",
+    "waiting",
+    "unsent",
+];
+
+/// The list of a screen; none = it has no list of this kind.
+pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
+    match screen {
+        Screen::Live => Some(&mut state.screens.live),
+        Screen::Channels => Some(&mut state.screens.channels),
+        Screen::Queue | Screen::Session => None,
+        Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor => Some((panel::list_of(screen)?.list)(state)),
+    }
+}
+
+/// Names of the columns of a screen's list.
+pub fn columns(screen: Screen) -> &'static [&'static str] {
+    match screen {
+        Screen::Live => LIVE_COLUMNS,
+        Screen::Channels => CHANNEL_COLUMNS,
+        Screen::Queue
+        | Screen::Session
+        | Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor => panel::list_of(screen).map_or(&[], |list| list.columns),
+    }
+}
+
+/// Brings the list of a screen in line with its rows. `afresh` = the operator changed what is listed: every row goes to
+/// its place.
+pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
+    match screen {
+        Screen::Live => arrange_live(state, afresh),
+        Screen::Channels => arrange_channels(state, afresh),
+        Screen::Queue | Screen::Session => {}
+        Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor => {
+            if let Some(list) = panel::list_of(screen) {
+                (list.arrange)(state, afresh);
+            }
+        }
+    }
+}
+
+/// Moves the selection of the screen that is shown, or scrolls its detail.
+pub fn step(state: &mut State, step: Step) -> Vec<Effect> {
+    if let Some(Moves::Own { step: own, .. }) = panel::of(state.screen).map(|panel| &panel.moves) {
+        own(state, step);
+        return Vec::new();
+    }
+    change(state, |list| list.step(step))
+}
+
+/// The same by lines: down where positive.
+pub fn page(state: &mut State, lines: i64) -> Vec<Effect> {
+    if let Some(Moves::Own { page, .. }) = panel::of(state.screen).map(|panel| &panel.moves) {
+        page(state, lines);
+        return Vec::new();
+    }
+    change(state, |list| list.page(lines))
+}
+
+fn change(state: &mut State, change: impl FnOnce(&mut dyn List)) -> Vec<Effect> {
+    let screen = state.screen;
+    let around = panel::list_of(screen);
+    if let Some(around) = around {
+        (around.before_move)(state);
+    }
+    if let Some(list) = of(state, screen) {
+        change(list);
+    }
+    around.map_or_else(Vec::new, |around| (around.after_move)(state))
+}
+
+/// Gives the keys to the detail of what is selected.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    let screen = state.screen;
+    if of(state, screen).is_some_and(|list| !list.open()) {
+        state.flash(Tone::Warning, "open: nothing is selected");
+    }
+    Vec::new()
+}
+
+/// Closes what was opened last: the detail, then the selection, then the filter. False when nothing was left to close.
+pub fn back(state: &mut State) -> bool {
+    let screen = state.screen;
+    if let Some(Moves::Own { back, .. }) = panel::of(screen).map(|panel| &panel.moves) {
+        return back(state);
+    }
+    if panel::list_of(screen).is_some_and(|list| (list.close)(state)) {
+        return true;
+    }
+    if of(state, screen).is_some_and(List::back) {
+        arrange(state, screen, false);
+        return true;
+    }
+    !filter_of(state, screen).is_empty() && filter(state, screen, "").is_ok()
+}
+
+/// Whether the rows of a screen can be filtered by words.
+pub fn is_filtered(screen: Screen) -> bool {
+    screen == Screen::Queue || !columns(screen).is_empty()
+}
+
+/// Lists only what a text asks for; an error says what is wrong with it. Every list takes words that a row contains.
+/// Audit asks the engine.
+pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), String> {
+    match screen {
+        Screen::Queue => state.model.queue.set_filter(&state.model.hosts, text),
+        Screen::Audit => audit::filter(state, text)?,
+        Screen::Continuations => continuations::filter(state, text),
+        Screen::Live
+        | Screen::Session
+        | Screen::Channels
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Doctor => {
+            if let Some(list) = of(state, screen) {
+                text.trim().clone_into(list.filter());
+            }
+        }
+    }
+    arrange(state, screen, true);
+    Ok(())
+}
+
+/// The words of a screen's filter.
+pub fn filter_of(state: &mut State, screen: Screen) -> String {
+    match screen {
+        Screen::Queue => state.model.queue.filter.clone(),
+        Screen::Audit => state.screens.audit.filter.clone(),
+        Screen::Live
+        | Screen::Session
+        | Screen::Channels
+        | Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Doctor => {
+            of(state, screen).map_or_else(String::new, |list| list.filter().clone())
+        }
+    }
+}
+
+/// Sorts the list that is shown by `COLUMN`, or `-COLUMN` for the largest first; without one it gets back its own order.
+pub fn sort(state: &mut State, column: Option<&str>) -> Vec<Effect> {
+    let screen = state.screen;
+    let sort = match column {
+        None => Ok(None),
+        Some(text) => Sort::parse(text, columns(screen)).map(Some),
+    };
+    let Some(list) = of(state, screen) else {
+        let text = format!("sort: {} has an order of its own", screen.title());
+        state.flash(Tone::Warning, text);
+        return Vec::new();
+    };
+    match sort {
+        Ok(sort) => {
+            *list.sort() = sort;
+            arrange(state, screen, true);
+        }
+        Err(why) => state.flash(Tone::Warning, format!("sort: {why}")),
+    }
+    Vec::new()
+}
+
+/// Live and Channels open: nothing is selected, and every row is at its place.
+pub fn open_lists(state: &mut State) {
+    state.screens.live.select(None);
+    state.screens.channels.select(None);
+    state.screens.live.order.clear();
+    arrange_live(state, true);
+    arrange_channels(state, true);
+}
+
+/// A screen opens: nothing is selected, nothing of it is open, and every row is at its place.
+pub fn opens(state: &mut State, screen: Screen) {
+    let mut open = panel::list_of(screen).is_some_and(|list| (list.close)(state));
+    while std::mem::take(&mut open) {
+        open = panel::list_of(screen).is_some_and(|list| (list.close)(state));
+    }
+    if let Some(list) = of(state, screen) {
+        while list.back() {}
+    }
+    arrange(state, screen, true);
+}
+
+/// Live and Channels follow what is known.
+pub fn follow(state: &mut State) {
+    arrange_live(state, false);
+    arrange_channels(state, false);
+}
+
+/// Sessions keep their places. Without a selection, those that wait for the operator go first.
+fn arrange_live(state: &mut State, afresh: bool) {
+    let mut list = std::mem::take(&mut state.screens.live);
+    let world = state.model.world();
+    let mut all = list.order.clone();
+    all.retain(|id| world.sessions.contains_key(id));
+    let mut listed: BTreeSet<SessionId> = all.iter().copied().collect();
+    let new = world.sessions_by_change().into_iter().map(|one| one.id);
+    let new = new.chain(world.sessions.keys().copied());
+    all.extend(new.filter(|id| listed.insert(*id)));
+    let waits = |id: &SessionId| {
+        let session = world.sessions.get(id);
+        session.is_some_and(|one| world.session_word(one) == SessionWord::WaitingOnYou)
+    };
+    all.sort_by_cached_key(|id| !waits(id));
+    let cells = |id: &SessionId| live_cells(state, *id);
+    if afresh {
+        list.arrange_afresh(all, cells);
+    } else {
+        list.arrange(all, cells);
+    }
+    state.screens.live = list;
+}
+
+fn arrange_channels(state: &mut State, afresh: bool) {
+    let mut list = std::mem::take(&mut state.screens.channels);
+    let all = state.model.world().channels.keys().cloned().collect();
+    let cells = |name: &String| channel_cells(state, name);
+    if afresh {
+        list.arrange_afresh(all, cells);
+    } else {
+        list.arrange(all, cells);
+    }
+    state.screens.channels = list;
+}
+
+/// What Live shows of a session, in the order of its columns.
+pub fn live_cells(state: &State, id: SessionId) -> Vec<Cell> {
+    let world = state.model.world();
+    let Some(session) = world.sessions.get(&id) else {
+        return Vec::new();
+    };
+    let word = if session.state == SessionState::Active {
+        world.session_word(session).as_str()
+    } else {
+        session.state.as_str()
+    };
+    let in_flight = session
+        .open_continuation
+        .as_ref()
+        .map_or_else(String::new, |open| {
+            match (world.retries.get(&open.id), world.waiting_for.get(&open.id)) {
+                (Some(at), _) => {
+                    let left = at.millis_since(state.model.now.wall).div_ceil(1000);
+                    format!("retry in {left} s")
+                }
+                (None, Some(provider)) => format!("waits: {provider}"),
+                (None, None) => open.tools_in_flight.join(" "),
+            }
+        });
+    let line = match (&session.title, &session.last_line) {
+        // Direct chats are titled by their only person, who has a column already.
+        (Some(title), Some(last)) if session.last_sender.as_ref() == Some(title) => last.clone(),
+        (Some(title), Some(last)) => format!("{title}: {last}"),
+        (Some(text), None) | (None, Some(text)) => text.clone(),
+        (None, None) => String::new(),
+    };
+    let tokens = session.usage.input_tokens + session.usage.output_tokens;
+    vec![
+        Cell::new(word),
+        Cell::new(&session.channel),
+        Cell::new(session.last_sender.as_deref().unwrap_or("")),
+        Cell::new(line),
+        Cell::new(in_flight),
+        Cell::ranked(format::count(tokens), tokens as f64),
+        Cell::ranked(
+            format::money(session.usage.cost_usd),
+            session.usage.cost_usd.unwrap_or(-1.0),
+        ),
+        Cell::ranked(
+            format::age(state.model.now.wall, session.updated_at),
+            -(session.updated_at.as_millis() as f64),
+        ),
+    ]
+}
+
+/// What Channels shows of a channel, in the order of its columns.
+pub fn channel_cells(state: &State, name: &str) -> Vec<Cell> {
+    let Some(channel) = state.model.world().channels.get(name) else {
+        return Vec::new();
+    };
+    let now = state.model.now.wall;
+    let policy = &channel.policy;
+    let level = match policy.expires_at {
+        Some(until) => format!("{} {}", policy.autonomy, format::left(now, until)),
+        None => policy.autonomy.as_str().to_owned(),
+    };
+    let word = match channel.draining {
+        _ if channel.paused => ChannelState::Paused.as_str(),
+        _ if channel.held => "held",
+        Some(_) => "draining",
+        None => channel.health.state.as_str(),
+    };
+    let rules = [&policy.auto_approve, &policy.block, &policy.always_ask].map(Vec::len);
+    let exchange = match channel.health.last_exchange_at {
+        Some(at) => Cell::ranked(format::age(now, at), -(at.as_millis() as f64)),
+        None => Cell::new("-"),
+    };
+    vec![
+        Cell::new(&channel.name),
+        Cell::new(word),
+        Cell::new(level),
+        Cell::new(channel.account.as_deref().unwrap_or("-")),
+        exchange,
+        Cell::new(format!("{} / {} / {}", rules[0], rules[1], rules[2])),
+        Cell::ranked(
+            channel.pending_approvals.to_string(),
+            f64::from(channel.pending_approvals),
+        ),
+        Cell::ranked(channel.backlog.to_string(), f64::from(channel.backlog)),
+    ]
+}

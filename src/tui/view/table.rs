@@ -1,0 +1,168 @@
+//! A table: which columns fit, their head, the rows around the selected one, and how many are below.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::tui::message::{FrameReport, Spot};
+use crate::tui::shown;
+use crate::tui::state::list::Cell;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+
+/// A column.
+pub struct Column {
+    /// Cells it needs at least.
+    pub least: usize,
+    /// Which goes first where there is too little room: the largest. 0 = it stays.
+    pub priority: u8,
+    /// Its role, unless a row says another.
+    pub role: Role,
+    /// Where its text stands, and whether it takes the room that is left.
+    pub fit: Fit,
+}
+
+/// How a column uses its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// Text at the left.
+    Left,
+    /// Text at the right.
+    Right,
+    /// Text at the left, in all the room that the others leave.
+    Rest,
+}
+
+/// A column by its least width, its priority, its role and its fit.
+pub const fn column(least: usize, priority: u8, role: Role, fit: Fit) -> Column {
+    Column {
+        least,
+        priority,
+        role,
+        fit,
+    }
+}
+
+/// A line of a table.
+pub enum Row {
+    /// A heading between rows.
+    Heading(String),
+    /// A row.
+    Cells {
+        /// What it shows, in the order of the columns.
+        cells: Vec<Cell>,
+        /// Columns that have another role in this row.
+        roles: Vec<(usize, Role)>,
+        /// What the mouse selects there.
+        spot: Option<Spot>,
+    },
+}
+
+/// Columns with their titles.
+pub struct Table<'t> {
+    /// Colours.
+    pub theme: &'t Theme,
+    /// Titles of the columns.
+    pub titles: &'t [&'static str],
+    /// The columns.
+    pub columns: &'t [Column],
+}
+
+impl Table<'_> {
+    /// The width of each column in so many cells; none = it is left out.
+    fn widths(&self, room: usize) -> Vec<Option<usize>> {
+        let mut widths: Vec<Option<usize>> = self.columns.iter().map(|c| Some(c.least)).collect();
+        let used = |widths: &[Option<usize>]| widths.iter().flatten().map(|w| w + 1).sum::<usize>();
+        while used(&widths) > room + 1 {
+            let kept = self.columns.iter().enumerate();
+            let kept = kept.filter(|(at, c)| c.priority > 0 && widths.get(*at) != Some(&None));
+            let Some((at, _)) = kept.max_by_key(|(_, column)| column.priority) else {
+                break;
+            };
+            if let Some(width) = widths.get_mut(at) {
+                *width = None;
+            }
+        }
+        let used = used(&widths);
+        let rest = self
+            .columns
+            .iter()
+            .position(|column| column.fit == Fit::Rest);
+        if let Some(width) = rest.and_then(|at| widths.get_mut(at)?.as_mut()) {
+            // Where nothing more can go, it gets narrower than it should be.
+            *width = (*width + room + 1).saturating_sub(used).max(1);
+        }
+        widths
+    }
+
+    /// Draws the head and the rows that fit into `inner`; what is below is noted on the border of `panel`.
+    pub fn draw(
+        &self,
+        buf: &mut Buffer,
+        (panel, inner): (Rect, Rect),
+        (count, chosen): (usize, Option<usize>),
+        row: impl Fn(usize) -> Row,
+        report: &mut FrameReport,
+    ) {
+        let widths = self.widths(usize::from(inner.width).saturating_sub(2));
+        let fitted = |texts: &mut dyn Iterator<Item = &str>| -> Vec<(usize, String)> {
+            let shown = texts.zip(self.columns).zip(&widths).enumerate();
+            shown
+                .filter_map(|(at, ((text, column), width))| {
+                    let width = (*width)?;
+                    let text = match column.fit {
+                        Fit::Right => format!("{:>width$}", shown::line(text, width)),
+                        Fit::Left | Fit::Rest => shown::column(text, width),
+                    };
+                    Some((at, text))
+                })
+                .collect()
+        };
+        let head = fitted(&mut self.titles.iter().copied());
+        let head: Vec<String> = head.into_iter().map(|(_, text)| text).collect();
+        let head = span(self.theme, Role::TableHead, head.join(" "));
+        paint::line(buf, inner, 0, &Line::from(vec!["  ".into(), head]));
+        let height = usize::from(inner.height.saturating_sub(1));
+        let first = paint::first_row(chosen, count, height);
+        for index in first..count.min(first + height) {
+            let at = 1 + u16::try_from(index - first).unwrap_or(u16::MAX);
+            match row(index) {
+                Row::Heading(text) => {
+                    let text = span(self.theme, Role::Title, text);
+                    paint::line(buf, inner, at, &Line::from(text));
+                }
+                Row::Cells { cells, roles, spot } => {
+                    let selected = chosen == Some(index);
+                    let mut spans = vec![Span::raw(if selected { "> " } else { "  " })];
+                    let texts = fitted(&mut cells.iter().map(|cell| cell.text.as_str()));
+                    for (shown, (column, text)) in texts.into_iter().enumerate() {
+                        if shown > 0 {
+                            spans.push(Span::raw(" "));
+                        }
+                        let own = roles.iter().find(|(of, _)| *of == column);
+                        let role = own.map(|(_, role)| *role);
+                        let role = role.or_else(|| self.columns.get(column).map(|c| c.role));
+                        spans.push(span(self.theme, role.unwrap_or(Role::Text), text));
+                    }
+                    let area = paint::row(inner, at);
+                    paint::line(buf, inner, at, &Line::from(spans));
+                    if selected {
+                        paint::select(buf, area, self.theme, Role::Selection);
+                    }
+                    if let Some(spot) = spot {
+                        report.spot(area, || spot);
+                    }
+                }
+            }
+        }
+        more_below(buf, panel, self.theme, count.saturating_sub(first + height));
+    }
+}
+
+/// Says on the border of a panel how many rows are below.
+pub fn more_below(buf: &mut Buffer, panel: Rect, theme: &Theme, hidden: usize) {
+    if hidden > 0 {
+        let note = format!("{hidden} more below");
+        paint::panel_note(buf, panel, theme, Role::TextMuted, &note);
+    }
+}
