@@ -178,6 +178,15 @@ pub enum Subcommands {
     Memory(MemoryCommands),
     /// The console's keys; --keymap names another keymap
     Keys,
+    /// The script that completes these commands in a shell
+    ///
+    /// bash: `leverframe completions bash > ~/.local/share/bash-completion/completions/leverframe`.
+    /// zsh: `leverframe completions zsh > "${fpath[1]}/_leverframe"`.
+    /// fish: `leverframe completions fish > ~/.config/fish/completions/leverframe.fish`.
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// The console's themes, or the roles of one
     Themes {
         /// Name of a theme

@@ -12,6 +12,7 @@ pub mod backup;
 pub mod cache;
 pub mod channels;
 pub mod compaction;
+pub mod completions;
 pub mod connect;
 pub mod continuations;
 pub mod costs;

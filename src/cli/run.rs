@@ -16,7 +16,7 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, costs, doctor, duty, emergency, hooks, init, keys,
+    audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, hooks, init, keys,
     leftovers, memory, models, outbox, release, resolve, routine, rules, sessions, summary, sweep,
     take_over, themes, why,
 };
@@ -185,6 +185,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             models::run(terminal, format, &flags, &environment, &data_dir, command).await
         }
         Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
+        Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),
         Some(Subcommands::Themes { name }) => {
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
         }
@@ -237,6 +238,7 @@ pub async fn execute(
             database: Some(_), ..
         }
         | Subcommands::Keys
+        | Subcommands::Completions { .. }
         | Subcommands::Themes { .. }
         | Subcommands::Replay { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),

@@ -2,15 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 use crate::console::time::Millis;
 use crate::tui::assets::{self, Fingerprint};
 
 /// Least milliseconds between two looks where the system does not say when something is written.
 const PAUSE_MS: u64 = 1_000;
+
+/// How long a file rests before it is read. An editor empties a file first, and a half of it says other things.
+const QUIET: Duration = Duration::from_millis(150);
 
 /// What the user's files looked like last.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub struct Watch {
     known: Fingerprint,
     looked: Millis,
     written: Arc<Notify>,
+    // When the last write has rested long enough; none = no write since the last look.
+    quiet_at: Option<Instant>,
     // None where the system does not say: then the console looks when it is awake anyway.
     watcher: Option<RecommendedWatcher>,
 }
@@ -40,13 +47,28 @@ impl Watch {
             user_dir,
             looked: Millis(0),
             written,
+            quiet_at: None,
             watcher,
         }
     }
 
-    /// Waits until something is written in the user's directory.
-    pub async fn written(&self) {
-        self.written.notified().await;
+    /// Waits until something is written in the user's directory, and the writer rests. A caller may drop the future
+    /// and call again: the time of the last write stays known.
+    pub async fn written(&mut self) {
+        loop {
+            let Some(quiet_at) = self.quiet_at else {
+                self.written.notified().await;
+                self.quiet_at = Some(Instant::now() + QUIET);
+                continue;
+            };
+            tokio::select! {
+                () = self.written.notified() => self.quiet_at = Some(Instant::now() + QUIET),
+                () = sleep_until(quiet_at) => {
+                    self.quiet_at = None;
+                    return;
+                }
+            }
+        }
     }
 
     /// Whether a theme or keymap is not what it was, after [`Watch::written`].
