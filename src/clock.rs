@@ -5,7 +5,9 @@
 //! backwards: a wall clock that is set back must not give an approval more time than it was given.
 
 pub mod backoff;
+pub mod quiet_hours;
 pub mod rate;
+pub mod zone;
 
 use std::borrow::Cow;
 use std::sync::Arc;

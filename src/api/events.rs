@@ -56,6 +56,7 @@ pub const KINDS: &[&str] = &[
     "approval.decided",
     "approval.expired",
     "approval.assigned",
+    "approval.reminded",
     "reply.queued",
     "reply.sent",
     "reply.failed",

@@ -16,9 +16,9 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, hooks, init, keys,
-    leftovers, memory, models, outbox, release, resolve, routine, rules, sessions, summary, sweep,
-    take_over, themes, why,
+    audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, hooks,
+    init, keys, leftovers, memory, models, outbox, release, resolve, routine, rules, sessions,
+    summary, sweep, take_over, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;

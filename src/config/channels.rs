@@ -10,6 +10,7 @@ use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
 use crate::config::inputs::{Inputs, limit, number};
 use crate::config::paths;
+use crate::config::people::quiet_hours;
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
@@ -243,6 +244,12 @@ impl Channel<'_> {
             tool_cache: table.tool_cache.unwrap_or(false),
             budget: self.budget()?,
             pairing: table.pairing.unwrap_or(true),
+            quiet_hours: quiet_hours(
+                self.inputs,
+                &["channels", self.name],
+                table.quiet_hours.as_deref(),
+                table.time_zone.as_deref(),
+            )?,
         })
     }
 

@@ -252,6 +252,10 @@ pub struct ChannelTable {
     pub budget: Limit,
     /// Whether somebody new can ask to be let in.
     pub pairing: Option<bool>,
+    /// Hours in which the bot sends no cards and reminders, as `22:00-07:00`; deadlines stand still. Critical calls ask.
+    pub quiet_hours: Option<String>,
+    /// IANA name of the time zone of `quiet_hours`; left out: the machine's.
+    pub time_zone: Option<String>,
 }
 
 /// `[people.NAME]`.
@@ -262,6 +266,10 @@ pub struct PersonTable {
     pub ids: Vec<String>,
     /// What this person may do.
     pub role: Role,
+    /// Hours in which this person gets no cards and reminders, as `22:00-07:00`. Critical calls ask.
+    pub quiet_hours: Option<String>,
+    /// IANA name of the time zone of `quiet_hours`; left out: the machine's.
+    pub time_zone: Option<String>,
 }
 
 /// Who may decide own calls, as the file spells it.
@@ -288,6 +296,8 @@ pub struct ApprovalsTable {
     pub high_risk_life_seconds: Option<u64>,
     /// Seconds by which an approved call of low or medium risk starts later; at most 10.
     pub undo_seconds: Option<u32>,
+    /// Seconds after which the bot reminds people of a call that waits; left out: 5 minutes, 1 hour, 12 hours.
+    pub reminder_seconds: Option<Vec<u64>>,
     /// Approvals that can wait in one session; the engine denies further calls.
     pub max_pending_per_session: Option<u32>,
     /// Approvals that can wait on one channel.

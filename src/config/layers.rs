@@ -368,6 +368,35 @@ fn listen(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<Option<SocketAddr>
 /// One week.
 const WEEK: u64 = 7 * 24 * 3600;
 
+/// When people are reminded unless the file says otherwise: after 5 minutes, an hour and half a day.
+const REMINDERS: [i64; 3] = [5 * 60, 3600, 12 * 3600];
+/// Reminders of one approval at most.
+const MAX_REMINDERS: usize = 10;
+
+fn reminder_seconds(inputs: &Inputs<'_>, given: Option<&[u64]>) -> Result<Vec<i64>, ConfigError> {
+    let Some(given) = given else {
+        return Ok(REMINDERS.to_vec());
+    };
+    let rising = given.is_sorted_by(|one, next| one < next);
+    let read: Option<Vec<i64>> = given
+        .iter()
+        .map(|seconds| {
+            i64::try_from(*seconds)
+                .ok()
+                .filter(|s| (1..=4 * WEEK.cast_signed()).contains(s))
+        })
+        .collect();
+    match read {
+        Some(seconds) if rising && seconds.len() <= MAX_REMINDERS => Ok(seconds),
+        Some(_) | None => {
+            let fault = inputs.fault(&["approvals", "reminder_seconds"], "is not a list of times");
+            Err(fault
+                .expected("at most ten numbers of seconds from 1 to 2419200 that rise, or [] for no reminders")
+                .into())
+        }
+    }
+}
+
 fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSettings, ConfigError> {
     let table = &config.approvals;
     let key = |name| ["approvals", name];
@@ -392,6 +421,7 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
             1..=4 * WEEK,
         )?,
         undo_seconds: number(inputs, &key("undo_seconds"), table.undo_seconds, 0, 0..=10)?,
+        reminder_seconds: reminder_seconds(inputs, table.reminder_seconds.as_deref())?,
         max_pending_per_session: number(
             inputs,
             &key("max_pending_per_session"),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::quiet_hours::QuietHours;
+use crate::clock::zone;
 use crate::config::error::ConfigError;
 use crate::config::inputs::Inputs;
 use crate::config::settings::PersonSettings;
@@ -32,10 +34,45 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, 
             }
         }
         let ids = table.ids.clone();
+        let quiet_hours = quiet_hours(
+            inputs,
+            &["people", name],
+            table.quiet_hours.as_deref(),
+            table.time_zone.as_deref(),
+        )?;
         let role = table.role;
-        people.insert(name.clone(), PersonSettings { ids, role });
+        people.insert(
+            name.clone(),
+            PersonSettings {
+                ids,
+                role,
+                quiet_hours,
+            },
+        );
     }
     Ok(people)
+}
+
+/// The quiet hours of a channel or person, whose table has these keys.
+pub fn quiet_hours(
+    inputs: &Inputs<'_>,
+    table: &[&str; 2],
+    hours: Option<&str>,
+    zone: Option<&str>,
+) -> Result<Option<QuietHours>, ConfigError> {
+    let [kind, name] = table;
+    let zone = zone::find(zone).map_err(|error| {
+        let fault = inputs.fault(&[kind, name, "time_zone"], error.to_string());
+        fault.expected("an IANA name, for example Europe/Berlin")
+    })?;
+    let Some(hours) = hours else {
+        return Ok(None);
+    };
+    let hours = QuietHours::new(hours, zone).map_err(|problem| {
+        let fault = inputs.fault(&[kind, name, "quiet_hours"], problem);
+        fault.expected("two times of day, for example 22:00-07:00")
+    })?;
+    Ok(Some(hours))
 }
 
 /// What is wrong with a platform id, if anything.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::clock::quiet_hours::QuietHours;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::protocol::budget::{Limit, TurnLimits};
 use crate::protocol::words::{
@@ -259,6 +260,8 @@ pub struct ChannelSettings {
     pub budget: Limit,
     /// Whether somebody new who writes a direct message is told a code, and an operator asked to let them in.
     pub pairing: bool,
+    /// When nobody is to be disturbed about what comes from here.
+    pub quiet_hours: Option<QuietHours>,
 }
 
 /// One person.
@@ -268,6 +271,8 @@ pub struct PersonSettings {
     pub ids: Vec<String>,
     /// Role.
     pub role: Role,
+    /// When this person is not to be disturbed.
+    pub quiet_hours: Option<QuietHours>,
 }
 
 /// How the terminal shows a notification while it has not the focus. The bell rings in any case.
@@ -307,6 +312,8 @@ pub struct ApprovalSettings {
     pub high_risk_life_seconds: u64,
     /// Seconds for which an approved call of up to medium risk is held back before it starts; 0 = it is not.
     pub undo_seconds: u32,
+    /// Seconds after which people are reminded, in rising order; empty = they are not.
+    pub reminder_seconds: Vec<i64>,
     /// Pending approvals per session; beyond it a call is denied.
     pub max_pending_per_session: u32,
     /// Pending approvals per channel; beyond it a call is denied.

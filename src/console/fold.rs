@@ -174,7 +174,8 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ApprovalRequested { approval }
         | EventBody::ApprovalDecided { approval }
         | EventBody::ApprovalExpired { approval }
-        | EventBody::ApprovalAssigned { approval } => {
+        | EventBody::ApprovalAssigned { approval }
+        | EventBody::ApprovalReminded { approval } => {
             loading::put(world, (**approval).clone());
             count_pending(world, approval.session_id, &approval.channel);
         }

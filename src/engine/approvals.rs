@@ -3,7 +3,8 @@
 //! Nothing here decides; it prepares what a person is shown.
 
 use crate::clock::Timestamp;
-use crate::config::settings::Settings;
+use crate::clock::quiet_hours::QuietTimes;
+use crate::config::settings::{SelfApproval, Settings};
 use crate::engine::core::Engine;
 use crate::engine::people;
 use crate::protocol::approval::{Preview, Requester};
@@ -76,10 +77,18 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionWord> {
     words
 }
 
-/// The cards of an approval: one for each person who is asked and reachable on a bridged channel.
-pub fn cards(engine: &Engine, origin: &Origin, kind: ApprovalKind, risk: Risk) -> Vec<NewCard> {
+/// The cards of an approval: one for each person who is asked, may be disturbed now and is reachable on a bridged
+/// channel.
+pub fn cards(
+    engine: &Engine,
+    origin: &Origin,
+    kind: ApprovalKind,
+    risk: Risk,
+    now: Timestamp,
+) -> Vec<NewCard> {
     cards_for(engine, origin, kind, risk, |name| {
         is_asked(engine, &origin.channel, name)
+            && quiet_until(engine, &origin.channel, name, risk, now).is_none()
     })
 }
 
@@ -93,6 +102,74 @@ pub fn is_asked(engine: &Engine, channel: &str, name: &str) -> bool {
     asked.is_some_and(|asked| asked.is_empty() || asked.iter().any(|one| one == name))
 }
 
+/// When a person may be asked what comes from a channel; none = now. Quiet hours hold nothing that is critical.
+pub fn quiet_until(
+    engine: &Engine,
+    channel: &str,
+    name: &str,
+    risk: Risk,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let settings = &engine.settings;
+    let person = settings.people.get(name)?;
+    let channel = settings.channels.get(channel)?.quiet_hours.as_ref();
+    let times = QuietTimes {
+        channel,
+        people: vec![person.quiet_hours.as_ref()],
+    };
+    (risk < Risk::Critical).then(|| times.end(now)).flatten()
+}
+
+/// When quiet hours let somebody be asked in chats, as people there write the time; none = somebody can be asked now,
+/// or nobody ever.
+pub fn asked_from(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) -> Option<String> {
+    let settings = &engine.settings;
+    let asked = recipients(engine, origin, risk, |name| {
+        is_asked(engine, &origin.channel, name)
+    });
+    let ends: Option<Vec<(Timestamp, &str)>> = asked
+        .iter()
+        .map(|one| {
+            let end = quiet_until(engine, &origin.channel, &one.person, risk, now)?;
+            Some((end, one.person.as_str()))
+        })
+        .collect();
+    let (end, person) = ends?.into_iter().min()?;
+    let own = settings.people.get(person)?.quiet_hours.as_ref();
+    let home = settings.channels.get(&origin.channel)?.quiet_hours.as_ref();
+    home.or(own).map(|hours| hours.clock(end))
+}
+
+/// A conversation in which a person can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipient {
+    /// Name under `[people]`.
+    pub person: String,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// Whether the question can be decided there.
+    pub decides: bool,
+}
+
+impl Recipient {
+    /// A card for them, with new buttons.
+    pub fn card(&self, kind: ApprovalKind) -> NewCard {
+        NewCard {
+            person: self.person.clone(),
+            channel: self.channel.clone(),
+            conversation: self.conversation.clone(),
+            buttons: if self.decides {
+                buttons(kind)
+            } else {
+                Vec::new()
+            },
+            reply_to: None,
+        }
+    }
+}
+
 /// The cards of an approval for those who are `asked`, where they may decide and can be reached.
 pub fn cards_for(
     engine: &Engine,
@@ -101,11 +178,22 @@ pub fn cards_for(
     risk: Risk,
     asked: impl Fn(&str) -> bool,
 ) -> Vec<NewCard> {
+    let recipients = recipients(engine, origin, risk, asked);
+    recipients.iter().map(|one| one.card(kind)).collect()
+}
+
+/// Where those who are `asked` can be reached, as far as they may decide.
+pub fn recipients(
+    engine: &Engine,
+    origin: &Origin,
+    risk: Risk,
+    asked: impl Fn(&str) -> bool,
+) -> Vec<Recipient> {
     let settings = &engine.settings;
     let Some(home) = settings.channels.get(&origin.channel) else {
         return Vec::new();
     };
-    let mut cards = Vec::new();
+    let mut recipients = Vec::new();
     for (name, person) in settings
         .people
         .iter()
@@ -130,24 +218,21 @@ pub fn cards_for(
             };
             let own_request = people::same_human(settings, id, &origin.requester.id);
             let self_allowed = match settings.approvals.self_approval {
-                crate::config::settings::SelfApproval::Always => true,
-                crate::config::settings::SelfApproval::Console
-                | crate::config::settings::SelfApproval::Never => false,
+                SelfApproval::Always => true,
+                SelfApproval::Console | SelfApproval::Never => false,
             };
             if own_request && !self_allowed {
                 continue;
             }
-            let decidable = risk <= home.chat_max_risk;
-            cards.push(NewCard {
+            recipients.push(Recipient {
+                person: name.clone(),
                 channel: channel.clone(),
                 conversation: user.to_owned(),
-                buttons: if decidable { buttons(kind) } else { Vec::new() },
-                reply_to: None,
+                decides: risk <= home.chat_max_risk,
             });
-            tracing::debug!(%name, %channel, "card queued");
         }
     }
-    cards
+    recipients
 }
 
 fn buttons(kind: ApprovalKind) -> Vec<(DecisionWord, String, String)> {
@@ -192,9 +277,29 @@ pub struct Ask {
     pub question: Option<String>,
 }
 
+/// When a question expires that is asked now. Its time stands still in quiet hours, unless it is critical.
+fn deadline(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) -> Timestamp {
+    let settings = &engine.settings;
+    let life = i64::try_from(life_seconds(settings, risk)).unwrap_or(i64::MAX / 1000);
+    if risk == Risk::Critical {
+        return now.plus_seconds(life);
+    }
+    let asked = recipients(engine, origin, risk, |name| {
+        is_asked(engine, &origin.channel, name)
+    });
+    let people = asked
+        .iter()
+        .filter_map(|one| settings.people.get(&one.person));
+    let home = settings.channels.get(&origin.channel);
+    let times = QuietTimes {
+        channel: home.and_then(|home| home.quiet_hours.as_ref()),
+        people: people.map(|person| person.quiet_hours.as_ref()).collect(),
+    };
+    times.deadline(now, life)
+}
+
 /// An approval ready to be stored.
 pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewApproval {
-    let life = i64::try_from(life_seconds(&engine.settings, ask.risk)).unwrap_or(i64::MAX / 1000);
     let expires_at = match ask.kind {
         // Nothing could be done with the delivery once nobody is asked any more.
         ApprovalKind::Resend => None,
@@ -205,7 +310,7 @@ pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewA
         | ApprovalKind::Pairing
         | ApprovalKind::Memory
         | ApprovalKind::ServerPin
-        | ApprovalKind::PolicyRaise => Some(now.plus_seconds(life)),
+        | ApprovalKind::PolicyRaise => Some(deadline(engine, origin, ask.risk, now)),
     };
     NewApproval {
         id: ApprovalId::generate(),
@@ -219,6 +324,6 @@ pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewA
         expires_at,
         question: ask.question,
         once_only: None,
-        cards: cards(engine, origin, ask.kind, ask.risk),
+        cards: cards(engine, origin, ask.kind, ask.risk, now),
     }
 }

@@ -1,8 +1,9 @@
-//! Expiry of approvals and of temporary autonomy: one task that sleeps until the next deadline.
+//! Expiry of approvals and of temporary autonomy, and reminders: one task that sleeps until the next deadline.
 
 use std::time::Duration;
 
 use crate::engine::core::Engine;
+use crate::engine::reminders;
 use crate::engine::views;
 use crate::engine::views::announce_if_changed;
 use crate::store::commands::expire_due::ExpireDue;
@@ -40,6 +41,8 @@ pub async fn run(engine: Engine) {
             }
         }
         announce_if_changed(&engine).await;
+        let remind_at = reminders::look(&engine, now).await;
+        let next = next.into_iter().chain(remind_at).min();
         let sleep = match next {
             // What could not be expired (its turn still runs) is looked at again soon, not at once.
             Some(next) => Duration::from_millis(next.millis_since(now).max(250)).min(LONGEST_SLEEP),

@@ -36,6 +36,7 @@ pub mod programs;
 pub mod progress;
 pub mod query;
 pub mod reconcile;
+pub mod reminders;
 pub mod response_cache;
 pub mod routine;
 pub mod rules;

@@ -224,6 +224,9 @@ pub struct Approval {
     /// Whether a card reached somebody; false = nobody was notified outside the console.
     #[serde(default)]
     pub notified: bool,
+    /// How many times people were reminded of it in chats: the highest number of one person.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reminders: u32,
     /// Why the policy would never use a permission for the session: it asks about this call all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_only: Option<String>,
@@ -237,6 +240,11 @@ pub struct Approval {
     /// id has them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Approval {

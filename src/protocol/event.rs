@@ -429,6 +429,12 @@ pub enum EventBody {
         /// As it is now.
         approval: Box<Approval>,
     },
+    /// People were reminded of a question in chats.
+    #[serde(rename = "approval.reminded")]
+    ApprovalReminded {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
     /// Somebody said who is on call.
     #[serde(rename = "oncall.changed")]
     OnCallChanged {
@@ -503,6 +509,7 @@ impl EventBody {
             Self::RuleChanged { .. } => "rule.changed",
             Self::GrantRemoved { .. } => "grant.removed",
             Self::ApprovalAssigned { .. } => "approval.assigned",
+            Self::ApprovalReminded { .. } => "approval.reminded",
             Self::OnCallChanged { .. } => "oncall.changed",
             Self::LeftoversChanged { .. } => "leftovers.changed",
             Self::Unknown => "unknown",
@@ -554,6 +561,7 @@ impl EventBody {
             | Self::RuleChanged { .. }
             | Self::GrantRemoved { .. }
             | Self::ApprovalAssigned { .. }
+            | Self::ApprovalReminded { .. }
             | Self::OnCallChanged { .. }
             | Self::LeftoversChanged { .. }
             | Self::Unknown => None,

@@ -39,7 +39,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         EventBody::ApprovalRequested { approval: a }
         | EventBody::ApprovalDecided { approval: a }
         | EventBody::ApprovalExpired { approval: a }
-        | EventBody::ApprovalAssigned { approval: a } => approval(a),
+        | EventBody::ApprovalAssigned { approval: a }
+        | EventBody::ApprovalReminded { approval: a } => approval(a),
         EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
             json!({ "kind": body.kind() }).to_string()
         }
@@ -103,6 +104,7 @@ fn decode(
             Some("approval.requested") => Ok(EventBody::ApprovalRequested { approval }),
             Some("approval.decided") => Ok(EventBody::ApprovalDecided { approval }),
             Some("approval.expired") => Ok(EventBody::ApprovalExpired { approval }),
+            Some("approval.reminded") => Ok(EventBody::ApprovalReminded { approval }),
             Some("approval.assigned" | "approval.handed_over") => {
                 Ok(EventBody::ApprovalAssigned { approval })
             }

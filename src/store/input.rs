@@ -419,6 +419,8 @@ pub struct NewApproval {
 /// A card in a conversation: one outbox row, one token a button.
 #[derive(Debug, Clone)]
 pub struct NewCard {
+    /// Whom it asks, by the name in the configuration.
+    pub person: String,
     /// Channel name.
     pub channel: String,
     /// Conversation key.

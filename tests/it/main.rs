@@ -46,6 +46,7 @@ mod process_faults;
 mod recall;
 mod refused_calls;
 mod reliability;
+mod reminders;
 mod response_cache;
 mod retention;
 mod routines;

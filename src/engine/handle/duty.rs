@@ -110,8 +110,11 @@ pub async fn assign(
             requester: approval.requester.clone(),
             message_ref: None,
         };
+        let now = engine.clock.now();
         approvals::cards_for(engine, &origin, approval.kind, approval.risk, |name| {
             name == to
+                && approvals::quiet_until(engine, &origin.channel, name, approval.risk, now)
+                    .is_none()
         })
     });
     let outcome = engine

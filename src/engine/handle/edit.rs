@@ -58,8 +58,10 @@ pub async fn edit(
             evaluation.facts.risk,
             |name| {
                 let waits = approval.assignment.as_ref();
-                waits.is_some_and(|one| one.to == name)
-                    || approvals::is_asked(engine, &origin.channel, name)
+                let asked = waits.is_some_and(|one| one.to == name)
+                    || approvals::is_asked(engine, &origin.channel, name);
+                let (risk, now) = (evaluation.facts.risk, engine.clock.now());
+                asked && approvals::quiet_until(engine, &origin.channel, name, risk, now).is_none()
             },
         ),
         call: evaluate::call_facts(engine, &approval.tool, args, &evaluation),

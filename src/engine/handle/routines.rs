@@ -4,6 +4,7 @@
 use jiff::tz::TimeZone;
 
 use crate::clock::Timestamp;
+use crate::clock::zone;
 use crate::config::error::nearest;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -11,7 +12,6 @@ use crate::engine::handle::{messages, sessions};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::routine::schedule::{HINT, Schedule, begin_at};
-use crate::engine::routine::zone;
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::RoutineId;
 use crate::protocol::problem::{Problem, ProblemKind};

@@ -74,6 +74,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }
         | EventBody::ApprovalAssigned { .. }
+        | EventBody::ApprovalReminded { .. }
         | EventBody::OnCallChanged { .. }
         | EventBody::LeftoversChanged { .. }
         | EventBody::Unknown => None,

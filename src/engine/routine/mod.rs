@@ -1,8 +1,7 @@
 //! Routines: when they are due, and what begins when they are.
 //!
-//! Pure but for [`zone`] and [`begin_due`]: nothing else here reads the clock or the store.
+//! Pure but for [`begin_due`]: nothing else here reads the clock or the store.
 
 pub mod begin_due;
 pub mod cron;
 pub mod schedule;
-pub mod zone;

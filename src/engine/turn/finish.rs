@@ -302,19 +302,14 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> Result<Vec<NewNotice>, TurnE
     if !engine.has_bridge(&driver.rows.channel) {
         return Ok(Vec::new());
     }
-    let waiting: Vec<ApprovalId> = driver
-        .rows
-        .calls
-        .iter()
-        .filter(|row| {
-            row.call.state == ToolCallState::Awaiting
-                && row.approval_state == Some(ApprovalState::Pending)
-        })
-        .filter_map(|row| row.call.approval_id)
-        .collect();
-    if waiting.is_empty() {
+    let calls = driver.rows.calls.iter().filter(|row| {
+        row.call.state == ToolCallState::Awaiting
+            && row.approval_state == Some(ApprovalState::Pending)
+    });
+    let Some(risk) = calls.clone().map(|row| row.call.risk).max() else {
         return Ok(Vec::new());
-    }
+    };
+    let waiting: Vec<ApprovalId> = calls.filter_map(|row| row.call.approval_id).collect();
     let codes = engine
         .store
         .read(move |reader| {
@@ -324,16 +319,12 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> Result<Vec<NewNotice>, TurnE
                 .collect::<Result<Vec<_>, _>>()
         })
         .await?;
-    let asked = approvals::cards(
-        engine,
-        &evaluate::origin(&driver.rows),
-        ApprovalKind::Execute,
-        Risk::Low,
-    );
-    let nobody = if asked.is_empty() {
-        " Nobody could be notified in chat; the operator's console shows it."
-    } else {
-        ""
+    let (origin, now) = (evaluate::origin(&driver.rows), engine.clock.now());
+    let asked = approvals::cards(engine, &origin, ApprovalKind::Execute, risk, now);
+    let nobody = match approvals::asked_from(engine, &origin, risk, now) {
+        _ if !asked.is_empty() => String::new(),
+        Some(time) => format!(" These are quiet hours: people are asked at {time}."),
+        None => " Nobody could be notified in chat; the operator's console shows it.".to_owned(),
     };
     Ok(notice(
         driver,

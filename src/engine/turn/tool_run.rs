@@ -35,7 +35,6 @@ use crate::protocol::words::{
     ApprovalKind, ApprovalState, Effect, MemoryScope, Risk, ToolCallState, VerdictWord,
 };
 use crate::store::commands::finish_tool::FinishTool;
-use crate::store::commands::queue_cards::QueueCards;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::reopen_approval::ReopenApproval;
 use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
@@ -241,7 +240,8 @@ pub async fn start_and_run(
             });
         }
         StartToolOutcome::DecisionTooOld => {
-            send_cards_again(engine, rows, &row).await?;
+            // It is asked again, and its old cards are disarmed: people get new ones.
+            engine.scheduler.deadlines_changed();
             return Ok(Input::CallBecame {
                 id,
                 status: CallStatus::Awaiting,
@@ -552,23 +552,6 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
         question: Some("it was stopped while it ran: did it happen?".to_owned()),
     };
     approvals::build(engine, &evaluate::origin(rows), ask, engine.clock.now())
-}
-
-/// A decision that was not used in time is asked again; its old cards are disarmed.
-async fn send_cards_again(
-    engine: &Engine,
-    rows: &TurnRows,
-    row: &CallRow,
-) -> Result<(), TurnError> {
-    let Some(approval_id) = row.call.approval_id else {
-        return Ok(());
-    };
-    let origin = evaluate::origin(rows);
-    let cards = approvals::cards(engine, &origin, ApprovalKind::Execute, row.call.risk);
-    if !cards.is_empty() {
-        engine.persist(QueueCards { approval_id, cards }).await?;
-    }
-    Ok(())
 }
 
 async fn refuse(engine: &Engine, row: &CallRow, content: String) -> Result<Input, TurnError> {

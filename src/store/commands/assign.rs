@@ -12,9 +12,9 @@ use crate::store::input::{ActorRef, NewCard};
 use crate::store::meta;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::duty::{ON_CALL, load_on_call};
+use crate::store::queries::waiting::has_card;
 use crate::store::rows::to_json;
 use crate::store::sql::{Json, Statements, params};
-use crate::store::tx::approvals::ApprovalRow;
 use serde_json::json;
 
 /// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
@@ -34,18 +34,6 @@ pub struct Assign {
     pub cards: Vec<NewCard>,
     /// Who.
     pub by: ActorRef,
-}
-
-/// Whether a card of this question can still be answered where this one would go.
-fn has_card(tx: &WriteTx<'_>, gate: &ApprovalRow, card: &NewCard) -> Result<bool, StoreError> {
-    tx.conn.value(
-        "SELECT EXISTS (SELECT 1 FROM outbox o
-         WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2 AND o.conversation = ?3
-            AND o.state IN ('pending', 'sending', 'sent', 'unknown')
-            AND (o.buttons IS NULL OR o.buttons = '[]' OR EXISTS (SELECT 1 FROM card_tokens t
-                WHERE t.outbox_id = o.id AND t.revision = ?4 AND t.spent_at IS NULL)))",
-        params![gate.id, card.channel, card.conversation, gate.revision],
-    )
 }
 
 impl WriteCommand for Assign {
@@ -106,7 +94,7 @@ impl WriteCommand for Assign {
         )?;
         let mut cards = Vec::new();
         for card in &self.cards {
-            if !has_card(tx, &gate, card)? {
+            if !has_card(tx.conn, gate.id, &card.channel, &card.conversation)? {
                 cards.push(card.clone());
             }
         }

@@ -53,6 +53,7 @@ pub mod recover;
 pub mod refuse_call;
 pub mod release_quarantine;
 pub mod release_turn;
+pub mod remind;
 pub mod reopen_approval;
 pub mod reserve_model;
 pub mod resolve_delivery;

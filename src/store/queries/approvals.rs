@@ -72,7 +72,8 @@ const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
         a.decision_body, a.position,
         c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
-        a.waiting_for, a.once_only
+        a.waiting_for, a.once_only,
+        coalesce((SELECT max(r.count) FROM reminders r WHERE r.approval_id = a.id), 0) AS reminders
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
 
 /// What an approval without a call says about access, risk and rule.
@@ -173,6 +174,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         similar: Vec::new(),
         question: row.get("question")?,
         notified: row.get("notified")?,
+        reminders: row.get("reminders")?,
         once_only: row.get("once_only")?,
         unknown: None,
         // Only what is pending waits.

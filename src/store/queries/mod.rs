@@ -34,4 +34,5 @@ pub mod turn;
 pub mod uncertain;
 pub mod unknown;
 pub mod usage;
+pub mod waiting;
 pub mod why;

@@ -9,8 +9,9 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, Tool
 use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, PairingState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::input::{BudgetKind, NewApproval};
+use crate::store::input::{BudgetKind, NewApproval, NewCard};
 use crate::store::queries::approvals::load_approval;
+use crate::store::queries::duty::load_on_call;
 use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 use crate::store::tx::continuations::ContinuationRow;
@@ -179,8 +180,19 @@ impl WriteTx<'_> {
                 params![call, new.id],
             )?;
         }
-        self.queue_cards(new.id, place.continuation_id, 1, &new.digest, &new.cards)?;
+        let cards = self.first_cards(&new.cards)?;
+        self.queue_cards(new.id, place.continuation_id, 1, &new.digest, &cards)?;
         self.requested_event(new.id)
+    }
+
+    /// Who is asked first: whoever is on call, where this person is asked at all. The others follow with the first
+    /// reminder.
+    fn first_cards(&self, cards: &[NewCard]) -> Result<Vec<NewCard>, StoreError> {
+        let on_call = load_on_call(self.conn)?
+            .filter(|one| one.until.is_none_or(|until| until > self.now))
+            .filter(|one| cards.iter().any(|card| card.person == one.name));
+        let first = |card: &&NewCard| on_call.as_ref().is_none_or(|one| one.name == card.person);
+        Ok(cards.iter().filter(first).cloned().collect())
     }
 
     fn approval_event(

@@ -139,6 +139,30 @@ impl WriteTx<'_> {
         })
     }
 
+    /// Queues a reminder of an approval, as an answer to the message with its card.
+    pub(crate) fn queue_reminder(
+        &mut self,
+        approval: ApprovalId,
+        continuation: Option<ContinuationId>,
+        card: &NewCard,
+        text: &str,
+        message: Option<String>,
+    ) -> Result<OutboxId, StoreError> {
+        self.queue(&NewRow {
+            channel: &card.channel,
+            conversation: &card.conversation,
+            continuation_id: continuation,
+            approval_id: Some(approval),
+            class: OutboxClass::Notice,
+            part: 1,
+            parts: 1,
+            text,
+            buttons: None,
+            target_ref: None,
+            reply_to: message.as_deref(),
+        })
+    }
+
     /// Queues what the engine says about itself.
     pub(crate) fn queue_own(
         &mut self,
@@ -297,7 +321,7 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Disarms every copy of an approval's cards: tokens are spent, unsent cards superseded, and (when
+    /// Disarms every copy of an approval's cards: tokens are spent, unsent cards and reminders superseded, and (when
     /// wanted) an update queued for each message that shows one.
     pub(crate) fn disarm_cards(
         &mut self,
@@ -309,23 +333,25 @@ impl WriteTx<'_> {
             params![approval, self.now],
         )?;
         let cards = self.conn.rows(
-            "SELECT id, state, external_refs FROM outbox
-             WHERE approval_id = ?1 AND class = 'approval_card' AND +state IN ('pending', 'sent') ORDER BY position",
+            "SELECT id, class, state, external_refs FROM outbox
+             WHERE approval_id = ?1 AND class IN ('approval_card', 'notice') AND +state IN ('pending', 'sent')
+             ORDER BY position",
             [approval],
             |row| {
                 Ok((
                     row.get("id")?,
+                    row.get::<OutboxClass>("class")?,
                     row.get::<OutboxState>("state")?,
                     row.json_opt::<Vec<String>>("external_refs")?
                         .unwrap_or_default(),
                 ))
             },
         )?;
-        for (id, state, refs) in cards {
+        for (id, class, state, refs) in cards {
             let mut part = self.part(id)?;
             if state == OutboxState::Pending {
                 self.move_part(&mut part, OutboxState::Superseded)?;
-            } else if update {
+            } else if update && class == OutboxClass::ApprovalCard {
                 self.queue_card_updates(&part, approval, &refs)?;
             }
         }

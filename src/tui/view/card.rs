@@ -51,6 +51,22 @@ fn loading(console: Console<'_>, key: &ItemKey) -> Option<(Role, String)> {
     })
 }
 
+/// Who is asked outside the console, and how often the bot reminded them.
+fn who_else(approval: &Approval) -> String {
+    match (approval.notified, approval.reminders) {
+        (false, _) => "nobody was told outside the console".to_owned(),
+        (true, 0) => "also asked in the chat; the first answer counts".to_owned(),
+        (true, count) => {
+            let times = if count == 1 {
+                "once".to_owned()
+            } else {
+                format!("{count} times")
+            };
+            format!("also asked in the chat, reminded {times}; the first answer counts")
+        }
+    }
+}
+
 fn approval_body(
     console: Console<'_>,
     theme: &Theme,
@@ -223,15 +239,7 @@ fn approval_body(
     if !about_a_person {
         body.field("cost", Role::Text, &cost(console, approval));
     }
-    body.field(
-        "who else",
-        Role::Text,
-        if approval.notified {
-            "also asked in the chat; the first answer counts"
-        } else {
-            "nobody was told outside the console"
-        },
-    );
+    body.field("who else", Role::Text, &who_else(approval));
     body.field("digest", Role::TextMuted, &approval.digest);
     if let Some(decision) = &approval.decision {
         body.heading("Decision");
@@ -556,7 +564,7 @@ pub fn lines(
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
-                approval.notified,
+                who_else(approval),
                 item::stack(console.model.world(), approval).len(),
                 approval.question.as_ref().map_or(0, String::len),
                 unknown::version(console, approval),

@@ -240,6 +240,8 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         question: None,
         notified: true,
+
+        reminders: 0,
         once_only: None,
         unknown: None,
         assignment: (state == ApprovalState::Pending).then(|| Box::new(assigned())),

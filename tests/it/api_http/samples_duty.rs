@@ -109,6 +109,12 @@ pub fn events() -> Vec<Event> {
         ),
         event(
             Some(6),
+            EventBody::ApprovalReminded {
+                approval: Box::new(approval(ApprovalState::Pending)),
+            },
+        ),
+        event(
+            Some(7),
             EventBody::OnCallChanged {
                 on_call: duty().ended.map(Box::new),
             },

@@ -109,6 +109,8 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         }],
         question: None,
         notified: true,
+
+        reminders: 0,
         once_only: None,
         unknown: None,
         assignment: None,

@@ -16,6 +16,7 @@ use crate::support::world::{START, World, by, gated};
 
 fn card(conversation: &str, token: &str) -> NewCard {
     NewCard {
+        person: "anna".to_owned(),
         channel: "team".to_owned(),
         conversation: conversation.to_owned(),
         buttons: vec![(DecisionWord::Deny, "Deny".to_owned(), token.to_owned())],

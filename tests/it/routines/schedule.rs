@@ -1,8 +1,8 @@
 //! Schedules: what is understood, when it comes next, and what happens where a clock is put forward or back.
 
 use leverframe::clock::Timestamp;
+use leverframe::clock::zone;
 use leverframe::engine::routine::schedule::{Schedule, begin_at};
-use leverframe::engine::routine::zone;
 use leverframe::protocol::ids::RoutineId;
 use proptest::prelude::*;
 

@@ -232,6 +232,7 @@ impl System {
             .map(|_| {
                 self.counter += 1;
                 NewCard {
+                    person: "anna".to_owned(),
                     channel: CHANNELS[channel].to_owned(),
                     conversation: "owner".to_owned(),
                     buttons: [DecisionWord::Approve, DecisionWord::Deny]

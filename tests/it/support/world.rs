@@ -177,6 +177,7 @@ pub(crate) fn approval(kind: ApprovalKind, digest: &str) -> NewApproval {
         once_only: None,
         question: None,
         cards: vec![NewCard {
+            person: "anna".to_owned(),
             channel: "team".to_owned(),
             conversation: "chat".to_owned(),
             buttons: vec![(

@@ -551,6 +551,8 @@ pub fn approval() -> Approval {
         similar: Vec::new(),
         question: None,
         notified: false,
+
+        reminders: 0,
         once_only: None,
         unknown: None,
         assignment: None,

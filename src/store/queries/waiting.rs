@@ -1,0 +1,158 @@
+//! Questions that wait for people, and how those were asked so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Requester;
+use crate::protocol::duty::Assignment;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::{ApprovalKind, Risk};
+use crate::store::error::StoreError;
+use crate::store::reader::Reader;
+use crate::store::sql::{Connection, Statements, params};
+
+/// A pending approval that people are asked about in chats.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitingApproval {
+    /// Id.
+    pub id: ApprovalId,
+    /// Code that people type.
+    pub short_code: String,
+    /// What is asked.
+    pub kind: ApprovalKind,
+    /// Tool name; none = it is about no call.
+    pub tool: Option<String>,
+    /// Risk of its call; medium where it is about none.
+    pub risk: Risk,
+    /// Revision.
+    pub revision: u32,
+    /// Channel that it is about.
+    pub channel: String,
+    /// Conversation that it is about.
+    pub conversation: String,
+    /// Who asked for what it is about.
+    pub requester: Requester,
+    /// When it was asked.
+    pub requested_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// Whom it is assigned to.
+    pub assigned_to: Option<String>,
+    /// Channels and conversations that have a card of this revision, or where one could not be sent.
+    pub carded: BTreeSet<(String, String)>,
+    /// How often each person was reminded.
+    pub reminders: BTreeMap<String, u32>,
+    /// Who put it off until later: ids of actors.
+    pub snoozed: BTreeSet<String>,
+}
+
+/// Cards of approval `p` that show its revision, whatever became of them.
+const CARD: &str = "o.class = 'approval_card' AND o.state <> 'superseded'
+    AND (o.buttons IS NULL OR o.buttons = '[]' OR EXISTS (SELECT 1 FROM card_tokens t
+        WHERE t.outbox_id = o.id AND t.revision = p.revision AND t.spent_at IS NULL))";
+
+/// Whether a card of this revision is in a conversation, or could not be sent there.
+pub(crate) fn has_card(
+    conn: &Connection,
+    approval: ApprovalId,
+    channel: &str,
+    conversation: &str,
+) -> Result<bool, StoreError> {
+    conn.value(
+        &format!(
+            "SELECT EXISTS (SELECT 1 FROM outbox o JOIN approvals p ON p.id = o.approval_id
+             WHERE o.approval_id = ?1 AND o.channel = ?2 AND o.conversation = ?3 AND {CARD})"
+        ),
+        params![approval, channel, conversation],
+    )
+}
+
+/// The message that shows a card there, by the platform's id.
+pub(crate) fn card_message(
+    conn: &Connection,
+    approval: ApprovalId,
+    channel: &str,
+    conversation: &str,
+) -> Result<Option<String>, StoreError> {
+    let refs = conn.row_opt(
+        &format!(
+            "SELECT o.external_refs FROM outbox o JOIN approvals p ON p.id = o.approval_id
+             WHERE o.approval_id = ?1 AND o.channel = ?2 AND o.conversation = ?3 AND o.state = 'sent' AND {CARD}
+             ORDER BY o.position DESC LIMIT 1"
+        ),
+        params![approval, channel, conversation],
+        |row| row.json_opt::<Vec<String>>("external_refs"),
+    )?;
+    Ok(refs.flatten().and_then(|refs| refs.into_iter().next()))
+}
+
+impl Reader<'_> {
+    /// Approvals about turns that wait for people, oldest first. `now` = when, for what is snoozed.
+    pub fn waiting_approvals(&self, now: Timestamp) -> Result<Vec<WaitingApproval>, StoreError> {
+        let mut waiting = self.conn.rows(
+            "SELECT p.id, p.short_code, p.kind, c.name, c.risk, p.revision, p.channel, p.conversation, p.requester_id,
+                p.requester_display, p.requester_person, p.requested_at, p.expires_at, p.waiting_for
+             FROM approvals p LEFT JOIN tool_calls c ON c.id = p.tool_call_id
+             WHERE p.state = 'pending' AND p.kind IN ('execute', 'resolve_unknown', 'budget', 'question')
+             ORDER BY p.position",
+            [],
+            |row| {
+                Ok(WaitingApproval {
+                    id: row.get("id")?,
+                    short_code: row.get("short_code")?,
+                    kind: row.get("kind")?,
+                    tool: row.get("name")?,
+                    risk: row.get::<Option<Risk>>("risk")?.unwrap_or(Risk::Medium),
+                    revision: row.get("revision")?,
+                    channel: row.get("channel")?,
+                    conversation: row.get("conversation")?,
+                    requester: Requester {
+                        id: row.get("requester_id")?,
+                        display: row.get("requester_display")?,
+                        person: row.get("requester_person")?,
+                    },
+                    requested_at: row.get("requested_at")?,
+                    expires_at: row.get("expires_at")?,
+                    assigned_to: row
+                        .json_opt::<Assignment>("waiting_for")?
+                        .map(|assignment| assignment.to),
+                    carded: BTreeSet::new(),
+                    reminders: BTreeMap::new(),
+                    snoozed: BTreeSet::new(),
+                })
+            },
+        )?;
+        for approval in &mut waiting {
+            approval.carded = self
+                .conn
+                .rows(
+                    &format!(
+                        "SELECT o.channel, o.conversation FROM outbox o JOIN approvals p ON p.id = o.approval_id
+                         WHERE o.approval_id = ?1 AND {CARD}"
+                    ),
+                    [approval.id],
+                    |row| Ok((row.get("channel")?, row.get("conversation")?)),
+                )?
+                .into_iter()
+                .collect();
+            approval.reminders = self
+                .conn
+                .rows(
+                    "SELECT person, count FROM reminders WHERE approval_id = ?1",
+                    [approval.id],
+                    |row| Ok((row.get("person")?, row.get("count")?)),
+                )?
+                .into_iter()
+                .collect();
+            approval.snoozed = self
+                .conn
+                .values(
+                    "SELECT person_id FROM approval_snoozes WHERE approval_id = ?1 AND until > ?2",
+                    params![approval.id, now],
+                )?
+                .into_iter()
+                .collect();
+        }
+        Ok(waiting)
+    }
+}
