@@ -45,7 +45,14 @@ fn main() {
         for _ in 0..exchanges_before {
             let session_id = world.ingest("chat").await.session_id.unwrap();
             let epoch = world.epoch();
-            let claimed = world.ok(Claim { session_id, epoch }).await.unwrap();
+            let claimed = world
+                .ok(Claim {
+                    session_id,
+                    epoch,
+                    floods: leverframe::store::input::ChannelFloods::default(),
+                })
+                .await
+                .unwrap();
             world.finish(claimed, 0).await;
         }
         let (session, now) = world.running("chat").await;

@@ -123,7 +123,14 @@ async fn store_turns(producers: usize, turns: usize) -> f64 {
 async fn plain_turn(world: &World, conversation: &str) {
     let session_id = world.ingest(conversation).await.session_id.unwrap();
     let epoch = world.epoch();
-    let claimed = world.ok(Claim { session_id, epoch }).await.unwrap();
+    let claimed = world
+        .ok(Claim {
+            session_id,
+            epoch,
+            floods: leverframe::store::input::ChannelFloods::default(),
+        })
+        .await
+        .unwrap();
     world.finish(claimed, 1).await;
 }
 

@@ -56,7 +56,14 @@ async fn turns(producers: usize) -> Duration {
                 let start = Instant::now();
                 let session_id = world.ingest(&conversation).await.session_id.unwrap();
                 let epoch = world.epoch();
-                let claimed = world.ok(Claim { session_id, epoch }).await.unwrap();
+                let claimed = world
+                    .ok(Claim {
+                        session_id,
+                        epoch,
+                        floods: leverframe::store::input::ChannelFloods::default(),
+                    })
+                    .await
+                    .unwrap();
                 world.finish(claimed, 1).await;
                 latencies.push(start.elapsed());
             }

@@ -356,6 +356,16 @@ pub enum SessionCommands {
         /// Id or unique prefix
         id: String,
     },
+    /// Pause a session: what comes waits
+    Pause {
+        /// Id or unique prefix
+        id: String,
+    },
+    /// Let a paused session go on, also one that the engine paused
+    Unpause {
+        /// Id or unique prefix
+        id: String,
+    },
     /// Take the calls of a session that were refused because too many waited off the Queue
     DismissRefused {
         /// Id or unique prefix

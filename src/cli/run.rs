@@ -267,6 +267,12 @@ pub async fn execute(
         Subcommands::Sessions(SessionCommands::Resume { id }) => {
             sessions::resume(client, terminal, format, &id).await
         }
+        Subcommands::Sessions(SessionCommands::Pause { id }) => {
+            sessions::pause(client, terminal, format, &id, true).await
+        }
+        Subcommands::Sessions(SessionCommands::Unpause { id }) => {
+            sessions::pause(client, terminal, format, &id, false).await
+        }
         Subcommands::Sessions(SessionCommands::DismissRefused { id }) => {
             sessions::dismiss_refused(client, terminal, format, &id).await
         }

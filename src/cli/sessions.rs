@@ -13,7 +13,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
-use crate::protocol::request::{DismissRefusedCalls, ListSessions, ResumeSession};
+use crate::protocol::request::{DismissRefusedCalls, ListSessions, ResumeSession, UpdateSession};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::SessionState;
@@ -29,6 +29,29 @@ pub async fn resume(
     let resume = ResumeSession { session_id };
     let session = find::submit(client, resume).await?;
     take_over::print(terminal, format, &session, "resumed")
+}
+
+/// Pauses a session, or lets it go on.
+pub async fn pause(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    paused: bool,
+) -> Result<(), Failure> {
+    let update = UpdateSession {
+        session_id: find::session(client, id).await?,
+        title: None,
+        model: None,
+        paused: Some(paused),
+    };
+    let session = find::submit(client, update).await?;
+    take_over::print(
+        terminal,
+        format,
+        &session,
+        if paused { "paused" } else { "goes on" },
+    )
 }
 
 /// Takes the calls that were refused because too many waited off the Queue.

@@ -14,7 +14,7 @@ use crate::config::people::quiet_hours;
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
-use crate::protocol::budget::Limit;
+use crate::protocol::budget::{FloodLimits, Limit};
 use crate::protocol::words::{Autonomy, CacheScope, ChannelKind, Risk};
 
 /// The channels that are always there.
@@ -244,6 +244,7 @@ impl Channel<'_> {
             tool_cache: table.tool_cache.unwrap_or(false),
             budget: self.budget()?,
             pairing: table.pairing.unwrap_or(true),
+            floods: self.floods(kind)?,
             quiet_hours: quiet_hours(
                 self.inputs,
                 &["channels", self.name],
@@ -278,6 +279,38 @@ impl Channel<'_> {
             let fault = Fault::new(place, format!("`{value}` is not known here"));
             let fault = fault.nearest(value.trim(), words);
             ConfigError::from(fault.expected(format!("one of {list}")))
+        })
+    }
+
+    /// People in a chat can flood the operators. What is built in, operators and programs of theirs use.
+    fn floods(&self, kind: ChannelKind) -> Result<FloodLimits, ConfigError> {
+        let usual = match kind {
+            ChannelKind::Desk
+            | ChannelKind::Api
+            | ChannelKind::Mcp
+            | ChannelKind::Cli
+            | ChannelKind::Routine
+            | ChannelKind::Scripted => FloodLimits::default(),
+            ChannelKind::Telegram => FloodLimits {
+                denials: 3,
+                turns: 20,
+            },
+        };
+        let read = |key, given, default| {
+            let keys = ["channels", self.name, key];
+            number(self.inputs, &keys, given, default, 0..=1000)
+        };
+        Ok(FloodLimits {
+            denials: read(
+                "pause_after_denials",
+                self.table.pause_after_denials,
+                usual.denials,
+            )?,
+            turns: read(
+                "pause_after_turns",
+                self.table.pause_after_turns,
+                usual.turns,
+            )?,
         })
     }
 

@@ -252,6 +252,10 @@ pub struct ChannelTable {
     pub budget: Limit,
     /// Whether somebody new can ask to be let in.
     pub pairing: Option<bool>,
+    /// Denials in a row that pause a conversation; 0: none do. Left out: 3 on chat platforms, else 0.
+    pub pause_after_denials: Option<u32>,
+    /// Turns in ten minutes that pause a conversation; 0: none do. Left out: 20 on chat platforms, else 0.
+    pub pause_after_turns: Option<u32>,
     /// Hours in which the bot sends no cards and reminders, as `22:00-07:00`; deadlines stand still. Critical calls ask.
     pub quiet_hours: Option<String>,
     /// IANA name of the time zone of `quiet_hours`; left out: the machine's.

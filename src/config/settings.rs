@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::clock::quiet_hours::QuietHours;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
-use crate::protocol::budget::{Limit, TurnLimits};
+use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::words::{
     Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
 };
@@ -260,6 +260,8 @@ pub struct ChannelSettings {
     pub budget: Limit,
     /// Whether somebody new who writes a direct message is told a code, and an operator asked to let them in.
     pub pairing: bool,
+    /// What pauses a conversation.
+    pub floods: FloodLimits,
     /// When nobody is to be disturbed about what comes from here.
     pub quiet_hours: Option<QuietHours>,
 }

@@ -5,7 +5,7 @@ use crate::console::ids::HostId;
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use crate::protocol::session::RefusedCalls;
+use crate::protocol::session::{Flood, RefusedCalls};
 use crate::protocol::words::{
     ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
 };
@@ -23,6 +23,8 @@ pub enum ItemKey {
     Leftovers(ToolCallId),
     /// Calls of a session that nobody was asked about.
     RefusedCalls(SessionId),
+    /// A conversation that the engine paused, by its session.
+    Flood(SessionId),
     /// A channel that cannot work.
     Channel(String),
     /// A problem of the engine, by its text.
@@ -108,6 +110,7 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
         }),
         ItemKey::Leftovers(id) => world.leftovers.contains_key(id),
         ItemKey::RefusedCalls(id) => refused_calls(world, *id).is_some(),
+        ItemKey::Flood(id) => flood(world, *id).is_some(),
         ItemKey::Channel(name) => world
             .channels
             .get(name)
@@ -150,6 +153,11 @@ pub fn refused_calls(world: &World, id: SessionId) -> Option<&RefusedCalls> {
     world.sessions.get(&id)?.refused_calls.as_ref()
 }
 
+/// Why the engine paused a conversation.
+pub fn flood(world: &World, id: SessionId) -> Option<Flood> {
+    world.sessions.get(&id)?.flood
+}
+
 /// An interrupted continuation with an unknown outcome is resumed by deciding that, not by itself.
 fn has_gate(world: &World, id: ContinuationId) -> bool {
     world.pending().any(|a| a.continuation_id == Some(id))
@@ -171,6 +179,7 @@ pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
         | ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
     }
@@ -184,6 +193,7 @@ pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
         ItemKey::Delivery(id) => world.deliveries.get(id).map(|d| d.updated_at),
         ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| one.found_at),
         ItemKey::RefusedCalls(id) => refused_calls(world, *id).map(|refused| refused.last_at),
+        ItemKey::Flood(id) => flood(world, *id).map(|flood| flood.at),
         ItemKey::Channel(name) => world
             .channels
             .get(name)
@@ -200,6 +210,7 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
         | ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
     };
@@ -211,7 +222,9 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
                 ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| &turn.channel),
                 ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| &one.channel),
                 ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| &one.channel),
-                ItemKey::RefusedCalls(id) => world.sessions.get(id).map(|one| &one.channel),
+                ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => {
+                    world.sessions.get(id).map(|one| &one.channel)
+                }
                 ItemKey::Channel(name) => Some(name),
                 ItemKey::Problem(_) => None,
             };
@@ -227,6 +240,7 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
             (None, ItemKey::Delivery(_)) => (2, "deliveries".to_owned()),
             (None, ItemKey::Leftovers(_)) => (2, "left by runs".to_owned()),
             (None, ItemKey::RefusedCalls(_)) => (2, "refused calls".to_owned()),
+            (None, ItemKey::Flood(_)) => (2, "paused conversations".to_owned()),
             (None, ItemKey::Channel(_)) => (2, "dead channels".to_owned()),
             (None, ItemKey::Approval(_) | ItemKey::Problem(_)) => (3, "engine".to_owned()),
         },
@@ -295,6 +309,10 @@ fn searched(world: &World, key: &ItemKey) -> String {
             .sessions
             .get(id)
             .map(|one| format!("refused calls {} {}", one.channel, one.conversation)),
+        ItemKey::Flood(id) => world.sessions.get(id).map(|one| {
+            let why = one.flood.map_or_else(String::new, Flood::text);
+            format!("paused {} {} {why}", one.channel, one.conversation)
+        }),
         ItemKey::Channel(name) => Some(format!("channel dead {name}")),
         ItemKey::Problem(text) => Some(format!("engine problem {text}")),
     };

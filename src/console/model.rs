@@ -112,6 +112,7 @@ impl Model {
             | ItemKey::Delivery(_)
             | ItemKey::Leftovers(_)
             | ItemKey::RefusedCalls(_)
+            | ItemKey::Flood(_)
             | ItemKey::Channel(_)
             | ItemKey::Problem(_) => None,
         }

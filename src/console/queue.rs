@@ -66,6 +66,10 @@ pub fn subject(hosts: &Hosts, key: &QueueKey) -> Option<Subject> {
             let (count, at) = refused.map_or((0, 0), |one| (one.count, millis(one.last_at)));
             (at, count.to_string())
         }
+        ItemKey::Flood(id) => {
+            let flood = world.sessions.get(id)?.flood;
+            (flood.map_or(0, |one| millis(one.at)), String::new())
+        }
         ItemKey::Channel(name) => {
             world.channels.get(name)?;
             (0, String::new())
@@ -152,6 +156,11 @@ fn open_here(world: &World) -> Vec<ItemKey> {
         .values()
         .filter(|session| session.refused_calls.is_some())
         .map(|session| ItemKey::RefusedCalls(session.id));
+    let floods = world
+        .sessions
+        .values()
+        .filter(|session| session.flood.is_some())
+        .map(|session| ItemKey::Flood(session.id));
     let channels = world
         .channels
         .keys()
@@ -165,6 +174,7 @@ fn open_here(world: &World) -> Vec<ItemKey> {
         .chain(deliveries.filter(|k| is_open(world, k)))
         .chain(leftovers)
         .chain(refused)
+        .chain(floods)
         .chain(channels.filter(|k| is_open(world, k)))
         .chain(problems)
         .collect()

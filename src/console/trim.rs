@@ -46,7 +46,7 @@ impl OnScreen {
                 ItemKey::Continuation(id) => {
                     shown.continuations.insert(*id);
                 }
-                ItemKey::RefusedCalls(id) => {
+                ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => {
                     shown.sessions.insert(*id);
                 }
                 ItemKey::Delivery(_)

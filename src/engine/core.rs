@@ -31,6 +31,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::ChannelKind;
 use crate::store::Store;
+use crate::store::input::ChannelFloods;
 use crate::text::redact::Redactor;
 use crate::tools::registry::Registry;
 use crate::tools::sandbox::Sandbox;
@@ -146,7 +147,7 @@ impl Engine {
         );
         Self {
             shared: Arc::new(Shared {
-                sessions: Sessions::new(parts.settings.engine.max_running),
+                sessions: Sessions::new(parts.settings.engine.max_running, floods(&parts.settings)),
                 open_calls: OpenCalls::default(),
                 delivery: Delivery::default(),
                 emergency: Emergency::new(held),
@@ -270,4 +271,13 @@ impl Engine {
         self.tasks.wait().await;
         self.response_cache.file.close().await;
     }
+}
+
+fn floods(settings: &Settings) -> ChannelFloods {
+    let channels = settings.channels.iter();
+    Arc::new(
+        channels
+            .map(|(name, channel)| (name.clone(), channel.floods))
+            .collect(),
+    )
 }

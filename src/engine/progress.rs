@@ -17,6 +17,9 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 const RUNNING: &str = "Still working on it; the answer will follow.";
 /// Said while the turn waits for others.
 const WAITING: &str = "Your message waits for earlier work; the answer will follow.";
+/// Said while its session is paused.
+const PAUSED: &str =
+    "This conversation is paused. Your message waits until an operator lets it go on.";
 
 /// Runs until the engine stops.
 pub async fn run(engine: Engine) {
@@ -91,7 +94,7 @@ async fn tell(engine: &Engine, turn: &UntoldTurn) -> Result<(), StoreError> {
     let notice = QueueProgressNotice {
         continuation_id: turn.id,
         running: RUNNING.to_owned(),
-        waiting: WAITING.to_owned(),
+        waiting: if turn.paused { PAUSED } else { WAITING }.to_owned(),
     };
     engine.store.write(notice).await.map(drop)
 }

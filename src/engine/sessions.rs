@@ -13,6 +13,7 @@ use crate::engine::lock::lock;
 use crate::engine::turn::input::Halt;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::snapshot::Draining;
+use crate::store::input::ChannelFloods;
 
 /// A session that has a task, or is about to get one.
 #[derive(Debug, Default)]
@@ -40,6 +41,8 @@ fn busy(running: &HashMap<SessionId, RunningSession>) -> usize {
 /// Who runs.
 #[derive(Debug)]
 pub struct Sessions {
+    /// What pauses conversations.
+    floods: ChannelFloods,
     /// Sessions with a task. Rings whenever one begins or ends to be driven.
     running: watch::Sender<HashMap<SessionId, RunningSession>>,
     /// Sessions that wait for a task.
@@ -56,8 +59,9 @@ pub struct Sessions {
 
 impl Sessions {
     /// Nothing runs. At most `max_running` turns are driven at once.
-    pub fn new(max_running: usize) -> Self {
+    pub fn new(max_running: usize, floods: ChannelFloods) -> Self {
         Self {
+            floods,
             running: watch::Sender::new(HashMap::new()),
             woken: Mutex::default(),
             wake: Notify::new(),
@@ -66,6 +70,11 @@ impl Sessions {
             taken_over: Mutex::default(),
             probed: Mutex::default(),
         }
+    }
+
+    /// What pauses conversations.
+    pub fn floods(&self) -> ChannelFloods {
+        Arc::clone(&self.floods)
     }
 
     /// Asks for a task for a session. Where it has one, that task looks once more before it ends.

@@ -212,7 +212,7 @@ impl Engine {
             None => "Already carried out.".to_owned(),
             Some(report) => self.feedback(id, word, report),
         };
-        decision::announce(self, &approval).await;
+        decision::follow_up(self, &approval, word).await;
         Ok(ingested(&outcome, Some(feedback)))
     }
 

@@ -22,6 +22,15 @@ pub struct TurnLimits {
     pub max_cost_usd: Option<f64>,
 }
 
+/// What pauses a conversation; 0 = it does not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FloodLimits {
+    /// Denials in a row.
+    pub denials: u32,
+    /// Turns in ten minutes.
+    pub turns: u32,
+}
+
 /// What a continuation has used of its [`TurnLimits`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnUsed {

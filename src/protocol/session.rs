@@ -12,8 +12,8 @@ use crate::protocol::policy::Verdict;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text};
 use crate::protocol::take_over::TakeOver;
 use crate::protocol::words::{
-    Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
-    Surface, ToolCallState,
+    Access, ContinuationState, Effect, FloodKind, OutboxClass, OutboxState, Risk, SessionState,
+    StepKind, Surface, ToolCallState,
 };
 
 /// Why an answer ended that a person wrote in place of the agent.
@@ -92,6 +92,9 @@ pub struct Session {
     /// The person who writes in place of its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakeOver>,
+    /// Why the engine paused it; none = it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flood: Option<Flood>,
     /// Calls that were refused because too many waited, until a person dismisses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_calls: Option<RefusedCalls>,
@@ -99,6 +102,29 @@ pub struct Session {
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+}
+
+/// Why the engine paused a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Flood {
+    /// What there was too much of.
+    pub of: FloodKind,
+    /// How many there were.
+    pub count: u32,
+    /// When the engine paused it.
+    pub at: Timestamp,
+}
+
+impl Flood {
+    /// `3 calls in a row were denied`, `20 turns in ten minutes`.
+    pub fn text(self) -> String {
+        match (self.of, self.count) {
+            (FloodKind::Denials, 1) => "a call was denied".to_owned(),
+            (FloodKind::Denials, count) => format!("{count} calls in a row were denied"),
+            (FloodKind::Turns, 1) => "a turn in ten minutes".to_owned(),
+            (FloodKind::Turns, count) => format!("{count} turns in ten minutes"),
+        }
+    }
 }
 
 /// Calls of a session that nobody was asked about, because too many approvals waited already.

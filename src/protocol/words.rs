@@ -358,6 +358,14 @@ words!(/// What an outbound part is for.
     Notice = "notice",
 });
 
+words!(/// What a conversation had too much of.
+    FloodKind as "flood kind" {
+    /// Calls that people denied, in a row.
+    Denials = "denials",
+    /// Turns in ten minutes.
+    Turns = "turns",
+});
+
 words!(/// What became of an inbound item.
     Disposition as "disposition" {
     /// A turn was queued.

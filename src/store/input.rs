@@ -1,8 +1,11 @@
 //! Plain data that several commands share. No logic lives here.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Preview, Requester};
-use crate::protocol::budget::Limit;
+use crate::protocol::budget::{FloodLimits, Limit};
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, ModelAttemptId, RuleId, SessionId, ToolCallId,
 };
@@ -12,6 +15,9 @@ use crate::protocol::words::{
     Access, ApprovalKind, Autonomy, DecisionWord, Effect, OutboxClass, Risk, Surface,
     ToolCallState, Unattended,
 };
+
+/// What pauses a conversation, by channel; of others nothing does.
+pub type ChannelFloods = Arc<BTreeMap<String, FloodLimits>>;
 
 /// Where an inbound item came from, and the key that makes its redelivery harmless.
 #[derive(Debug, Clone)]

@@ -30,6 +30,7 @@ mod effects;
 mod embeddings;
 mod end_to_end_models;
 mod first_run;
+mod floods;
 mod hooks;
 mod hygiene;
 mod layering;

@@ -20,7 +20,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
 use crate::protocol::request::{
     CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
-    ResumeContinuation,
+    ResumeContinuation, UpdateSession,
 };
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
@@ -140,6 +140,7 @@ impl Shell<'_> {
             .map(Choice::Delivery)
             .to_vec(),
             ItemKey::Leftovers(_) | ItemKey::RefusedCalls(_) => vec![Choice::Dismiss],
+            ItemKey::Flood(_) => vec![Choice::Resume],
             ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
         }
     }
@@ -451,6 +452,12 @@ impl Shell<'_> {
             ItemKey::RefusedCalls(id) => {
                 Command::DismissRefusedCalls(DismissRefusedCalls { session_id: *id })
             }
+            ItemKey::Flood(id) => Command::UpdateSession(UpdateSession {
+                session_id: *id,
+                title: None,
+                model: None,
+                paused: Some(false),
+            }),
             ItemKey::Channel(_) | ItemKey::Problem(_) => return Ok(()),
         };
         // What was asked took time: the same look once more, at what came meanwhile.

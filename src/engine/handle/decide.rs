@@ -62,16 +62,16 @@ pub async fn decide(
     if request.decision == DecisionWord::Edit {
         return edit::edit(engine, caller, &approval, request).await;
     }
-    let revoking = request.decision == DecisionWord::Revoke;
+    let word = request.decision;
     let decide = Decide {
         rule,
         ..command(engine, caller, &approval, request)
     };
     let report = engine.store.write(decide).await.map_err(from_store)?;
     decision::settle(engine, &report);
-    decision::announce(engine, &approval).await;
+    decision::follow_up(engine, &approval, word).await;
     if let DecideOutcome::Lost { approval, .. } = &report.outcome
-        && revoking
+        && word == DecisionWord::Revoke
         && approval.state == ApprovalState::Consumed
     {
         return Err(Problem::new(

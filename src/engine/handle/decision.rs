@@ -8,8 +8,9 @@ use crate::engine::views;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::ApprovalKind;
+use crate::protocol::words::{ApprovalKind, DecisionWord};
 use crate::store::commands::decide::{DecideOutcome, DecideReport};
+use crate::store::commands::pause_flooded::PauseFlooded;
 use crate::store::queries::turn::TurnRows;
 
 /// The call of an approval with these arguments, evaluated as the policy is by now, and its turn; none = it is about no
@@ -59,10 +60,21 @@ pub fn settle(engine: &Engine, report: &DecideReport) {
     }
 }
 
-/// Shows readers how a channel is now whom somebody new may talk to, or may not.
-pub async fn announce(engine: &Engine, approval: &Approval) {
+/// What follows from a decision beside its turn: readers see whom somebody new may talk to, and too many denials in a
+/// row pause the conversation.
+pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionWord) {
     if approval.kind == ApprovalKind::Pairing {
         views::announce_channel(engine, &approval.channel).await;
+    }
+    if let Some(session_id) = approval.session_id
+        && matches!(decision, DecisionWord::Deny | DecisionWord::DenyAndStop)
+    {
+        let floods = engine.sessions.floods();
+        let pause = PauseFlooded { session_id, floods };
+        if let Err(error) = engine.store.write(pause).await {
+            // The next turn is not begun before it was looked at again.
+            tracing::warn!(session = %session_id, %error, "cannot look at the denials");
+        }
     }
 }
 

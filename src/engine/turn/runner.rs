@@ -36,6 +36,7 @@ async fn claim(engine: &Engine, session_id: SessionId) -> ClaimOutcome {
     let claim = Claim {
         session_id,
         epoch: engine.store.epoch(),
+        floods: engine.sessions.floods(),
     };
     match engine.store.write(claim).await {
         Ok(Some(continuation)) => ClaimOutcome::Turn(continuation),

@@ -4,10 +4,11 @@ use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
+use crate::store::input::ChannelFloods;
 use crate::store::meta;
 use crate::store::sql::Statements;
 
-/// Takes up a session's oldest pending continuation, unless one is running, the session is paused, a person has taken
+/// Takes up a session's oldest pending continuation, unless one is running, the session is paused or flooded, a person has taken
 /// its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed:
 /// losing it costs nothing but the claim.
 #[derive(Debug, Clone)]
@@ -16,6 +17,8 @@ pub struct Claim {
     pub session_id: SessionId,
     /// Epoch of the caller.
     pub epoch: u64,
+    /// What pauses its conversation instead.
+    pub floods: ChannelFloods,
 }
 
 impl WriteCommand for Claim {
@@ -27,12 +30,14 @@ impl WriteCommand for Claim {
         if meta::quarantined(tx.conn)? {
             return Ok(None);
         }
-        let found = tx.conn.value_opt::<ContinuationId>(
-            "SELECT c.id FROM continuations c
+        let found = tx.conn.row_opt(
+            "SELECT c.id, c.attempt FROM continuations c
              WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
                 AND NOT EXISTS (SELECT 1 FROM continuations r
                     WHERE r.session_id = ?1 AND r.ended_at IS NULL AND r.state = 'running')
                 AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?1 AND (s.paused = 1
+                        -- Where the engine paused it, what was begun is finished.
+                        AND (s.flood IS NULL OR c.attempt = 0)
                     OR EXISTS (SELECT 1 FROM take_overs t
                         WHERE t.channel = s.channel AND t.conversation = s.conversation)
                     -- What was begun is finished.
@@ -40,10 +45,14 @@ impl WriteCommand for Claim {
                         WHERE a.name = s.channel AND a.draining_since IS NOT NULL))))
              ORDER BY c.position LIMIT 1",
             [self.session_id],
+            |row| Ok((row.get::<ContinuationId>("id")?, row.get::<u32>("attempt")?)),
         )?;
-        let Some(id) = found else {
+        let Some((id, attempt)) = found else {
             return Ok(None);
         };
+        if attempt == 0 && tx.pause_if_flooded(self.session_id, &self.floods)? {
+            return Ok(None);
+        }
         tx.begin_continuation(id, self.epoch)?;
         Ok(Some(id))
     }

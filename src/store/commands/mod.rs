@@ -34,6 +34,7 @@ pub mod ingest_turn;
 pub mod interrupt_turn;
 pub mod llm_result;
 pub mod park;
+pub mod pause_flooded;
 pub mod probe;
 pub mod put_routine;
 pub mod put_rule;

@@ -6,6 +6,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::claim::Claim;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::error::StoreError;
+use crate::store::input::ChannelFloods;
 use crate::store::tx::continuations::ContinuationRow;
 
 /// The conversation of every test. The others of temporary sessions are ids.
@@ -35,6 +36,7 @@ impl WriteCommand for StartModelTest {
             Some(session_id) => Claim {
                 session_id,
                 epoch: self.epoch,
+                floods: ChannelFloods::default(),
             }
             .apply(tx)?,
             None => None,

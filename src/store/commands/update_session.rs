@@ -34,6 +34,12 @@ impl WriteCommand for UpdateSession {
                 updated_at = ?5 WHERE id = ?1",
             params![self.session_id, self.title, self.model, self.paused, tx.now],
         )?;
+        if self.paused == Some(false) {
+            tx.conn.run(
+                "UPDATE sessions SET flood = NULL, flood_count = NULL, flood_at = NULL, unpaused_at = ?2 WHERE id = ?1",
+                params![self.session_id, tx.now],
+            )?;
+        }
         let session = Box::new(load_session(tx.conn, self.session_id)?);
         if self.paused.is_some() {
             tx.audit(

@@ -98,6 +98,8 @@ pub struct UntoldTurn {
     pub conversation: String,
     /// When its message came.
     pub created_at: Timestamp,
+    /// Whether its session is paused.
+    pub paused: bool,
 }
 
 impl Reader<'_> {
@@ -121,7 +123,7 @@ impl Reader<'_> {
     /// Turns of chats that wait or run, and whose chat was not told that work goes on.
     pub fn untold_turns(&self) -> Result<Vec<UntoldTurn>, StoreError> {
         self.conn.rows(
-            "SELECT c.id, s.channel, s.conversation, c.created_at
+            "SELECT c.id, s.channel, s.conversation, c.created_at, s.paused
              FROM continuations c JOIN sessions s ON s.id = c.session_id
              WHERE c.ended_at IS NULL AND c.state IN ('pending', 'running') AND c.surface = 'chat'
                 AND c.progress_told_at IS NULL",
@@ -132,6 +134,7 @@ impl Reader<'_> {
                     channel: row.get("channel")?,
                     conversation: row.get("conversation")?,
                     created_at: row.get("created_at")?,
+                    paused: row.get("paused")?,
                 })
             },
         )

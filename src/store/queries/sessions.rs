@@ -3,11 +3,11 @@
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{
-    ContinuationSummary, ErrorBody, RefusedCall, RefusedCalls, Session, StepBody, TOO_MANY_WAIT,
-    TranscriptBody, TranscriptEntry,
+    ContinuationSummary, ErrorBody, Flood, RefusedCall, RefusedCalls, Session, StepBody,
+    TOO_MANY_WAIT, TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::{ContinuationState, SessionState};
+use crate::protocol::words::{ContinuationState, FloodKind, SessionState};
 use crate::store::error::StoreError;
 use crate::store::queries::page::page_limit;
 use crate::store::queries::steps::load_steps;
@@ -29,6 +29,7 @@ pub struct SessionFilter {
 const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.last_line,
         s.last_sender, s.turns, s.input_tokens, s.output_tokens, s.cached_tokens, s.cache_write_tokens, s.cost_usd,
         s.created_at, s.updated_at, s.position, s.refused_calls, s.refused_at,
+        s.flood, s.flood_count, s.flood_at,
         (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending') AS pending_approvals,
         (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL) AS open,
         (SELECT count(*) FROM continuations c
@@ -51,6 +52,14 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         }),
         None => None,
     };
+    let flood = match row.get::<Option<FloodKind>>("flood")? {
+        Some(of) => Some(Flood {
+            of,
+            count: row.get("flood_count")?,
+            at: row.get("flood_at")?,
+        }),
+        None => None,
+    };
     let session = Session {
         id: row.get("id")?,
         channel: row.get("channel")?,
@@ -68,6 +77,7 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         turns: row.get("turns")?,
         memory: None,
         taken_over,
+        flood,
         refused_calls,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,

@@ -44,7 +44,7 @@ impl Reader<'_> {
     pub fn snapshot_rows(&self, now: Timestamp) -> Result<SnapshotRows, StoreError> {
         let mut sessions = load_sessions(
             self.conn,
-            "WHERE s.refused_calls > 0 OR s.id IN (SELECT session_id FROM continuations WHERE ended_at IS NULL)",
+            "WHERE s.refused_calls > 0 OR s.flood IS NOT NULL OR s.id IN (SELECT session_id FROM continuations WHERE ended_at IS NULL)",
             [],
         )?;
         let open: HashSet<i64> = sessions.iter().map(|(position, _)| *position).collect();

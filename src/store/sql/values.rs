@@ -135,6 +135,7 @@ words!(
     words::HookPoint,
     words::MissedRuns,
     words::RoutineRunState,
+    words::FloodKind,
     words::Unattended,
     words::ToolCacheMiss,
     words::ToolCacheNotKept,

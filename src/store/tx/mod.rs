@@ -6,6 +6,7 @@ pub mod budgets;
 pub mod calls;
 pub(crate) mod compactions;
 pub mod continuations;
+pub(crate) mod floods;
 pub(crate) mod hygiene;
 pub mod memories;
 pub mod models;

@@ -80,6 +80,7 @@ pub fn unavailable(state: &State) -> Option<String> {
             | ItemKey::Delivery(_)
             | ItemKey::Leftovers(_)
             | ItemKey::RefusedCalls(_)
+            | ItemKey::Flood(_)
             | ItemKey::Channel(_)
             | ItemKey::Problem(_),
         ) => "only questions are assigned",

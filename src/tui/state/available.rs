@@ -6,7 +6,9 @@ use crate::protocol::words::Scope;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::{Screen, State};
-use crate::tui::state::focused::{focused_channel, focused_continuation, focused_session};
+use crate::tui::state::focused::{
+    focused_channel, focused_continuation, focused_flood, focused_session,
+};
 use crate::tui::state::{assigning, decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.
@@ -83,7 +85,10 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         Some("no session is selected")
     } else if CHANNEL.contains(&action) && focused_channel(state).is_none() {
         Some("no channel is selected")
-    } else if TURN.contains(&action) && focused_continuation(state).is_none() {
+    } else if TURN.contains(&action)
+        && focused_continuation(state).is_none()
+        && (action != Action::ResumeContinuation || focused_flood(state).is_none())
+    {
         Some("no turn is selected")
     } else if [Action::SearchNext, Action::SearchPrevious].contains(&action)
         && state.screen == Screen::Session

@@ -48,7 +48,7 @@ fn copied_id(state: &State) -> Option<String> {
             ItemKey::Continuation(id) => id.to_string(),
             ItemKey::Delivery(id) => id.to_string(),
             ItemKey::Leftovers(id) => id.to_string(),
-            ItemKey::RefusedCalls(id) => id.to_string(),
+            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => id.to_string(),
             ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
         }),
         Screen::Live => state.screens.live.selected.map(|id| id.to_string()),
@@ -86,7 +86,7 @@ fn copied_all(state: &State) -> Option<String> {
             ItemKey::Leftovers(id) => {
                 serde_json::to_string_pretty(state.model.world().leftovers.get(id)?).ok()
             }
-            ItemKey::RefusedCalls(id) => {
+            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => {
                 serde_json::to_string_pretty(state.model.world().sessions.get(id)?).ok()
             }
             ItemKey::Channel(name) => {

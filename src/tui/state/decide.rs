@@ -127,6 +127,7 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
         ItemKey::Continuation(_)
         | ItemKey::Leftovers(_)
         | ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => Err(not_here),
     };
@@ -198,7 +199,10 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             state,
             Command::DismissRefusedCalls(DismissRefusedCalls { session_id: id }),
         ),
-        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
+        ItemKey::Continuation(_)
+        | ItemKey::Flood(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => Vec::new(),
     }
 }
 

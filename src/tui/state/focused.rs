@@ -1,6 +1,6 @@
 //! What has the focus: the session, channel or continuation that an action means. Changes nothing.
 
-use crate::console::item::ItemKey;
+use crate::console::item::{self, ItemKey};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::words::ContinuationState;
 use crate::tui::state::app::{Screen, State};
@@ -32,7 +32,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
                 .leftovers
                 .get(id)
                 .map(|one| one.session_id),
-            ItemKey::RefusedCalls(id) => Some(*id),
+            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => Some(*id),
             ItemKey::Channel(_) | ItemKey::Problem(_) => None,
         },
         Screen::Live => state.screens.live.selected,
@@ -44,6 +44,16 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.session)(state)),
+    }
+}
+
+/// The session that the engine paused, where its row of the Queue is selected.
+pub fn focused_flood(state: &State) -> Option<SessionId> {
+    match state.model.selected()? {
+        ItemKey::Flood(id) if state.screen == Screen::Queue => {
+            item::flood(state.model.world(), *id).map(|_| *id)
+        }
+        _ => None,
     }
 }
 
@@ -76,7 +86,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
                 .leftovers
                 .get(id)
                 .map(|one| one.channel.clone()),
-            ItemKey::RefusedCalls(id) => state
+            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => state
                 .model
                 .world()
                 .sessions
@@ -108,6 +118,7 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
             ItemKey::Delivery(id) => state.model.world().deliveries.get(id)?.continuation_id,
             ItemKey::Leftovers(_)
             | ItemKey::RefusedCalls(_)
+            | ItemKey::Flood(_)
             | ItemKey::Channel(_)
             | ItemKey::Problem(_) => None,
         }?;

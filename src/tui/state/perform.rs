@@ -70,7 +70,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Action::ResumeContinuation => confirm_continuation(state, Verb::Resume),
+        Action::ResumeContinuation => match focused::focused_flood(state) {
+            Some(_) => pause_session(state),
+            None => confirm_continuation(state, Verb::Resume),
+        },
         Action::RetryContinuation => confirm_continuation(state, Verb::Retry),
         Action::KillContinuation => confirm_continuation(state, Verb::Kill),
         Action::Autonomy => match focused::focused_channel(state) {

@@ -47,6 +47,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
                 ItemKey::Delivery(_)
                 | ItemKey::Leftovers(_)
                 | ItemKey::RefusedCalls(_)
+                | ItemKey::Flood(_)
                 | ItemKey::Channel(_)
                 | ItemKey::Problem(_),
             )

@@ -23,6 +23,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome};
+use crate::tui::view::flood;
 use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::refused_calls;
@@ -386,6 +387,11 @@ fn other_body(
                 refused_calls::body(&mut body, session);
             }
         }
+        ItemKey::Flood(id) => {
+            if let Some(session) = console.model.world().sessions.get(id) {
+                flood::body(&mut body, session);
+            }
+        }
         ItemKey::Channel(name) => {
             if let Some(channel) = console.model.world().channels.get(name) {
                 body.field("kind", Role::Text, channel.kind.as_str());
@@ -578,6 +584,7 @@ pub fn lines(
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
         | ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => std::sync::Arc::new(other_body(console, theme, key, width)),
     }
@@ -637,6 +644,11 @@ pub fn identity(console: Console<'_>, key: &ItemKey) -> (String, String, (Role, 
             "refused calls".to_owned(),
             id.to_string(),
             (Role::StateBad, "refused".to_owned()),
+        ),
+        ItemKey::Flood(id) => (
+            "paused conversation".to_owned(),
+            id.to_string(),
+            (Role::StateWaiting, "paused".to_owned()),
         ),
         ItemKey::Channel(name) => (
             format!("channel {name}"),
@@ -704,6 +716,7 @@ pub fn status(console: Console<'_>, key: &ItemKey) -> (Role, String) {
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
         | ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => {
             let since = item::since(console.model.world(), key)
@@ -730,6 +743,7 @@ fn asks_twice(console: Console<'_>, key: &ItemKey) -> bool {
         | ItemKey::Delivery(_)
         | ItemKey::Leftovers(_)
         | ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => false,
     }

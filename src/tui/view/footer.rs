@@ -349,6 +349,13 @@ fn queue_hints(state: &State) -> Vec<Hint> {
         ItemKey::Leftovers(_) | ItemKey::RefusedCalls(_) => {
             [Action::Dismiss].into_iter().map(decision).collect()
         }
+        ItemKey::Flood(_) => [Action::ResumeContinuation, Action::Open]
+            .into_iter()
+            .map(|action| Hint {
+                action,
+                disabled: None,
+            })
+            .collect(),
         ItemKey::Channel(_) => vec![Hint {
             action: Action::PauseChannel,
             disabled: None,

@@ -16,6 +16,7 @@ pub mod detail;
 pub mod dial;
 pub mod dialog;
 pub mod doctor;
+pub mod flood;
 pub mod footer;
 pub mod header;
 pub mod help;

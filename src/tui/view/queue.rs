@@ -14,6 +14,7 @@ use crate::console::model::Model;
 use crate::console::preview;
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
+use crate::protocol::session::Flood;
 use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
@@ -224,6 +225,20 @@ fn row_in(
                 left,
                 risk: (Role::StateBad, "refused".to_owned()),
                 what: refused.map_or_else(|| "refused calls".to_owned(), refused_calls::summary),
+                place: session.channel.clone(),
+                who: session.conversation.clone(),
+                age,
+                outcome: settled,
+            })
+        }
+        ItemKey::Flood(id) => {
+            let session = world.sessions.get(id)?;
+            Some(Row {
+                left,
+                risk: (Role::StateWaiting, "paused".to_owned()),
+                what: session
+                    .flood
+                    .map_or_else(|| "paused conversation".to_owned(), Flood::text),
                 place: session.channel.clone(),
                 who: session.conversation.clone(),
                 age,

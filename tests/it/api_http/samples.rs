@@ -106,6 +106,11 @@ pub fn session() -> Session {
             covered_turns: 1,
             ..Default::default()
         }),
+        flood: Some(leverframe::protocol::session::Flood {
+            of: leverframe::protocol::words::FloodKind::Turns,
+            count: 20,
+            at: at(),
+        }),
         refused_calls: Some(RefusedCalls {
             count: 3,
             last_at: at(),

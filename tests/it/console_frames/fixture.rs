@@ -164,6 +164,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
         turns: 3,
         memory: None,
         taken_over: None,
+        flood: None,
         refused_calls: None,
         created_at: ago(9000),
         updated_at: ago(60 * i64::from(n)),

@@ -214,7 +214,13 @@ pub(crate) async fn step(world: World, op: Op) -> World {
         }
         Op::Claim => {
             for session_id in view.sessions {
-                world.ok(Claim { session_id, epoch }).await;
+                world
+                    .ok(Claim {
+                        session_id,
+                        epoch,
+                        floods: leverframe::store::input::ChannelFloods::default(),
+                    })
+                    .await;
             }
         }
         Op::Propose(n) => {

@@ -279,6 +279,7 @@ async fn a_caller_of_an_earlier_epoch_takes_nothing() {
         .write(Claim {
             session_id,
             epoch: old,
+            floods: leverframe::store::input::ChannelFloods::default(),
         })
         .await;
     let continuation = world

@@ -189,6 +189,7 @@ impl System {
                 .write(Claim {
                     session_id: self.session(*session),
                     epoch,
+                    floods: leverframe::store::input::ChannelFloods::default(),
                 })
                 .map(|found| Outcome::Claimed(found.map(|id| self.ids.place(&id.to_bytes())))),
             Step::Reserve { turn, tokens } => self

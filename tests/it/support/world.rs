@@ -459,6 +459,7 @@ impl World {
         self.ok(Claim {
             session_id,
             epoch: self.epoch(),
+            floods: leverframe::store::input::ChannelFloods::default(),
         })
         .await
     }

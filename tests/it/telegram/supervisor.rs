@@ -307,6 +307,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         response_cache: CacheScope::Off,
         tool_cache: false,
         pairing: true,
+        floods: leverframe::protocol::budget::FloodLimits::default(),
         quiet_hours: None,
         budget: Limit::default(),
     }
