@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use crate::api::error::Refusal;
 use crate::api::request::{Call, EmptyBody, parameter};
-use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page, required};
+use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::state::Api;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -50,9 +50,16 @@ pub fn routes() -> Vec<Route> {
         ),
         get(
             "/v1/channels/{id}/what-if",
-            "What would have run without asking under another level",
+            "What would have run without asking under another policy",
             &[
-                required("autonomy", Shape::Words(levels), "the level to try"),
+                optional("autonomy", Shape::Words(levels), "the level to try"),
+                optional(
+                    "auto_approve",
+                    Shape::Text,
+                    "the list to try, with commas between its entries",
+                ),
+                optional("block", Shape::Text, "the list to try"),
+                optional("always_ask", Shape::Text, "the list to try"),
                 optional("limit", Shape::Number, "past calls, 1 to 200"),
             ],
             &[ok::<WhatIf>()],
@@ -152,15 +159,26 @@ async fn policy(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn what_if(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Some(autonomy) = call.word::<Autonomy>("autonomy")? else {
-        return Err(parameter(
-            "autonomy",
-            &format!("is missing: expected one of {}", levels().join(", ")),
-        ));
+    let list = |name| {
+        let entries = call.query.get(name)?.split(',').map(str::trim);
+        let entries = entries.filter(|entry| !entry.is_empty());
+        Some(entries.map(str::to_owned).collect())
     };
+    let patch = PolicyPatch {
+        autonomy: call.word::<Autonomy>("autonomy")?,
+        auto_approve: list("auto_approve"),
+        block: list("block"),
+        always_ask: list("always_ask"),
+        ..PolicyPatch::default()
+    };
+    if patch == PolicyPatch::default() {
+        let levels = levels().join(", ");
+        let missing = format!("is missing: expected one of {levels}, or a list");
+        return Err(parameter("autonomy", &missing));
+    }
     let query = GetWhatIf {
         channel: call.text("id")?.to_owned(),
-        autonomy,
+        patch,
         limit: call.small("limit", 1..=200)?,
     };
     api.answer(query).await

@@ -1,4 +1,4 @@
-//! `leverframe approvals list|show|approve|deny`.
+//! `leverframe approvals list|show|approve|deny|edit|answer|snooze|revoke`.
 //!
 //! A decision is always about a digest: the one the person at the terminal was just shown, or the one the
 //! script names. There is no way to approve what nobody looked at.
@@ -41,6 +41,30 @@ pub struct Order {
     pub reason: Option<String>,
     /// A rule that is made with it; an empty one = of exactly this call.
     pub rule: Option<Box<RulePatch>>,
+    /// New arguments, for an edit.
+    pub args: Option<serde_json::Value>,
+    /// The answer in place of the tool's.
+    pub answer: Option<String>,
+    /// How long it is snoozed.
+    pub minutes: Option<u32>,
+}
+
+impl Order {
+    /// A decision without any extras.
+    pub fn new(decision: DecisionWord, digest: Option<String>, reason: Option<String>) -> Self {
+        Self {
+            decision,
+            scope: None,
+            digest,
+            confirm_code: None,
+            extra: None,
+            reason,
+            rule: None,
+            args: None,
+            answer: None,
+            minutes: None,
+        }
+    }
 }
 
 /// The rule that a command line asks for with its decision.
@@ -226,6 +250,9 @@ pub async fn decide_found(
         extra: order.extra,
         seen_ms,
         rule,
+        args: order.args,
+        answer: order.answer,
+        minutes: order.minutes,
         ..DecisionRequest::new(order.decision, digest)
     };
     let command = Decide {

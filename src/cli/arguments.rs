@@ -87,6 +87,11 @@ pub enum Subcommands {
     /// Channels
     #[command(subcommand)]
     Channels(ChannelCommands),
+    /// What a channel's agent may do by itself, and with which tools
+    #[command(subcommand)]
+    Policy(crate::cli::policy::PolicyCommands),
+    /// What happened, one event a line; the last 100 of this run of the daemon where nothing else is said
+    Events(crate::cli::events::EventArguments),
     /// Continuations: one message and everything up to its answer
     #[command(subcommand)]
     Continuations(ContinuationCommands),
@@ -468,6 +473,39 @@ pub enum ApprovalCommands {
         /// Make a rule of it
         #[command(flatten)]
         rule: RuleOfCard,
+        /// What was looked at
+        #[command(flatten)]
+        seen: DecisionTarget,
+    },
+    /// Change the arguments of a call; it waits for a decision about the new ones
+    Edit {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// File with the new arguments as JSON; `-` reads standard input
+        #[arg(long, value_name = "FILE")]
+        args: PathBuf,
+        /// What was looked at
+        #[command(flatten)]
+        seen: DecisionTarget,
+    },
+    /// Answer a question, or give the result of a call in place of its tool, which does not run
+    Answer {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// The answer; `-` reads standard input
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// What was looked at
+        #[command(flatten)]
+        seen: DecisionTarget,
+    },
+    /// Hide it from yourself for a while; others see it
+    Snooze {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// Minutes
+        #[arg(long, default_value_t = 60)]
+        minutes: u32,
         /// What was looked at
         #[command(flatten)]
         seen: DecisionTarget,

@@ -9,7 +9,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{outbox, pairings};
+use crate::cli::{outbox, pairings, policy};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
 use crate::protocol::policy::PolicyPatch;
@@ -18,7 +18,6 @@ use crate::protocol::request::{
     TestChannel,
 };
 use crate::protocol::words::{Autonomy, OutboxState};
-use crate::text::untrusted::limit_line;
 
 /// Between two looks at what is left.
 const LOOK: Duration = Duration::from_millis(200);
@@ -46,10 +45,11 @@ pub async fn run(
         } => {
             let query = GetWhatIf {
                 channel,
-                autonomy,
+                patch: PolicyPatch::level(autonomy),
                 limit,
             };
-            return what_if(client, terminal, format, query).await;
+            let what_if = client.call(query).await?;
+            return policy::print_what_if(terminal, format, &what_if);
         }
         ChannelCommands::Test { channel, to, wait } => {
             return test(client, terminal, format, channel, to, wait).await;
@@ -84,38 +84,6 @@ async fn drain(
     drain: bool,
 ) -> Result<Channel, Failure> {
     submit(client, DrainChannel { channel, drain }).await
-}
-
-async fn what_if(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-    query: GetWhatIf,
-) -> Result<(), Failure> {
-    let what_if = client.call(query).await?;
-    if format == Format::Json {
-        return terminal.json(&what_if);
-    }
-    terminal.line(&format!(
-        "under {} {} of the last {} calls would have run without you; {} of them asked then",
-        what_if.autonomy, what_if.would_run, what_if.considered, what_if.newly_unattended
-    ))?;
-    let rows: Vec<Vec<String>> = what_if
-        .calls
-        .iter()
-        .map(|call| {
-            vec![
-                call.at.to_string(),
-                format!("{} -> {}", call.was, call.would_be.decision),
-                call.risk.to_string(),
-                cell(&call.tool),
-                limit_line(&call.preview, 60),
-                cell(&call.would_be.rule),
-            ]
-        })
-        .collect();
-    let heads = ["AT", "VERDICT", "RISK", "TOOL", "ARGUMENTS", "RULE"];
-    table::print(terminal, &heads, &rows, "no calls yet")
 }
 
 /// Drains a channel and waits until nothing is left, as long as it takes.

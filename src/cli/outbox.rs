@@ -121,19 +121,12 @@ pub async fn resolve(
     let item = read(client, id).await?;
     if let Some(question) = item.question {
         let approval = find::approval(client, &question.to_string()).await?;
-        let order = Order {
-            decision: match resolution {
-                DeliveryResolution::Sent => DecisionWord::Sent,
-                DeliveryResolution::SendAgain => DecisionWord::SendAgain,
-                DeliveryResolution::Drop => DecisionWord::Drop,
-            },
-            scope: None,
-            digest,
-            confirm_code: None,
-            extra: None,
-            reason,
-            rule: None,
+        let decision = match resolution {
+            DeliveryResolution::Sent => DecisionWord::Sent,
+            DeliveryResolution::SendAgain => DecisionWord::SendAgain,
+            DeliveryResolution::Drop => DecisionWord::Drop,
         };
+        let order = Order::new(decision, digest, reason);
         approvals::decide_found(client, terminal, approval, order).await?;
     } else {
         // A failed one is certainly not there: nothing was shown that an answer could be bound to.

@@ -14,11 +14,11 @@ use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Opening, Rights};
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::{Attendance, Format, Terminal, cell, read};
 use crate::cli::{
-    audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, hooks,
-    init, keys, leftovers, memory, models, outbox, release, resolve, routine, rules, sessions,
-    summary, sweep, take_over, themes, why,
+    audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, events,
+    hooks, init, keys, leftovers, memory, models, outbox, policy, release, resolve, routine, rules,
+    sessions, summary, sweep, take_over, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -292,6 +292,8 @@ pub async fn execute(
         }) => sessions::export(client, terminal, format, &id, file.as_deref(), wanted).await,
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
+        Subcommands::Policy(command) => policy::run(client, terminal, format, command).await,
+        Subcommands::Events(arguments) => events::run(client, terminal, format, arguments).await,
         Subcommands::Channels(command) => channels::run(client, terminal, format, command).await,
         Subcommands::Continuations(command) => {
             let (id, act) = match command {
@@ -308,15 +310,7 @@ pub async fn execute(
                     note,
                     digest,
                 } => {
-                    let order = Order {
-                        decision: resolution,
-                        scope: None,
-                        digest,
-                        confirm_code: None,
-                        extra: None,
-                        reason: note,
-                        rule: None,
-                    };
+                    let order = Order::new(resolution, digest, note);
                     return resolve::run(client, terminal, format, &id, order).await;
                 }
             };
@@ -372,6 +366,9 @@ async fn deliveries(
     }
 }
 
+/// Longest arguments of an edit, in bytes; the daemon takes no longer ones.
+const LONGEST_ARGS: u64 = 1024 * 1024;
+
 async fn approval(
     command: ApprovalCommands,
     client: &dyn ConsoleClient,
@@ -396,25 +393,15 @@ async fn approval(
             let scope = scope.or(shape.then_some(DecisionScope::Session));
             let order = Order {
                 rule: approvals::rule_of(rule, scope)?,
-                decision: DecisionWord::Approve,
                 scope,
-                digest: seen.digest,
                 confirm_code,
                 extra,
-                reason: seen.reason,
+                ..Order::new(DecisionWord::Approve, seen.digest, seen.reason)
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Revoke { id, seen } => {
-            let order = Order {
-                decision: DecisionWord::Revoke,
-                scope: None,
-                digest: seen.digest,
-                confirm_code: None,
-                extra: None,
-                reason: seen.reason,
-                rule: None,
-            };
+            let order = Order::new(DecisionWord::Revoke, seen.digest, seen.reason);
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Deny {
@@ -423,18 +410,42 @@ async fn approval(
             rule,
             seen,
         } => {
+            let decision = if stop {
+                DecisionWord::DenyAndStop
+            } else {
+                DecisionWord::Deny
+            };
             let order = Order {
                 rule: approvals::rule_of(rule, None)?,
-                decision: if stop {
-                    DecisionWord::DenyAndStop
-                } else {
-                    DecisionWord::Deny
-                },
-                scope: None,
-                digest: seen.digest,
-                confirm_code: None,
-                extra: None,
-                reason: seen.reason,
+                ..Order::new(decision, seen.digest, seen.reason)
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Edit { id, args, seen } => {
+            let text = read(terminal, &args, LONGEST_ARGS)?;
+            let args = serde_json::from_slice(&text).map_err(|error| {
+                Failure::Usage(format!(
+                    "{}: {error}; expected a JSON object",
+                    args.display()
+                ))
+            })?;
+            let order = Order {
+                args: Some(args),
+                ..Order::new(DecisionWord::Edit, seen.digest, seen.reason)
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Answer { id, text, seen } => {
+            let order = Order {
+                answer: Some(ask::text(terminal, &text)?),
+                ..Order::new(DecisionWord::Answer, seen.digest, seen.reason)
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Snooze { id, minutes, seen } => {
+            let order = Order {
+                minutes: Some(minutes),
+                ..Order::new(DecisionWord::Snooze, seen.digest, seen.reason)
             };
             approvals::decide(client, terminal, format, &id, order).await
         }

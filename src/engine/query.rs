@@ -55,7 +55,7 @@ impl Engine {
             GetApproval(q) => read_here(self, move |rows| rows.approval(q.id)),
             ListChannels(_) => channels(self),
             GetChannel(q) => channel_view(self, &q.name),
-            GetWhatIf(q) => what_if::what_if(self, q.channel, q.autonomy, q.limit),
+            GetWhatIf(q) => what_if::what_if(self, q.channel, q.patch, q.limit),
             ListDeliveries(q) => read(self, move |rows| rows.outbox(&OutboxFilter { state: q.state }, &q.page)),
             GetDelivery(q) => read(self, move |rows| rows.delivery(q.id)),
             ExplainCall(q) => why::why(self, q.tool_call_id),

@@ -2,25 +2,26 @@
 
 use crate::engine::call_shape::CallShape;
 use crate::engine::core::Engine;
+use crate::engine::handle::policy::check_lists;
 use crate::engine::policy::{self, CallFacts, PolicyInput};
 use crate::engine::problem::from_store;
 use crate::engine::rules;
-use crate::protocol::policy::{WhatIf, WhatIfCall};
+use crate::protocol::policy::{PolicyPatch, WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
+use crate::protocol::words::{Effect, Risk, VerdictWord};
 
-/// Evaluates the last calls of a channel as if it had another level.
+/// Evaluates the last calls of a channel as if its policy was changed.
 pub async fn what_if(
     engine: &Engine,
     channel: String,
-    autonomy: Autonomy,
+    patch: PolicyPatch,
     limit: Option<u32>,
 ) -> Result<WhatIf, Problem> {
     let workspace = engine.channel(&channel)?.workspace.to_string_lossy();
     let limit = limit.unwrap_or(20).clamp(1, 200);
     let name = channel.clone();
     let now = engine.clock.now();
-    let (mut policy, past, rules) = engine
+    let (policy, past, rules) = engine
         .store
         .read(move |reader| {
             let rules = reader.rules_in_force(&name, None, now)?;
@@ -32,7 +33,9 @@ pub async fn what_if(
         })
         .await
         .map_err(from_store)?;
-    policy.autonomy = autonomy;
+    check_lists(engine, &patch)?;
+    let policy = patch.applied(policy);
+    let autonomy = policy.autonomy;
     let mut policy_input = PolicyInput {
         policy,
         also: None,

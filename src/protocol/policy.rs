@@ -52,6 +52,28 @@ pub struct PolicyPatch {
     pub if_version: Option<u64>,
 }
 
+impl PolicyPatch {
+    /// A change of the level.
+    pub fn level(autonomy: Autonomy) -> Self {
+        Self {
+            autonomy: Some(autonomy),
+            ..Self::default()
+        }
+    }
+
+    /// The policy with this change; version and expiry stay.
+    pub fn applied(&self, policy: Policy) -> Policy {
+        let list = |new: &Option<Vec<String>>, old| new.clone().unwrap_or(old);
+        Policy {
+            autonomy: self.autonomy.unwrap_or(policy.autonomy),
+            auto_approve: list(&self.auto_approve, policy.auto_approve),
+            block: list(&self.block, policy.block),
+            always_ask: list(&self.always_ask, policy.always_ask),
+            ..policy
+        }
+    }
+}
+
 /// What the policy said about one call, with the text of the rule that said it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {

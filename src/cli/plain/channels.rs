@@ -79,7 +79,7 @@ impl Shell<'_> {
         for level in Autonomy::ALL {
             let query = GetWhatIf {
                 channel: channel.name.clone(),
-                autonomy: *level,
+                patch: PolicyPatch::level(*level),
                 limit: Some(WHAT_IF_CALLS),
             };
             let what_if = self.engine().call(query).await?;

@@ -94,7 +94,8 @@ fn expiry(settings: &ChannelSettings, patch: &PolicyPatch) -> Result<Option<u64>
     }
 }
 
-fn check_lists(engine: &Engine, patch: &PolicyPatch) -> Result<(), Problem> {
+/// Refuses entries of lists that name no tool.
+pub fn check_lists(engine: &Engine, patch: &PolicyPatch) -> Result<(), Problem> {
     let names: Vec<&str> = engine.tools.names().collect();
     for (field, list) in [
         ("auto_approve", &patch.auto_approve),

@@ -23,7 +23,7 @@ use crate::protocol::memory::{
 };
 use crate::protocol::models::ProviderModels;
 use crate::protocol::pairing::Pairing;
-use crate::protocol::policy::WhatIf;
+use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutineRun};
@@ -33,8 +33,7 @@ use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Sn
 use crate::protocol::summary::ShiftSummary;
 use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, PairingState, Scope,
-    SessionState,
+    ApprovalState, ContinuationState, CostsBy, OutboxState, PairingState, Scope, SessionState,
 };
 
 requests! {
@@ -138,8 +137,8 @@ requests! {
     GetWhatIf: Read -> WhatIf {
         /// Which channel.
         channel: String,
-        /// Which level.
-        autonomy: Autonomy,
+        /// The change that is tried.
+        patch: PolicyPatch,
         /// How many past calls (1–200, default 20).
         #[serde(default)]
         limit: Option<u32>,

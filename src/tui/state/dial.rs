@@ -95,7 +95,7 @@ pub fn open(state: &mut State, channel: &str) -> Vec<Effect> {
 fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
     Effect::Query(Query::GetWhatIf(GetWhatIf {
         channel: channel.to_owned(),
-        autonomy,
+        patch: PolicyPatch::level(autonomy),
         limit: Some(WHAT_IF_CALLS),
     }))
 }

@@ -414,13 +414,12 @@ fn answered(
                     transcript(state).failed(query);
                     state.flash(Tone::Error, problem_text(&problem));
                 }
-                Query::GetWhatIf(GetWhatIf {
-                    autonomy, channel, ..
-                }) => {
+                Query::GetWhatIf(GetWhatIf { patch, channel, .. }) => {
                     if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                         && dial.channel == *channel
+                        && let Some(autonomy) = patch.autonomy
                     {
-                        dial.answers.insert(*autonomy, Err(problem_text(&problem)));
+                        dial.answers.insert(autonomy, Err(problem_text(&problem)));
                     }
                 }
                 Query::ListModels(_) => models::listed(state, Err(problem_text(&problem))),

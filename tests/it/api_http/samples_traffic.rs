@@ -304,7 +304,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         (
             Query::GetWhatIf(GetWhatIf {
                 channel: "team".to_owned(),
-                autonomy: Autonomy::Full,
+                patch: leverframe::protocol::policy::PolicyPatch::level(Autonomy::Full),
                 limit: Some(20),
             }),
             Answer::GetWhatIf(what_if()),

@@ -285,7 +285,7 @@ fn channels_dial() {
         driver.answer(
             Query::GetWhatIf(GetWhatIf {
                 channel: "telegram".into(),
-                autonomy: Autonomy::Full,
+                patch: leverframe::protocol::policy::PolicyPatch::level(Autonomy::Full),
                 limit: Some(50),
             }),
             Answer::GetWhatIf(what_if),

@@ -40,7 +40,7 @@ impl World {
         let home = Home::new(&format!(
             "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
              [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-             autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\", \"{BEA}\"]\n\n\
+             autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\npause_after_denials = 0\npause_after_turns = 0\nallowed_users = [\"{BEN}\", \"{BEA}\"]\n\n\
              [people.anna]\nids = [\"telegram:{ANNA}\"]\nrole = \"owner\"\n\n{}",
             telegram.url(),
             scenario.settings()

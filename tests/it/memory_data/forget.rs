@@ -23,7 +23,7 @@ fn home(telegram: &FakeTelegram) -> Home {
     Home::new(&format!(
         "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
          [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         allowed_users = [\"100\", \"1003\"]\nauto_approve = [\"search_files\"]\nresponse_cache = \"user\"\n\n\
+         allowed_users = [\"100\", \"1003\"]\nauto_approve = [\"search_files\"]\nresponse_cache = \"user\"\npause_after_turns = 0\n\n\
          [people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"\n",
         telegram.url()
     ))

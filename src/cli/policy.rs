@@ -1,0 +1,296 @@
+//! `leverframe policy show|set|allow|block|ask|clear`: how much a channel's agent may do by itself, and with which tools.
+//!
+//! Before a change the command says what it would have meant for the last calls. A person at a terminal confirms it.
+
+use std::collections::BTreeSet;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, attended, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::channel::Channel;
+use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
+use crate::protocol::request::{GetChannel, GetWhatIf, SetPolicy};
+use crate::protocol::words::Autonomy;
+use crate::text::untrusted::limit_line;
+
+/// Past calls that a change is tried on.
+const CALLS: u32 = 50;
+
+/// `policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommands {
+    /// Show the level and the three lists of a channel
+    Show {
+        /// Channel name
+        channel: String,
+    },
+    /// Change the level, or whole lists
+    Set {
+        /// Channel name
+        channel: String,
+        /// supervised, semi_auto or full
+        #[arg(long)]
+        autonomy: Option<Autonomy>,
+        /// Seconds the level holds
+        #[arg(long, value_name = "SECONDS", requires = "autonomy")]
+        r#for: Option<u64>,
+        /// Tools that run without a person, with commas between them; empty: none
+        #[arg(long, value_name = "TOOLS")]
+        auto_approve: Option<String>,
+        /// Tools that never run
+        #[arg(long, value_name = "TOOLS")]
+        block: Option<String>,
+        /// Tools that always ask
+        #[arg(long, value_name = "TOOLS")]
+        always_ask: Option<String>,
+        /// How it is carried out
+        #[command(flatten)]
+        change: PolicyChange,
+    },
+    /// Let tools run without a person
+    Allow {
+        /// Which
+        #[command(flatten)]
+        of: PolicyTools,
+    },
+    /// Let tools never run
+    Block {
+        /// Which
+        #[command(flatten)]
+        of: PolicyTools,
+    },
+    /// Let tools always ask
+    Ask {
+        /// Which
+        #[command(flatten)]
+        of: PolicyTools,
+    },
+    /// Take tools out of all lists: the level decides
+    Clear {
+        /// Which
+        #[command(flatten)]
+        of: PolicyTools,
+    },
+}
+
+/// Tools of a channel.
+#[derive(Debug, Args)]
+pub struct PolicyTools {
+    /// Channel name
+    pub channel: String,
+    /// Names, or a prefix with `*`; each leaves the other lists
+    #[arg(required = true)]
+    pub tools: Vec<String>,
+    /// How it is carried out
+    #[command(flatten)]
+    pub change: PolicyChange,
+}
+
+/// How a change of a policy is carried out.
+#[derive(Debug, Args)]
+pub struct PolicyChange {
+    /// Only say what it would have meant for the last calls
+    #[arg(long)]
+    pub preview: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// The list that a tool stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum List {
+    AutoApprove,
+    Block,
+    AlwaysAsk,
+}
+
+/// Carries a subcommand out.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: PolicyCommands,
+) -> Result<(), Failure> {
+    let (name, change, patch): (
+        String,
+        PolicyChange,
+        Box<dyn Fn(&Policy) -> PolicyPatch + Send>,
+    ) = match command {
+        PolicyCommands::Show { channel } => {
+            let channel = client.call(GetChannel { name: channel }).await?;
+            return print(terminal, format, &channel);
+        }
+        PolicyCommands::Set {
+            channel,
+            autonomy,
+            r#for,
+            auto_approve,
+            block,
+            always_ask,
+            change,
+        } => {
+            let patch = PolicyPatch {
+                autonomy,
+                expires_in_seconds: r#for,
+                auto_approve: auto_approve.map(entries),
+                block: block.map(entries),
+                always_ask: always_ask.map(entries),
+                if_version: None,
+            };
+            if patch == PolicyPatch::default() {
+                return Err(Failure::Usage(
+                    "nothing to set: name --autonomy, --auto-approve, --block or --always-ask"
+                        .to_owned(),
+                ));
+            }
+            (channel, change, Box::new(move |_| patch.clone()))
+        }
+        PolicyCommands::Allow { of } => (
+            of.channel,
+            of.change,
+            put(of.tools, Some(List::AutoApprove)),
+        ),
+        PolicyCommands::Block { of } => (of.channel, of.change, put(of.tools, Some(List::Block))),
+        PolicyCommands::Ask { of } => (of.channel, of.change, put(of.tools, Some(List::AlwaysAsk))),
+        PolicyCommands::Clear { of } => (of.channel, of.change, put(of.tools, None)),
+    };
+    let before = client.call(GetChannel { name: name.clone() }).await?;
+    let patch = PolicyPatch {
+        // Somebody else may change it while this one is looked at.
+        if_version: Some(before.policy.version),
+        ..patch(&before.policy)
+    };
+    let what_if = GetWhatIf {
+        channel: name.clone(),
+        patch: patch.clone(),
+        limit: Some(CALLS),
+    };
+    if format == Format::Human || change.preview {
+        let mut what_if = client.call(what_if).await?;
+        // The others go on as they did.
+        what_if
+            .calls
+            .retain(|call| call.was != call.would_be.decision);
+        print_what_if(terminal, format, &what_if)?;
+    }
+    if change.preview {
+        return Ok(());
+    }
+    if attended(terminal, format) && !change.yes {
+        let answer = terminal.ask(&format!("change the policy of {}? [y/N]", cell(&name)))?;
+        if !matches!(answer.as_str(), "y" | "Y" | "yes") {
+            return Err(Failure::Ended("nothing was changed".to_owned()));
+        }
+    }
+    let after = submit(
+        client,
+        SetPolicy {
+            channel: name,
+            patch,
+        },
+    )
+    .await?;
+    print(terminal, format, &after)
+}
+
+/// A list as the command line has it: names with commas between them; nothing = an empty list.
+fn entries(text: String) -> Vec<String> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Moves tools into one list and out of the others.
+fn put(tools: Vec<String>, list: Option<List>) -> Box<dyn Fn(&Policy) -> PolicyPatch + Send> {
+    Box::new(move |policy| {
+        let named: BTreeSet<&String> = tools.iter().collect();
+        let with = |entries: &[String], own: List| {
+            let mut entries: Vec<String> = entries
+                .iter()
+                .filter(|entry| list == Some(own) || !named.contains(entry))
+                .cloned()
+                .collect();
+            if list == Some(own) {
+                let new = tools.iter().filter(|tool| !entries.contains(tool));
+                let new: Vec<String> = new.cloned().collect();
+                entries.extend(new);
+            }
+            entries
+        };
+        let changed = |before: &[String], own: List| {
+            let after = with(before, own);
+            (after != before).then_some(after)
+        };
+        PolicyPatch {
+            auto_approve: changed(&policy.auto_approve, List::AutoApprove),
+            block: changed(&policy.block, List::Block),
+            always_ask: changed(&policy.always_ask, List::AlwaysAsk),
+            ..PolicyPatch::default()
+        }
+    })
+}
+
+fn print(terminal: &mut Terminal<'_>, format: Format, channel: &Channel) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(channel);
+    }
+    let policy = &channel.policy;
+    let until = match (policy.expires_at, policy.reverts_to) {
+        (Some(at), Some(level)) => format!(" until {at}, then {level}"),
+        (Some(at), None) => format!(" until {at}"),
+        (None, _) => String::new(),
+    };
+    terminal.line(&format!("channel       {}", cell(&channel.name)))?;
+    terminal.line(&format!("autonomy      {}{until}", policy.autonomy))?;
+    for (name, list) in [
+        ("auto_approve", &policy.auto_approve),
+        ("block", &policy.block),
+        ("always_ask", &policy.always_ask),
+    ] {
+        let entries = if list.is_empty() {
+            "-".to_owned()
+        } else {
+            cell(&list.join(", "))
+        };
+        terminal.line(&format!("{name:<12}  {entries}"))?;
+    }
+    terminal.line(&format!("version       {}", policy.version))
+}
+
+/// Prints which of the last calls would have run under another policy.
+pub fn print_what_if(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    what_if: &WhatIf,
+) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(what_if);
+    }
+    terminal.line(&format!(
+        "under {} {} of the last {} calls would have run without you; {} of them asked then",
+        what_if.autonomy, what_if.would_run, what_if.considered, what_if.newly_unattended
+    ))?;
+    let rows: Vec<Vec<String>> = what_if
+        .calls
+        .iter()
+        .map(|call| {
+            vec![
+                call.at.to_string(),
+                format!("{} -> {}", call.was, call.would_be.decision),
+                call.risk.to_string(),
+                cell(&call.tool),
+                limit_line(&call.preview, 60),
+                cell(&call.would_be.rule),
+            ]
+        })
+        .collect();
+    let heads = ["AT", "VERDICT", "RISK", "TOOL", "ARGUMENTS", "RULE"];
+    table::print(terminal, &heads, &rows, "no such call yet")
+}

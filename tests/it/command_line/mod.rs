@@ -1,0 +1,7 @@
+//! Commands of the binary on a running daemon: policies, events, and decisions beside yes and no.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod approvals;
+mod events;
+mod policy;
