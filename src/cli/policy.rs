@@ -2,8 +2,6 @@
 //!
 //! Before a change the command says what it would have meant for the last calls. A person at a terminal confirms it.
 
-use std::collections::BTreeSet;
-
 use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
@@ -109,6 +107,15 @@ enum List {
     AlwaysAsk,
 }
 
+/// A change that somebody wants.
+#[derive(Debug)]
+enum Change {
+    /// This one.
+    Patch(PolicyPatch),
+    /// Tools go into one list and out of the others; none = out of all.
+    Move(Vec<String>, Option<List>),
+}
+
 /// Carries a subcommand out.
 pub async fn run(
     client: &dyn ConsoleClient,
@@ -116,11 +123,7 @@ pub async fn run(
     format: Format,
     command: PolicyCommands,
 ) -> Result<(), Failure> {
-    let (name, change, patch): (
-        String,
-        PolicyChange,
-        Box<dyn Fn(&Policy) -> PolicyPatch + Send>,
-    ) = match command {
+    let (name, change, wanted) = match command {
         PolicyCommands::Show { channel } => {
             let channel = client.call(GetChannel { name: channel }).await?;
             return print(terminal, format, &channel);
@@ -148,22 +151,30 @@ pub async fn run(
                         .to_owned(),
                 ));
             }
-            (channel, change, Box::new(move |_| patch.clone()))
+            (channel, change, Change::Patch(patch))
         }
         PolicyCommands::Allow { of } => (
             of.channel,
             of.change,
-            put(of.tools, Some(List::AutoApprove)),
+            Change::Move(of.tools, Some(List::AutoApprove)),
         ),
-        PolicyCommands::Block { of } => (of.channel, of.change, put(of.tools, Some(List::Block))),
-        PolicyCommands::Ask { of } => (of.channel, of.change, put(of.tools, Some(List::AlwaysAsk))),
-        PolicyCommands::Clear { of } => (of.channel, of.change, put(of.tools, None)),
+        PolicyCommands::Block { of } => (
+            of.channel,
+            of.change,
+            Change::Move(of.tools, Some(List::Block)),
+        ),
+        PolicyCommands::Ask { of } => (
+            of.channel,
+            of.change,
+            Change::Move(of.tools, Some(List::AlwaysAsk)),
+        ),
+        PolicyCommands::Clear { of } => (of.channel, of.change, Change::Move(of.tools, None)),
     };
     let before = client.call(GetChannel { name: name.clone() }).await?;
     let patch = PolicyPatch {
         // Somebody else may change it while this one is looked at.
         if_version: Some(before.policy.version),
-        ..patch(&before.policy)
+        ..wanted.patch(&before.policy)
     };
     let what_if = GetWhatIf {
         channel: name.clone(),
@@ -207,25 +218,21 @@ fn entries(text: String) -> Vec<String> {
         .collect()
 }
 
-/// Moves tools into one list and out of the others.
-fn put(tools: Vec<String>, list: Option<List>) -> Box<dyn Fn(&Policy) -> PolicyPatch + Send> {
-    Box::new(move |policy| {
-        let named: BTreeSet<&String> = tools.iter().collect();
-        let with = |entries: &[String], own: List| {
-            let mut entries: Vec<String> = entries
-                .iter()
-                .filter(|entry| list == Some(own) || !named.contains(entry))
-                .cloned()
-                .collect();
-            if list == Some(own) {
-                let new = tools.iter().filter(|tool| !entries.contains(tool));
-                let new: Vec<String> = new.cloned().collect();
-                entries.extend(new);
-            }
-            entries
+impl Change {
+    /// What it changes of a policy.
+    fn patch(&self, policy: &Policy) -> PolicyPatch {
+        let (tools, list) = match self {
+            Self::Patch(patch) => return patch.clone(),
+            Self::Move(tools, list) => (tools, *list),
         };
         let changed = |before: &[String], own: List| {
-            let after = with(before, own);
+            let stays = |entry: &&String| list == Some(own) || !tools.contains(entry);
+            let mut after: Vec<String> = before.iter().filter(stays).cloned().collect();
+            for tool in tools.iter().filter(|_| list == Some(own)) {
+                if !after.contains(tool) {
+                    after.push(tool.clone());
+                }
+            }
             (after != before).then_some(after)
         };
         PolicyPatch {
@@ -234,7 +241,7 @@ fn put(tools: Vec<String>, list: Option<List>) -> Box<dyn Fn(&Policy) -> PolicyP
             always_ask: changed(&policy.always_ask, List::AlwaysAsk),
             ..PolicyPatch::default()
         }
-    })
+    }
 }
 
 fn print(terminal: &mut Terminal<'_>, format: Format, channel: &Channel) -> Result<(), Failure> {
