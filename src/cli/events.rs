@@ -102,8 +102,8 @@ fn print(terminal: &mut Terminal<'_>, format: Format, event: &Event) -> Result<(
                 (None, None) => "-".to_owned(),
             };
             terminal.line(&format!(
-                "{seq:>8}  {}  {:<30}  {about}",
-                event.at,
+                "{seq:>8}  {:<24}  {:<30}  {about}",
+                event.at.to_string(),
                 event.body.kind()
             ))?;
         }

@@ -62,7 +62,7 @@ fn quiet(from: i64, to: i64) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_was_asked_is_reminded_until_somebody_decides_and_never_twice_of_the_same() {
     let telegram = FakeTelegram::start();
-    let home = home(&telegram, "", "", "reminder_seconds = [1, 2, 3600]");
+    let home = home(&telegram, "", "", "reminder_seconds = [1, 6, 3600]");
     let mut daemon = start(&home, &telegram);
     telegram.user_says(100, &ben(), WRITE);
     let card = shown(&telegram, ANNA, "write_file").await;
@@ -98,7 +98,7 @@ async fn whoever_was_asked_is_reminded_until_somebody_decides_and_never_twice_of
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_is_on_call_is_asked_first_and_the_others_with_the_first_reminder() {
     let telegram = FakeTelegram::start();
-    let home = home(&telegram, "", "", "reminder_seconds = [2]");
+    let home = home(&telegram, "", "", "reminder_seconds = [5]");
     let daemon = start(&home, &telegram);
     let body = json!({ "name": "cleo" });
     let (status, duty) = daemon.request("PUT", "/v1/on-call", Some(body)).await;
