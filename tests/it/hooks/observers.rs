@@ -58,6 +58,9 @@ async fn every_point_is_really_called() {
     );
     let approval = daemon.wait_approval().await;
     assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
+    // A word that people are asked is a reply too; the turn has to end before its session does.
+    let turn = approval["continuation_id"].as_str().unwrap();
+    daemon.wait_state(turn, "completed").await;
     daemon
         .wait("/v1/hooks", "a reply", |hooks| {
             let items = hooks["items"].as_array().unwrap();
