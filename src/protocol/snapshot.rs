@@ -163,16 +163,16 @@ pub struct Snapshot {
 /// Which rows of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditFilter {
-    /// Not before this time.
+    /// Not before this time, RFC 3339.
     #[serde(default)]
     pub since: Option<Timestamp>,
-    /// Before this time.
+    /// Before this time, RFC 3339.
     #[serde(default)]
     pub until: Option<Timestamp>,
     /// Only this channel.
     #[serde(default)]
     pub channel: Option<String>,
-    /// Only this action.
+    /// Only this action, for example `approval.decided`.
     #[serde(default)]
     pub action: Option<String>,
     /// Only this actor, by label or stable id.
@@ -188,6 +188,7 @@ pub struct AuditFilter {
 pub struct PageRequest {
     /// At most this many (1–500, default 100).
     #[serde(default)]
+    #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
     /// `next_cursor` of the page before.
     #[serde(default)]

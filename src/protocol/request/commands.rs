@@ -72,7 +72,7 @@ requests! {
     #[serde(tag = "outcome", content = "value", rename_all = "snake_case")]
     enum Outcome;
 
-    /// Opens a session, or returns the active one of the same channel and conversation.
+    /// Opens a session, or gets the active one of the same conversation.
     StartSession: Operate -> Session {
         /// Channel name; default `api`.
         #[serde(default)]
@@ -109,7 +109,8 @@ requests! {
         session_id: SessionId,
     }
 
-    /// Goes back to an earlier session of a conversation. Its active session ends, and open continuations are cancelled.
+    /// Goes back to an earlier session of a conversation. Its active session ends, and open continuations are
+    /// cancelled.
     ResumeSession: Operate -> Session {
         /// Which one.
         session_id: SessionId,
@@ -178,7 +179,7 @@ requests! {
         decision: DecisionRequest,
     }
 
-    /// Changes a channel's policy.
+    /// Changes a channel's policy; absent fields stay.
     SetPolicy: Operate -> Channel {
         /// Channel name.
         channel: String,
@@ -202,14 +203,14 @@ requests! {
     ResolveDelivery: Approve -> OutboxItem {
         /// Which part.
         outbox_id: OutboxId,
-        /// How.
+        /// It was sent, send it again, or drop it.
         resolution: DeliveryResolution,
         /// Why, kept with the decision.
         #[serde(default)]
         reason: Option<String>,
     }
 
-    /// Kills running tools, holds all model calls, tool starts and sends.
+    /// Kills running tools, and holds all model calls, tool starts and sends until released.
     EmergencyStop: Operate -> EngineStatus {
         /// Shown to everyone.
         #[serde(default)]
@@ -218,28 +219,28 @@ requests! {
 
     /// Releases the emergency stop.
     ReleaseEmergencyStop: Admin -> EngineStatus {
-        /// What happens to what waited.
+        /// What happens to what waited; default all.
         #[serde(default)]
         waiting: Waiting,
-        /// Where something else happens, by conversation.
+        /// Where something else happens: `{session_id, waiting}` each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conversations: Vec<ConversationChoice>,
     }
 
-    /// Writes a backup into one file, while everything goes on.
+    /// Writes a backup into one new file, while everything goes on.
     CreateBackup: Admin -> BackupReport {
         /// Absolute path of the file, which must not exist, as the engine's process sees it.
         path: String,
     }
 
-    /// Removes what is kept no longer, now.
+    /// Removes what is kept no longer, or counts it.
     Sweep: Admin -> SweepReport {
         /// Only counts.
         #[serde(default)]
         preview: bool,
     }
 
-    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
+    /// Really asks a model, a few small calls that cost what they cost; answers when they have ended.
     TestModel: Operate -> ModelTest {
         /// `<provider>/<model>`; the default model where it is left out.
         #[serde(default)]
@@ -250,7 +251,7 @@ requests! {
     PinCacheEntry: Operate -> CacheEntry {
         /// Its id, or a longer beginning of its key.
         id: String,
-        /// Whether.
+        /// Whether; over HTTP true when left out.
         pinned: bool,
     }
 
@@ -260,11 +261,11 @@ requests! {
         what: CachePurge,
     }
 
-    /// Writes one.
+    /// Remembers something.
     AddMemory: Operate -> Memory {
-        /// Where.
+        /// Where: `{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`.
         place: MemoryPlace,
-        /// What it says.
+        /// What it says, at most 4096 bytes.
         text: String,
         /// What kind; default `fact`.
         #[serde(default)]
@@ -277,11 +278,11 @@ requests! {
         expires_at: Option<Timestamp>,
     }
 
-    /// Changes one; what is absent stays.
+    /// Changes a memory; what is absent stays.
     EditMemory: Operate -> Memory {
         /// Which.
         id: MemoryId,
-        /// New text.
+        /// What it says now, at most 4096 bytes.
         #[serde(default)]
         text: Option<String>,
         /// New kind.
@@ -292,29 +293,29 @@ requests! {
         expires_at: Option<Timestamp>,
     }
 
-    /// Pins one, or no longer.
+    /// Puts a memory into every context of its scope, or no longer.
     PinMemory: Operate -> Memory {
         /// Which.
         id: MemoryId,
-        /// Whether.
+        /// Whether; over HTTP true when left out.
         pinned: bool,
     }
 
-    /// Accepts a proposed one.
+    /// Accepts a proposed memory.
     AcceptMemory: Operate -> Memory {
         /// Which.
         id: MemoryId,
     }
 
-    /// One says it better than others: they are superseded.
+    /// One memory says better what others say: they are recalled no longer.
     SupersedeMemories: Operate -> Memory {
         /// The better one.
         id: MemoryId,
-        /// The others.
+        /// Ids of the others, 1 to 100.
         others: Vec<MemoryId>,
     }
 
-    /// Removes one for good. A proposed one is refused that way.
+    /// Forgets a memory for good; a proposed one is refused that way.
     ForgetMemory: Operate -> MemoryId {
         /// Which.
         id: MemoryId,
@@ -326,32 +327,32 @@ requests! {
         person: String,
     }
 
-    /// Writes many: all of them or none.
+    /// Remembers many things: all of them or none.
     ImportMemories: Admin -> MemoryImported {
-        /// Lines as `export` writes them.
+        /// The objects of an export.
         items: Vec<MemoryImport>,
     }
 
-    /// Compacts a session now, however small it is.
+    /// Puts all but the newest turn of a session into its summary; answers when that has ended, well or badly.
     CompactSession: Operate -> Compaction {
         /// Which.
         session_id: SessionId,
     }
 
-    /// Runs now.
+    /// Archives now what is old or too much, and removes for good what was archived long ago.
     RunHygiene: Admin -> HygieneRun {
         /// Also where a scope would lose more than half of what it holds to retention.
         #[serde(default)]
         yes: bool,
     }
 
-    /// Takes a run back.
+    /// Brings back what a run archived.
     UndoHygiene: Admin -> HygieneRun {
         /// Which.
         id: HygieneRunId,
     }
 
-    /// Calls it with an example, or with this; nothing follows from what it says.
+    /// Calls a hook with an example or a document; nothing follows from what it says.
     TryHook: Operate -> HookTrial {
         /// Which.
         name: String,
@@ -363,19 +364,19 @@ requests! {
         input: Option<Value>,
     }
 
-    /// Calls it again although it failed too often.
+    /// Calls a hook again at once that failed too often; answers its points.
     ResetHook: Operate -> Page<Hook> {
         /// Which.
         name: String,
     }
 
-    /// Makes one.
+    /// Makes a routine.
     AddRoutine: Admin -> Routine {
         /// What it is; name, schedule and prompt are needed.
         routine: RoutinePatch,
     }
 
-    /// Changes one; what is absent stays.
+    /// Changes a routine; what is left out stays.
     ChangeRoutine: Admin -> Routine {
         /// Which, by id or name.
         routine: String,
@@ -383,28 +384,28 @@ requests! {
         patch: RoutinePatch,
     }
 
-    /// Removes one with its history. Its turns stay.
+    /// Removes a routine with its history; its turns stay.
     RemoveRoutine: Admin -> RoutineId {
         /// Which, by id or name.
         routine: String,
     }
 
-    /// Runs one now, enabled or not.
+    /// Runs a routine now, enabled or not.
     RunRoutine: Operate -> RoutineRun {
         /// Which, by id or name.
         routine: String,
     }
 
-    /// Looks for model servers on the engine's machine, and uses none.
+    /// Looks for model servers on the engine's machine, with the lines that would declare them; none is used.
     DiscoverModels: Admin -> Discovery {}
 
-    /// Makes one.
+    /// Makes a rule.
     AddRule: Admin -> Rule {
         /// What it says; tool, matcher and value are needed.
         rule: Box<RulePatch>,
     }
 
-    /// Changes one; what is absent stays.
+    /// Changes a rule; what is left out stays.
     ChangeRule: Admin -> Rule {
         /// Which.
         id: RuleId,
@@ -412,19 +413,20 @@ requests! {
         patch: Box<RulePatch>,
     }
 
-    /// Removes one.
+    /// Removes a rule; what it decided stays in the history.
     RemoveRule: Admin -> RuleId {
         /// Which.
         id: RuleId,
     }
 
-    /// Takes a permission for a shape back.
+    /// Takes a permission for a shape back, by the approval it was given with.
     RemoveGrant: Operate -> ApprovalId {
         /// Which.
         id: ApprovalId,
     }
 
-    /// Holds its agent. Somebody who holds it already takes it along to where they are now.
+    /// Holds the agent of a conversation, to write in its place. Somebody who holds it already takes it along to where
+    /// they are now.
     TakeOverSession: Operate -> Session {
         /// Which session.
         session_id: SessionId,
@@ -433,17 +435,17 @@ requests! {
         force: bool,
     }
 
-    /// Writes as the bot. Messages that waited have been answered with it.
+    /// Writes as the bot in a conversation that was taken over; what waited is answered with it.
     SendAsBot: Operate -> Session {
         /// Which session.
         session_id: SessionId,
-        /// As it was taken.
+        /// `taken_over.id` of the session.
         take_over_id: TakeOverId,
         /// Markdown, at most 256 KiB.
         text: String,
     }
 
-    /// Gives it back: the agent answers what came in since the last word.
+    /// Gives a conversation back to its agent, which answers what came in since the last word.
     GiveBackSession: Operate -> Session {
         /// Which session.
         session_id: SessionId,
@@ -456,11 +458,11 @@ requests! {
     DrainChannel: Operate -> Channel {
         /// Channel name.
         channel: String,
-        /// Whether.
+        /// False takes up work again; over HTTP true when left out.
         drain: bool,
     }
 
-    /// Sends a message to a conversation that says that it is a test.
+    /// Sends a message that says that it is a test; the delivery tells how it ended.
     TestChannel: Operate -> OutboxItem {
         /// Channel name.
         channel: String,
@@ -469,13 +471,13 @@ requests! {
         conversation: Option<String>,
     }
 
-    /// Lets them in, as a user.
+    /// Lets somebody in as a user, by the code they were told or by id.
     AcceptPairing: Approve -> Pairing {
         /// Code or id.
         pairing: String,
     }
 
-    /// Keeps them out, without a word to them.
+    /// Keeps somebody out, without a word to them.
     RefusePairing: Approve -> Pairing {
         /// Code or id.
         pairing: String,
@@ -487,7 +489,7 @@ requests! {
         pairing: String,
     }
 
-    /// Lets a question wait for somebody in particular; decides nothing.
+    /// Lets a question wait for somebody in particular; decides nothing, and everybody still can.
     AssignApproval: Approve -> Approval {
         /// Which one.
         approval_id: ApprovalId,
@@ -502,13 +504,13 @@ requests! {
         request: OnCallRequest,
     }
 
-    /// Takes what a call left in places that make programs run off the Queue; no file changes.
+    /// Takes what a call left off the Queue, once it was looked at; no file changes.
     DismissLeftovers: Approve -> Leftovers {
         /// Which call.
         tool_call_id: ToolCallId,
     }
 
-    /// Takes the calls of a session that were refused because too many waited off the Queue; they stay refused.
+    /// Takes the calls that were refused because too many waited off the Queue; they stay refused.
     DismissRefusedCalls: Approve -> Session {
         /// Which session.
         session_id: SessionId,

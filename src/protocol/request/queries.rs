@@ -45,7 +45,7 @@ requests! {
     #[serde(tag = "answer", content = "value", rename_all = "snake_case")]
     enum Answer;
 
-    /// What a console starts from.
+    /// Everything a console starts from; follow events with `after=seq`.
     GetSnapshot: Read -> Snapshot {}
 
     /// The engine as a whole.
@@ -80,6 +80,7 @@ requests! {
         before: Option<u64>,
         /// At most this many (1–500, default 100).
         #[serde(default)]
+        #[schemars(range(min = 1, max = 500))]
         limit: Option<u32>,
     }
 
@@ -141,6 +142,7 @@ requests! {
         patch: PolicyPatch,
         /// How many past calls (1–200, default 20).
         #[serde(default)]
+        #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
     }
 
@@ -166,7 +168,7 @@ requests! {
         tool_call_id: ToolCallId,
     }
 
-    /// What waits, and what nobody knows, before a release.
+    /// What waits and what nobody knows: to look at before a release, above all of a quarantine.
     ListUncertain: Read -> Uncertain {}
 
     /// Content that is kept in a file.
@@ -175,14 +177,14 @@ requests! {
         hash: ArtifactHash,
     }
 
-    /// How the installation is.
+    /// How the installation is; with `check`, every invariant is verified on the live database.
     GetDoctor: Read -> Doctor {
         /// Whether every invariant is verified too, which reads the whole database.
         #[serde(default)]
         check: bool,
     }
 
-    /// Rows of the audit, newest first.
+    /// Who did what, newest first.
     ListAudit: Read -> Page<AuditRow> {
         /// Which.
         #[serde(flatten)]
@@ -192,17 +194,17 @@ requests! {
         page: PageRequest,
     }
 
-    /// Walks the whole audit.
+    /// Walks the whole audit and compares it with what was noted of it.
     VerifyAudit: Read -> AuditReport {
         /// A place of the chain that was noted elsewhere.
         #[serde(default)]
         anchor: Option<AuditAnchor>,
     }
 
-    /// The configured providers and models.
+    /// The configured providers, and of each model that is named what it can do and costs; nobody is asked.
     ListModels: Read -> Page<ProviderModels> {}
 
-    /// What the response cache did.
+    /// What the response cache did, and why it missed.
     GetCache: Read -> CacheStats {}
 
     /// Cached responses, newest first.
@@ -221,11 +223,11 @@ requests! {
         id: String,
     }
 
-    /// What was spent.
+    /// What was spent, by channel, model or day, and how far the budgets of today are used up.
     GetCosts: Read -> Costs {
-        /// What to sum by.
+        /// What to sum by; over HTTP by day when left out.
         by: CostsBy,
-        /// First local day; none = 30 days up to the last.
+        /// First local day, YYYY-MM-DD; none = 30 days up to the last.
         #[serde(default)]
         since: Option<Day>,
         /// Last local day; none = today.
@@ -246,7 +248,8 @@ requests! {
         page: PageRequest,
     }
 
-    /// What is remembered of something, best first. Any text is a valid search.
+    /// What is remembered of something, best first; any text is a valid search. `found_by` says what each was found by,
+    /// `words_only` why meaning was not looked for.
     SearchMemories: Read -> MemoryFound {
         /// What for.
         text: String,
@@ -255,6 +258,7 @@ requests! {
         filter: MemoryFilter,
         /// At most this many (1 to 200, default 20).
         #[serde(default)]
+        #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
     }
 
@@ -264,10 +268,11 @@ requests! {
         id: MemoryId,
     }
 
-    /// Equal memories, contradictions and never used ones: for a person to look through.
+    /// What waits for a person, says the same, contradicts, or was never used.
     ReviewMemories: Read -> MemoryReview {
         /// At most this many of each (1 to 200, default 20).
         #[serde(default)]
+        #[schemars(range(min = 1, max = 200))]
         limit: Option<u32>,
     }
 
@@ -277,7 +282,7 @@ requests! {
         session_id: SessionId,
     }
 
-    /// Compactions, newest first.
+    /// Compactions, newest first, with the size of the next prompt before and after.
     ListCompactions: Read -> Page<Compaction> {
         /// Only of this session.
         #[serde(default)]
@@ -293,10 +298,10 @@ requests! {
         person: String,
     }
 
-    /// Settings, last and next run of hygiene, growth.
+    /// Settings of hygiene, its last and next run, sizes by day.
     GetHygiene: Read -> HygieneStatus {}
 
-    /// What a run of hygiene would do now.
+    /// What a run of hygiene would archive or remove now, and why; changes nothing.
     PreviewHygiene: Read -> HygieneReport {}
 
     /// Runs of hygiene, newest first.
@@ -306,7 +311,7 @@ requests! {
         page: PageRequest,
     }
 
-    /// Every hook at every point, in the order they are called in.
+    /// Every hook at every point, in the order they are called in, with counters.
     ListHooks: Read -> Page<Hook> {}
 
     /// All routines, by name.
@@ -327,7 +332,7 @@ requests! {
         page: PageRequest,
     }
 
-    /// When a schedule is due next; checks the text.
+    /// When a schedule is due next; says what is wrong with it.
     ListUpcomingRuns: Read -> Page<Timestamp> {
         /// Cron or `every …`.
         schedule: String,
@@ -336,6 +341,7 @@ requests! {
         time_zone: Option<String>,
         /// How many times (1 to 50, default 5).
         #[serde(default)]
+        #[schemars(range(min = 1, max = 50))]
         limit: Option<u32>,
     }
 
@@ -348,12 +354,12 @@ requests! {
         id: RuleId,
     }
 
-    /// Permissions for shapes in sessions that hold.
+    /// Permissions for shapes in sessions that hold, newest first.
     ListGrants: Read -> Page<Grant> {}
 
-    /// What a rule matches of the last seven days.
+    /// What a rule matches of the last seven days; changes nothing.
     GetRuleMatches: Read -> RuleMatches {
-        /// A rule that exists; the patch is laid over it.
+        /// A rule that exists; the other fields are laid over it.
         #[serde(default)]
         id: Option<RuleId>,
         /// What it says.
@@ -361,11 +367,11 @@ requests! {
         rule: Box<RulePatch>,
     }
 
-    /// What would happen to a call.
+    /// What would happen to a call that came as a message on a channel now; changes nothing.
     TestRules: Read -> RuleTest {
         /// Tool name.
         tool: String,
-        /// Its arguments.
+        /// Its arguments; in a query parameter as JSON.
         args: serde_json::Value,
         /// Channel it comes on.
         channel: String,
@@ -374,9 +380,9 @@ requests! {
         session_id: Option<SessionId>,
     }
 
-    /// What somebody who takes over a shift must know.
+    /// What waits, what is out of the ordinary, who did what and what was spent since a time.
     GetShiftSummary: Read -> ShiftSummary {
-        /// Not before this time; none = eight hours ago.
+        /// Not before this time, RFC 3339; none = eight hours ago.
         #[serde(default)]
         since: Option<Timestamp>,
     }
@@ -389,10 +395,11 @@ requests! {
         from: u64,
         /// At most this many (1–500, default 100).
         #[serde(default)]
+        #[schemars(range(min = 1, max = 500))]
         limit: Option<u32>,
     }
 
-    /// Who asks to be let in, and who was.
+    /// Strangers who ask to be let in on a channel, and who was: whoever waits first, then the newest.
     ListPairings: Read -> Page<Pairing> {
         /// Only this state.
         #[serde(default)]
@@ -406,7 +413,7 @@ requests! {
         actor: Option<Actor>,
     }
 
-    /// What runs left in places that make programs run, the newest first.
+    /// What runs left in places from which git, editors, shells and agents run programs, the newest first, at most 200.
     ListLeftovers: Read -> Page<Leftovers> {
         /// Also what a person has dismissed.
         #[serde(default)]
