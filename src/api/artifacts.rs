@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use crate::api::error::Refusal;
 use crate::api::request::Call;
-use crate::api::route::{AnswerShape, Route, Success, get};
+use crate::api::route::{AnswerShape, Method, Route, content, own};
 use crate::api::state::Api;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::problem::Problem;
@@ -16,14 +16,11 @@ use crate::protocol::request::GetArtifact;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
-    vec![get(
+    vec![own(
+        Method::Get,
         "/v1/artifacts/{hash}",
         "The whole of a result that was shown in part, with its media type",
-        &[],
-        &[Success {
-            status: 200,
-            answer: AnswerShape::Content,
-        }],
+        &[content(AnswerShape::Content)],
         |api, call| Box::pin(one(api, call)),
     )]
 }

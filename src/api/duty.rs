@@ -1,43 +1,17 @@
-//! Who is on call.
+//! Who is on call, as the caller sees it.
 
-use std::sync::Arc;
-
-use axum::response::Response;
-
-use crate::api::error::Refusal;
-use crate::api::request::Call;
-use crate::api::route::{Method, Route, body, command, get, ok};
-use crate::api::state::Api;
-use crate::protocol::duty::{Duty, OnCallRequest};
-use crate::protocol::request::{GetDuty, SetOnCall};
+use crate::api::route::{Route, query};
+use crate::protocol::request::GetDuty;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
-    vec![
-        get(
-            "/v1/on-call",
-            "Who is on call, and who can be named",
-            &[],
-            &[ok::<Duty>()],
-            |api, call| Box::pin(show(api, call)),
-        ),
-        command(
-            Method::Put,
-            "/v1/on-call",
-            "Say who is on call",
-            body::<OnCallRequest>(),
-            &[ok::<Duty>()],
-            |api, call| Box::pin(set(api, call)),
-        ),
-    ]
-}
-
-async fn show(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let actor = Some(call.actor()?.clone());
-    api.answer(GetDuty { actor }).await
-}
-
-async fn set(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let request: OnCallRequest = call.json()?;
-    api.execute(&call, SetOnCall { request }).await
+    vec![Route {
+        handler: |api, call| {
+            Box::pin(async move {
+                let actor = Some(call.actor()?.clone());
+                api.answer(GetDuty { actor }).await
+            })
+        },
+        ..query::<GetDuty>("/v1/on-call").without(&["actor"])
+    }]
 }

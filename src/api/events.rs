@@ -12,15 +12,18 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use futures_util::stream::{ReadyChunks, unfold};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::api::auth::Caller;
 use crate::api::error::Refusal;
-use crate::api::request::{Call, parameter, shortened};
-use crate::api::route::{AnswerShape, Route, Shape, Success, get, optional};
+use crate::api::form::{parameter, shortened};
+use crate::api::request::Call;
+use crate::api::route::{AnswerShape, Method, Route, content, own};
 use crate::api::state::Api;
 use crate::client::console_client::EventStream;
 use crate::protocol::event::{EventFilter, StreamItem};
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 
 /// Silence after which a stream gets a comment, so that both ends notice a dead connection.
@@ -93,26 +96,33 @@ pub const EPHEMERAL: &[&str] = &[
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
-    vec![get(
-        "/v1/events",
-        "Events as they happen; the header `Last-Event-ID` resumes",
-        &[
-            optional("after", Shape::Number, "only events after this seq"),
-            optional("session", Shape::Text, "only this session"),
-            optional("continuation", Shape::Text, "only this continuation"),
-            optional("kind", Shape::Text, "only these kinds, comma separated"),
-            optional(
-                "deltas",
-                Shape::Text,
-                "`none`, or session ids whose deltas are wanted, comma separated",
-            ),
-        ],
-        &[Success {
-            status: 200,
-            answer: AnswerShape::Events,
-        }],
-        |api, call| Box::pin(follow(api, call)),
-    )]
+    vec![
+        own(
+            Method::Get,
+            "/v1/events",
+            "Events as they happen; the header `Last-Event-ID` resumes",
+            &[content(AnswerShape::Events)],
+            |api, call| Box::pin(follow(api, call)),
+        )
+        .asks::<Filter>(),
+    ]
+}
+
+/// Which events.
+#[derive(Deserialize, JsonSchema)]
+struct Filter {
+    /// Only events after this seq.
+    after: Option<u64>,
+    /// Only this session.
+    session: Option<SessionId>,
+    /// Only this continuation.
+    continuation: Option<ContinuationId>,
+    /// Only these kinds, comma separated.
+    #[serde(default)]
+    kind: String,
+    /// `none`, or session ids whose deltas are wanted, comma separated.
+    #[serde(default)]
+    deltas: String,
 }
 
 struct Feed {
@@ -212,6 +222,7 @@ fn encode(item: &StreamItem, out: &mut Vec<u8>) {
 }
 
 fn filter(call: &Call) -> Result<EventFilter, Refusal> {
+    let asked: Filter = call.query()?;
     let after = match call.headers.get("last-event-id") {
         Some(id) => Some(
             id.to_str()
@@ -223,9 +234,9 @@ fn filter(call: &Call) -> Result<EventFilter, Refusal> {
                     )
                 })?,
         ),
-        None => call.number("after", 0..=u64::MAX)?,
+        None => asked.after,
     };
-    let kinds = list(call, "kind");
+    let kinds: Vec<String> = list(&asked.kind).map(str::to_owned).collect();
     for kind in &kinds {
         if !KINDS.contains(&kind.as_str()) {
             return Err(parameter(
@@ -238,32 +249,22 @@ fn filter(call: &Call) -> Result<EventFilter, Refusal> {
             ));
         }
     }
-    let deltas = match call.query.get("deltas").map(String::as_str) {
-        None | Some("none") => Vec::new(),
-        Some(_) => list(call, "deltas")
-            .iter()
-            .map(|id| id.parse::<SessionId>())
+    let deltas = match asked.deltas.as_str() {
+        "none" => Vec::new(),
+        ids => list(ids)
+            .map(str::parse::<SessionId>)
             .collect::<Result<_, _>>()
             .map_err(|error| parameter("deltas", &format!("{error}, or `none`")))?,
     };
     Ok(EventFilter {
         after,
-        session_id: call.word("session")?,
-        continuation_id: call.word("continuation")?,
+        session_id: asked.session,
+        continuation_id: asked.continuation,
         kinds,
         deltas,
     })
 }
 
-fn list(call: &Call, name: &str) -> Vec<String> {
-    call.query
-        .get(name)
-        .map(|value| {
-            value
-                .split(',')
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-                .collect()
-        })
-        .unwrap_or_default()
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|word| !word.is_empty())
 }

@@ -10,7 +10,7 @@ use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
 use crate::api::request::{Call, KEY_LIMIT};
-use crate::api::route::{Method, Needs, Route, body, command, ok};
+use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::client::remote::wire::Submission;
 use crate::protocol::problem::Problem;
@@ -28,24 +28,24 @@ fn surfaces() -> Vec<&'static str> {
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
     vec![
-        command(
+        own(
             Method::Post,
             "/v1/submit",
-            "Carry out a command as the protocol serialises it",
-            body::<Submission>(),
+            "Carries out a command as the protocol serialises it",
             &[ok::<Outcome>()],
             |api, call| Box::pin(submit(api, call)),
-        ),
+        )
+        .takes::<Submission>(),
         Route {
             needs: Needs::Read,
-            ..command(
+            ..own(
                 Method::Post,
                 "/v1/query",
-                "Answer a query as the protocol serialises it",
-                body::<Query>(),
+                "Answers a query as the protocol serialises it",
                 &[ok::<Answer>()],
                 |api, call| Box::pin(query(api, call)),
             )
+            .takes::<Query>()
         },
     ]
 }

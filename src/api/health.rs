@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::api::auth::OPEN_PATH;
 use crate::api::error::{Refusal, json};
-use crate::api::route::{Needs, Route, get, ok};
+use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::GetEngine;
@@ -20,21 +20,21 @@ pub fn routes() -> Vec<Route> {
     vec![
         Route {
             needs: Needs::Nothing,
-            ..get(
+            ..own(
+                Method::Get,
                 OPEN_PATH,
                 "The process answers; needs no credential and says nothing else",
-                &[],
                 &[ok::<Health>()],
                 |_api, _call| Box::pin(async { json(StatusCode::OK, &Health { status: "ok" }) }),
             )
         },
         Route {
             needs: Needs::Nothing,
-            ..get(
+            ..own(
+                Method::Get,
                 "/readyz",
                 "200 once the store is writable and recovered, also while held or quarantined; 503 while it is not \
              writable or the process lets its work end; needs no credential",
-                &[],
                 &[ok::<Readiness>()],
                 |api, _call| Box::pin(ready(api)),
             )

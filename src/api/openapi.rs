@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::api::error;
 use crate::api::events::{EPHEMERAL, KINDS};
-use crate::api::route::{AnswerShape, Body, Needs, Presence, Route, Shape, Success};
+use crate::api::form::{Body, Form, Object, Shape};
+use crate::api::route::{AnswerShape, Needs, Route, Success, path_names};
 use crate::client::remote::wire::PROTOCOL_HEADER;
 use crate::protocol::event::Event;
 use crate::protocol::schema::vocabulary;
@@ -174,13 +175,13 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
         })
         .collect();
-    parameters.extend(route.query.iter().map(|field| {
+    parameters.extend(route.form.query.iter().map(|one| {
         json!({
-            "name": field.name,
+            "name": one.name,
             "in": "query",
-            "required": field.presence == Presence::Required,
-            "description": field.about,
-            "schema": shape(field.shape),
+            "required": one.required,
+            "description": one.about,
+            "schema": shape(&one.shape),
         })
     }));
     match route.needs {
@@ -195,7 +196,10 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
     }
     let mut responses = Map::new();
     for success in &route.answers {
-        responses.insert(success.status.to_string(), response(*success, schemas));
+        responses.insert(
+            success.status.as_str().to_owned(),
+            response(*success, schemas),
+        );
     }
     responses.insert(
         "default".to_owned(),
@@ -215,23 +219,45 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
         Needs::Read => operation["x-leverframe-scope"] = json!("read"),
         Needs::Engine => {}
     }
-    match route.body {
+    match &route.form.body {
         Body::None => {}
-        Body::Object { schema, required } => {
-            let mut schema = value(schema(&mut schemas.read));
-            let mut needed: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
-            needed.extend(required.iter().map(|name| json!(name)));
-            let any = !needed.is_empty();
-            if any {
-                schema["required"] = Value::Array(needed);
-            }
+        Body::Object(object) => {
             operation["requestBody"] = json!({
-                "required": any,
-                "content": { "application/json": { "schema": schema } },
+                "required": !object.required.is_empty(),
+                "content": { "application/json": { "schema": body(object, &route.form, schemas) } },
             });
         }
     }
     operation
+}
+
+/// The schema of a type, with no more fields than the route takes.
+fn body(object: &Object, form: &Form, schemas: &mut Schemas) -> Value {
+    let mut schema = value((object.schema)(&mut schemas.read));
+    let Some(fields) = schema.as_object_mut() else {
+        return schema;
+    };
+    if fields.contains_key("oneOf") {
+        return schema;
+    }
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        properties.retain(|name, _| object.fields.contains(name));
+        for (name, value) in &form.defaults {
+            if let Some(property) = properties.get_mut(*name) {
+                property["default"] = value.clone();
+                property["type"] = json!([property["type"].take(), "null"]);
+            }
+        }
+    }
+    if object.fields.is_empty() {
+        fields.remove("properties");
+    }
+    fields.remove("required");
+    if !object.required.is_empty() {
+        fields.insert("required".to_owned(), json!(object.required));
+    }
+    fields.insert("additionalProperties".to_owned(), json!(false));
+    schema
 }
 
 fn response(success: Success, schemas: &mut Schemas) -> Value {
@@ -259,19 +285,18 @@ fn response(success: Success, schemas: &mut Schemas) -> Value {
     }
 }
 
-fn shape(shape: Shape) -> Value {
+fn shape(shape: &Shape) -> Value {
     match shape {
-        Shape::Text => json!({ "type": "string" }),
-        Shape::Number => json!({ "type": "integer", "minimum": 0 }),
+        Shape::Text | Shape::Time | Shape::List | Shape::Json => json!({ "type": "string" }),
+        Shape::Number(range) if *range.end() >= u32::MAX.into() => {
+            json!({ "type": "integer", "minimum": range.start() })
+        }
+        Shape::Number(range) => {
+            json!({ "type": "integer", "minimum": range.start(), "maximum": range.end() })
+        }
         Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Words(words) => json!({ "type": "string", "enum": words() }),
+        Shape::Words(words) => json!({ "type": "string", "enum": words }),
     }
-}
-
-/// `{name}` parts of a path.
-fn path_names(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
 /// For example `get_v1_sessions_id_transcript`.

@@ -3,24 +3,25 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::extract::Query;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::body::{Body as HttpBody, Bytes};
+use axum::http::{HeaderMap, StatusCode};
 use futures_util::StreamExt as _;
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::api::auth::Caller;
+use crate::api::body::{read_json, read_request};
 use crate::api::error::Refusal;
+use crate::api::form::{Body, Form};
 use crate::protocol::command::Actor;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::Envelope;
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::Surface;
 
 /// Longest request body, in bytes.
@@ -29,11 +30,6 @@ pub const BODY_LIMIT: usize = 1024 * 1024;
 pub const KEY_LIMIT: usize = 255;
 /// Time a caller has to send its body.
 const BODY_TIME: Duration = Duration::from_secs(30);
-
-/// An empty body, or an object without fields.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EmptyBody {}
 
 /// What was removed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -49,8 +45,12 @@ pub struct Call {
     pub caller: Option<Caller>,
     /// Path parameters.
     pub path: BTreeMap<String, String>,
-    /// Query parameters, each known to the route and given once.
-    pub query: BTreeMap<String, String>,
+    /// Fields of the request that the query fills.
+    pub query: Map<String, Value>,
+    /// What the route reads.
+    pub form: Arc<Form>,
+    /// The status of a good answer.
+    pub status: StatusCode,
     /// Headers.
     pub headers: HeaderMap,
     /// The body, at most [`BODY_LIMIT`].
@@ -76,65 +76,43 @@ impl Call {
             .map_err(|error: T::Err| Problem::invalid(error.to_string()).into())
     }
 
-    /// A query parameter of a closed vocabulary or of an id type.
-    pub fn word<T>(&self, name: &str) -> Result<Option<T>, Refusal>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
-        self.query
-            .get(name)
-            .map(|value| value.parse().map_err(|error| parameter(name, &error)))
-            .transpose()
-    }
-
-    /// A query parameter that is a number within a range.
-    pub fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
-        let Some(value) = self.query.get(name) else {
-            return Ok(None);
+    /// The query parameters alone.
+    pub fn query<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let form = Form {
+            body: Body::None,
+            ..(*self.form).clone()
         };
-        match value.parse::<u64>() {
-            Ok(number) if range.contains(&number) => Ok(Some(number)),
-            Ok(_) | Err(_) => Err(parameter(
-                name,
-                &format!(
-                    "`{}` is not a whole number from {} to {}",
-                    shortened(value),
-                    range.start(),
-                    range.end()
-                ),
-            )),
-        }
+        read_request(&form, self.query.clone().into_iter().collect(), b"")
     }
 
-    /// `limit` where lists allow 1 to 500.
-    pub fn limit(&self) -> Result<Option<u32>, Refusal> {
-        self.small("limit", 1..=500)
-    }
-
-    /// A number that fits 32 bits.
-    pub fn small(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u32>, Refusal> {
-        Ok(self
-            .number(name, range)?
-            .map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
-    }
-
-    /// `limit` and `cursor`.
-    pub fn page(&self) -> Result<PageRequest, Refusal> {
-        Ok(PageRequest {
-            limit: self.limit()?,
-            cursor: self.query.get("cursor").cloned(),
-        })
-    }
-
-    /// The body as JSON; an empty body reads as `{}`.
+    /// The body alone; an empty one reads as `{}`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        let bytes: &[u8] = if self.body.is_empty() {
+        read_json(self.content())
+    }
+
+    /// The request that path, query and body make.
+    pub fn request<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let id = self.form.id;
+        let path = self.path.iter().map(|(name, value)| {
+            let field = if name == "id" { id } else { name };
+            (field.to_owned(), value.as_str().into())
+        });
+        let given = path.chain(self.query.clone());
+        let mut given: Vec<(String, Value)> = given.collect();
+        for (name, value) in &self.form.defaults {
+            if !given.iter().any(|(given, _)| given == name) {
+                given.push(((*name).to_owned(), value.clone()));
+            }
+        }
+        read_request(&self.form, given, self.content())
+    }
+
+    fn content(&self) -> &[u8] {
+        if self.body.is_empty() {
             b"{}"
         } else {
             &self.body
-        };
-        read_json(bytes)
+        }
     }
 
     /// A command over HTTP with this caller as its actor.
@@ -184,70 +162,8 @@ impl Call {
     }
 }
 
-/// A refused query parameter.
-pub fn parameter(name: &str, error: &impl Display) -> Refusal {
-    Problem::invalid(format!("query parameter `{name}`: {error}")).into()
-}
-
-/// Outside text for a message: at most 64 characters, on one line.
-pub fn shortened(text: &str) -> String {
-    text.chars().take(64).flat_map(char::escape_debug).collect()
-}
-
-/// Reads JSON strictly; the refusal names line, column and field.
-pub fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().to_string();
-        let inner = error.into_inner();
-        body_problem(&path, &inner)
-    })?;
-    reader.end().map_err(|error| body_problem(".", &error))?;
-    Ok(value)
-}
-
-fn body_problem(path: &str, error: &serde_json::Error) -> Refusal {
-    let what = if path == "." {
-        format!("request body: {error}")
-    } else {
-        format!("request body, field `{path}`: {error}")
-    };
-    let hint = match error.classify() {
-        serde_json::error::Category::Data => "`/openapi.json` lists the fields of each route",
-        serde_json::error::Category::Io
-        | serde_json::error::Category::Syntax
-        | serde_json::error::Category::Eof => "send one JSON object",
-    };
-    Problem::invalid(what).hint(hint).into()
-}
-
-/// Reads the query of a URI. `known` are the names the route understands.
-pub fn read_query(uri: &Uri, known: &[&str]) -> Result<BTreeMap<String, String>, Refusal> {
-    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
-        .map_err(|error| Problem::invalid(format!("the query could not be read: {error}")))?;
-    let mut found = BTreeMap::new();
-    for (name, value) in pairs {
-        if !known.contains(&name.as_str()) {
-            let allowed = if known.is_empty() {
-                "this route takes none".to_owned()
-            } else {
-                format!("expected one of {}", known.join(", "))
-            };
-            return Err(Problem::invalid(format!(
-                "unknown query parameter `{}`: {allowed}",
-                shortened(&name)
-            ))
-            .into());
-        }
-        if found.insert(name.clone(), value).is_some() {
-            return Err(parameter(&name, &"was given twice"));
-        }
-    }
-    Ok(found)
-}
-
 /// Reads a body of at most [`BODY_LIMIT`] bytes within `BODY_TIME`.
-pub async fn read_body(body: Body) -> Result<Bytes, Refusal> {
+pub async fn read_body(body: HttpBody) -> Result<Bytes, Refusal> {
     match tokio::time::timeout(BODY_TIME, collect(body)).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::with_status(
@@ -261,7 +177,7 @@ pub async fn read_body(body: Body) -> Result<Bytes, Refusal> {
     }
 }
 
-async fn collect(body: Body) -> Result<Bytes, Refusal> {
+async fn collect(body: HttpBody) -> Result<Bytes, Refusal> {
     let mut pieces = body.into_data_stream();
     let mut whole = Vec::new();
     while let Some(piece) = pieces.next().await {

@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::MethodFilter;
 use futures_util::future::BoxFuture;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::api::error::Refusal;
-use crate::api::request::Call;
+use crate::api::body::read_json;
+use crate::api::error::{Refusal, json};
+use crate::api::form::{Body, Form, Object, Parameter, SchemaOf, about};
+use crate::api::request::{Call, Removed};
 use crate::api::state::Api;
-use crate::protocol::snapshot::Page;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Answer, Command, Outcome, Query, Request};
 
 /// HTTP method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,91 +58,6 @@ impl Method {
     }
 }
 
-/// The shape of a parameter or field.
-#[derive(Debug, Clone, Copy)]
-pub enum Shape {
-    /// Text.
-    Text,
-    /// A whole number.
-    Number,
-    /// true or false.
-    Flag,
-    /// One of a closed vocabulary.
-    Words(fn() -> Vec<&'static str>),
-}
-
-/// Whether something has to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// It has to.
-    Required,
-    /// It may be left out.
-    Optional,
-}
-
-/// A query parameter or a field of a body.
-#[derive(Debug, Clone, Copy)]
-pub struct Field {
-    /// Name.
-    pub name: &'static str,
-    /// Shape.
-    pub shape: Shape,
-    /// Whether it has to be there.
-    pub presence: Presence,
-    /// What it means.
-    pub about: &'static str,
-}
-
-/// An optional field.
-pub const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field {
-        name,
-        shape,
-        presence: Presence::Optional,
-        about,
-    }
-}
-
-/// A required field.
-pub const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field {
-        name,
-        shape,
-        presence: Presence::Required,
-        about,
-    }
-}
-
-/// How the schema of a type gets into a document.
-pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// The body of a request.
-#[derive(Debug, Clone, Copy)]
-pub enum Body {
-    /// The route takes none.
-    None,
-    /// A JSON object of a type that refuses fields that it does not know; may be left out when nothing is required.
-    Object {
-        /// Of the type.
-        schema: SchemaOf,
-        /// Fields that this route needs and the type does not.
-        required: &'static [&'static str],
-    },
-}
-
-/// A body of this type.
-pub fn body<T: JsonSchema>() -> Body {
-    body_with::<T>(&[])
-}
-
-/// A body of this type in which more fields have to be there than the type says.
-pub fn body_with<T: JsonSchema>(required: &'static [&'static str]) -> Body {
-    Body::Object {
-        schema: T::json_schema,
-        required,
-    }
-}
-
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
@@ -151,7 +73,7 @@ pub enum Needs {
 #[derive(Debug, Clone, Copy)]
 pub struct Success {
     /// HTTP status.
-    pub status: u16,
+    pub status: StatusCode,
     /// What the body is.
     pub answer: AnswerShape,
 }
@@ -170,6 +92,9 @@ pub enum AnswerShape {
 /// What a handler returns.
 pub type Answered = BoxFuture<'static, Result<Response, Refusal>>;
 
+/// What a route does.
+pub type Handler = fn(Arc<Api>, Call) -> Answered;
+
 /// One route.
 #[derive(Clone)]
 pub struct Route {
@@ -178,21 +103,19 @@ pub struct Route {
     /// Path in axum's notation, which is OpenAPI's too.
     pub path: &'static str,
     /// One line.
-    pub about: &'static str,
-    /// Query parameters; others are refused.
-    pub query: Vec<Field>,
-    /// Body.
-    pub body: Body,
+    pub about: String,
+    /// What it reads.
+    pub form: Arc<Form>,
     /// Who may call.
     pub needs: Needs,
     /// Good answers.
     pub answers: Vec<Success>,
     /// What it does.
-    pub handler: fn(Arc<Api>, Call) -> Answered,
+    pub handler: Handler,
 }
 
 /// A status with JSON of this type.
-pub fn success<T: JsonSchema>(status: u16) -> Success {
+pub fn success<T: JsonSchema>(status: StatusCode) -> Success {
     Success {
         status,
         answer: AnswerShape::One(|generator| generator.subschema_for::<T>()),
@@ -201,61 +124,195 @@ pub fn success<T: JsonSchema>(status: u16) -> Success {
 
 /// 200 with JSON of this type.
 pub fn ok<T: JsonSchema>() -> Success {
-    success::<T>(200)
+    success::<T>(StatusCode::OK)
 }
 
-/// 200 with a page of this type.
-pub fn page<T: JsonSchema>() -> Success {
-    ok::<Page<T>>()
-}
-
-/// A reading route without body.
-pub fn get(
-    path: &'static str,
-    about: &'static str,
-    query: &[Field],
-    answers: &[Success],
-    handler: fn(Arc<Api>, Call) -> Answered,
-) -> Route {
-    Route {
-        method: Method::Get,
-        path,
-        about,
-        query: query.to_vec(),
-        body: Body::None,
-        needs: Needs::Read,
-        answers: answers.to_vec(),
-        handler,
+/// 200 with something that is not JSON.
+pub fn content(answer: AnswerShape) -> Success {
+    Success {
+        status: StatusCode::OK,
+        answer,
     }
 }
 
-/// A route that becomes a command.
-pub fn command(
+/// A route with a handler of its own, without parameters and body.
+pub fn own(
     method: Method,
     path: &'static str,
-    about: &'static str,
-    body: Body,
+    about: impl Into<String>,
     answers: &[Success],
-    handler: fn(Arc<Api>, Call) -> Answered,
+    handler: Handler,
 ) -> Route {
     Route {
         method,
         path,
-        about,
-        query: Vec::new(),
-        body,
-        needs: Needs::Engine,
+        about: about.into(),
+        form: Arc::new(Form {
+            id: "id",
+            query: Vec::new(),
+            body: Body::None,
+            defaults: Vec::new(),
+        }),
+        needs: match method {
+            Method::Get => Needs::Read,
+            Method::Post | Method::Patch | Method::Delete | Method::Put => Needs::Engine,
+        },
         answers: answers.to_vec(),
         handler,
     }
 }
 
-/// Defines a function that names every word of a vocabulary, for [`Shape::Words`].
-#[macro_export]
-macro_rules! words_of {
-    ($name:ident, $type:ty) => {
-        fn $name() -> Vec<&'static str> {
-            <$type>::ALL.iter().map(|word| word.as_str()).collect()
+/// The route of a query of the table: its fields are parameters of path and query.
+pub fn query<R>(path: &'static str) -> Route
+where
+    R: Request<Wire = Query, Answer = Answer, Reply: Serialize + JsonSchema>,
+    R: DeserializeOwned + JsonSchema + 'static,
+{
+    let answer = ok::<R::Reply>();
+    own(Method::Get, path, about::<R>(), &[answer], |api, call| {
+        Box::pin(async move { api.answer(call.request::<R>()?).await })
+    })
+    .asks::<R>()
+}
+
+/// The route of a command of the table: its fields are parameters of the path and fields of the body.
+pub fn command<R>(method: Method, path: &'static str) -> Route
+where
+    R: Request<Wire = Command, Answer = Outcome, Reply: Serialize + JsonSchema>,
+    R: DeserializeOwned + JsonSchema + 'static,
+{
+    let answer = ok::<R::Reply>();
+    let route = own(method, path, about::<R>(), &[answer], |api, call| {
+        Box::pin(async move { api.execute(&call, call.request::<R>()?).await })
+    });
+    match method {
+        Method::Get | Method::Delete => route,
+        Method::Post | Method::Patch | Method::Put => route.takes::<R>(),
+    }
+}
+
+/// The route of a command that removes something and replies with its id.
+pub fn remove<R>(path: &'static str) -> Route
+where
+    R: Request<Wire = Command, Answer = Outcome, Reply: Serialize + JsonSchema>,
+    R: DeserializeOwned + JsonSchema + 'static,
+{
+    Route {
+        answers: vec![ok::<Removed<R::Reply>>()],
+        handler: |api, call| {
+            Box::pin(async move {
+                let envelope = call.envelope(call.request::<R>()?)?;
+                let removed = api.client.execute(envelope).await?;
+                json(call.status, &Removed { removed })
+            })
+        },
+        ..command::<R>(Method::Delete, path)
+    }
+}
+
+impl Route {
+    fn form(&mut self) -> &mut Form {
+        Arc::make_mut(&mut self.form)
+    }
+
+    /// The fields of this type are query parameters, but for those in the path.
+    pub fn asks<T: JsonSchema>(mut self) -> Self {
+        self.form().query = Parameter::of::<T>();
+        let path = self.path;
+        path_names(path).fold(self, |route, name| route.without(&[name]))
+    }
+
+    /// The fields of this type are the body, but for those in the path.
+    pub fn takes<T: JsonSchema>(mut self) -> Self {
+        self.form().body = Body::Object(Object::of::<T>());
+        let path = self.path;
+        path_names(path).fold(self, |route, name| route.without(&[name]))
+    }
+
+    /// The body is the field of this name and this type.
+    pub fn nested<T>(mut self, field: &'static str) -> Self
+    where
+        T: DeserializeOwned + Serialize + JsonSchema,
+    {
+        self.form().body = Body::Object(Object {
+            nested: Some((field, |bytes| {
+                serde_json::to_value(read_json::<T>(bytes)?)
+                    .map_err(|error| Problem::internal(error.to_string()).into())
+            })),
+            ..Object::of::<T>()
+        });
+        self
+    }
+
+    /// It takes no body.
+    pub fn bodyless(mut self) -> Self {
+        self.form().body = Body::None;
+        self
+    }
+
+    /// `{id}` of the path fills this field.
+    pub fn id(mut self, field: &'static str) -> Self {
+        self.form().id = field;
+        self.without(&[field])
+    }
+
+    /// The parameter for this field has another name.
+    pub fn named(mut self, name: &str, field: &str) -> Self {
+        for parameter in &mut self.form().query {
+            if parameter.name == field {
+                name.clone_into(&mut parameter.name);
+            }
         }
-    };
+        self
+    }
+
+    /// These fields are not offered.
+    pub fn without(mut self, fields: &[&str]) -> Self {
+        let form = self.form();
+        form.query
+            .retain(|one| !fields.contains(&one.name.as_str()));
+        if let Body::Object(object) = &mut form.body {
+            object.fields.retain(|one| !fields.contains(&one.as_str()));
+            object
+                .required
+                .retain(|one| !fields.contains(&one.as_str()));
+        }
+        self
+    }
+
+    /// A field may be left out, and then has this value.
+    pub fn or(mut self, field: &'static str, value: impl Into<Value>) -> Self {
+        let form = self.form();
+        form.defaults.push((field, value.into()));
+        for parameter in &mut form.query {
+            parameter.required &= parameter.name != field;
+        }
+        if let Body::Object(object) = &mut form.body {
+            object.required.retain(|one| one != field);
+        }
+        self
+    }
+
+    /// Fields of the body that this route needs and the type does not.
+    pub fn needing(mut self, fields: &[&str]) -> Self {
+        if let Body::Object(object) = &mut self.form().body {
+            let more = fields.iter().map(|field| (*field).to_owned());
+            object.required.extend(more);
+        }
+        self
+    }
+
+    /// A good answer has the status 201.
+    pub fn created(mut self) -> Self {
+        for answer in &mut self.answers {
+            answer.status = StatusCode::CREATED;
+        }
+        self
+    }
+}
+
+/// `{name}` parts of a path.
+pub fn path_names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }

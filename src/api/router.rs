@@ -13,13 +13,13 @@ use axum::routing::on;
 
 use crate::api::auth::{self, Caller};
 use crate::api::error::{Refusal, json};
-use crate::api::request::{Call, read_body, read_query};
-use crate::api::route::{Body, Needs, Route, get, ok};
+use crate::api::form::{Body, read_query, shortened};
+use crate::api::request::{Call, read_body};
+use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
-    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor, duty,
-    emergency, events, generic, health, hooks, hygiene, leftovers, memory, models, openapi, outbox,
-    pairings, routines, rules, sessions, snapshot, summary, sweep,
+    artifacts, audit, cache, channels, continuations, duty, events, generic, health, memory,
+    openapi, plain, sessions,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -27,34 +27,19 @@ use crate::protocol::problem::{Problem, ProblemKind};
 /// Every route.
 pub fn table() -> Vec<Route> {
     [
+        plain::routes(),
         sessions::routes(),
         continuations::routes(),
-        approvals::routes(),
         channels::routes(),
-        outbox::routes(),
-        snapshot::routes(),
-        events::routes(),
-        emergency::routes(),
-        backup::routes(),
-        generic::routes(),
-        health::routes(),
-        doctor::routes(),
-        vec![description()],
-        artifacts::routes(),
-        sweep::routes(),
-        summary::routes(),
-        models::routes(),
         cache::routes(),
-        costs::routes(),
-        hooks::routes(),
-        routines::routes(),
-        hygiene::routes(),
         memory::routes(),
-        compactions::routes(),
-        rules::routes(),
-        pairings::routes(),
+        audit::routes(),
         duty::routes(),
-        leftovers::routes(),
+        artifacts::routes(),
+        events::routes(),
+        health::routes(),
+        generic::routes(),
+        vec![description()],
     ]
     .concat()
 }
@@ -63,10 +48,10 @@ pub fn table() -> Vec<Route> {
 fn description() -> Route {
     Route {
         needs: Needs::Nothing,
-        ..get(
+        ..own(
+            Method::Get,
             "/openapi.json",
             "This document; needs no credential",
-            &[],
             &[ok::<serde_json::Value>()],
             |_api, _call| Box::pin(async { json(StatusCode::OK, &openapi::document(&table())) }),
         )
@@ -117,12 +102,11 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
         .iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let known: Vec<&str> = route.query.iter().map(|field| field.name).collect();
-    let query = read_query(request.uri(), &known)?;
+    let query = read_query(request.uri(), &route.form.query)?;
     let (parts, body) = request.into_parts();
     let body = read_body(body).await?;
-    match &route.body {
-        Body::Object { .. } => {}
+    match &route.form.body {
+        Body::Object(_) => {}
         Body::None if body.is_empty() => {}
         Body::None => {
             return Err(Problem::invalid("this route takes no request body").into());
@@ -132,6 +116,11 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
         caller,
         path,
         query,
+        form: Arc::clone(&route.form),
+        status: route
+            .answers
+            .first()
+            .map_or(StatusCode::OK, |good| good.status),
         headers: parts.headers,
         body,
     };
@@ -156,10 +145,7 @@ async fn unknown_route(request: Request) -> Refusal {
     Problem::new(
         ProblemKind::NotFound,
         "no such route",
-        format!(
-            "there is nothing at `{}`",
-            crate::api::request::shortened(request.uri().path())
-        ),
+        format!("there is nothing at `{}`", shortened(request.uri().path())),
     )
     .hint("`/openapi.json` lists every route")
     .into()
@@ -173,8 +159,8 @@ async fn unknown_method(request: Request) -> Refusal {
             "method not allowed",
             format!(
                 "`{}` does not take {}",
-                crate::api::request::shortened(request.uri().path()),
-                crate::api::request::shortened(request.method().as_str())
+                shortened(request.uri().path()),
+                shortened(request.method().as_str())
             ),
         )
         .hint("`/openapi.json` lists the methods of every route"),

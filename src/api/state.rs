@@ -41,6 +41,6 @@ impl Api {
         R: request::Request<Wire = Command, Answer = Outcome, Reply: Serialize>,
     {
         let envelope = call.envelope(command)?;
-        json(StatusCode::OK, &self.client.execute(envelope).await?)
+        json(call.status, &self.client.execute(envelope).await?)
     }
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
@@ -37,9 +37,18 @@ pub(super) struct Acceptance {
     state: ContinuationState,
 }
 
+/// Whether the answer is held back.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Wait {
+    /// Seconds to wait, 0 to 600, for the end of the turn or for an approval.
+    #[schemars(range(min = 0, max = LONGEST))]
+    wait: Option<u64>,
+}
+
 /// The query parameter `wait`.
 pub fn seconds(call: &Call) -> Result<Option<Duration>, Refusal> {
-    Ok(call.number("wait", 0..=LONGEST)?.map(Duration::from_secs))
+    let Wait { wait } = call.query()?;
+    Ok(wait.map(Duration::from_secs))
 }
 
 /// Submits a message: 202 at once, or with `wait` 200 with the continuation once there is something to see.

@@ -8,7 +8,7 @@ use crate::engine::problem::from_store;
 use crate::engine::rules;
 use crate::protocol::policy::{PolicyPatch, WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{Effect, Risk, VerdictWord};
+use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
 
 /// Evaluates the last calls of a channel as if its policy was changed.
 pub async fn what_if(
@@ -17,6 +17,17 @@ pub async fn what_if(
     patch: PolicyPatch,
     limit: Option<u32>,
 ) -> Result<WhatIf, Problem> {
+    if patch.autonomy.is_none()
+        && [&patch.auto_approve, &patch.block, &patch.always_ask]
+            .iter()
+            .all(|list| list.is_none())
+    {
+        let levels: Vec<&str> = Autonomy::ALL.iter().map(|level| level.as_str()).collect();
+        let levels = levels.join(", ");
+        return Err(Problem::invalid("there is no change to try").hint(format!(
+            "give `autonomy` ({levels}), `auto_approve`, `block` or `always_ask`"
+        )));
+    }
     let workspace = engine.channel(&channel)?.workspace.to_string_lossy();
     let limit = limit.unwrap_or(20).clamp(1, 200);
     let name = channel.clone();

@@ -35,13 +35,13 @@ pub struct PolicyPatch {
     /// New level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<Autonomy>,
-    /// New list.
+    /// Tool names (or `prefix*`) that run without asking, instead of the present ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_approve: Option<Vec<String>>,
-    /// New list.
+    /// Tool names (or `prefix*`) that never run, instead of the present ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Vec<String>>,
-    /// New list.
+    /// Tool names (or `prefix*`) that always ask, instead of the present ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_ask: Option<Vec<String>>,
     /// The new level holds this long. `full` without it gets 3 600.

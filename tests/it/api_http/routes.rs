@@ -180,7 +180,7 @@ async fn bad_requests_name_line_field_and_allowed_words() {
         ("GET /v1/approvals?stat=pending", "", &["`stat`", "state"]),
         ("GET /v1/approvals/ses_1", "", &["`apr_`"]),
         (
-            "GET /v1/channels/team/what-if",
+            "GET /v1/channels/team/what-if?autonomy=some",
             "",
             &["`autonomy`", "semi_auto"],
         ),

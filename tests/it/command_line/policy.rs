@@ -118,6 +118,13 @@ async fn a_preview_tries_the_lists_on_the_last_calls_and_changes_nothing() {
         .get("/v1/channels/api/what-if?auto_approve=write_file,recall")
         .await;
     assert_eq!(over_http["would_run"], 1, "{over_http}");
-    let path = "/v1/channels/api/what-if?block=nothing_like_it";
-    assert_eq!(daemon.request("GET", path, None).await.0, 400);
+    for (parameters, word) in [("block=nothing_like_it", "block"), ("limit=5", "autonomy")] {
+        let path = format!("/v1/channels/api/what-if?{parameters}");
+        let (status, problem) = daemon.request("GET", &path, None).await;
+        assert_eq!(status, 400, "{problem}");
+        assert!(
+            problem.to_string().contains(&format!("`{word}`")),
+            "{problem}"
+        );
+    }
 }

@@ -237,9 +237,9 @@ fn forbidden_arrows_are_found_in_every_spelling() {
         &["src/main.rs:2: main -> store"],
     );
     finds(
-        "tui/x.rs",
-        "crate::words_of!(x);",
-        &["src/tui/x.rs:2: tui -> api"],
+        "text/x.rs",
+        "crate::mutant!(x);",
+        &["src/text/x.rs:2: text -> crash"],
     );
     finds(
         "runtime/x.rs",

@@ -69,11 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Exported macros live at the root of the crate: which module each belongs to.
-const MACROS: &[(&str, &str)] = &[
-    ("crash_point", "crash"),
-    ("mutant", "crash"),
-    ("words_of", "api"),
-];
+const MACROS: &[(&str, &str)] = &[("crash_point", "crash"), ("mutant", "crash")];
 
 /// Paths and macros that only some modules may write: the words, how it is called, and the modules.
 const BANS: &[(&[&str], &str, &[&str])] = &[
