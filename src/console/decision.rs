@@ -22,23 +22,6 @@ pub struct Bound {
     pub title: String,
 }
 
-/// Whether a decision lets an effect happen (as opposed to preventing one).
-pub const fn lets_something_happen(word: DecisionWord) -> bool {
-    match word {
-        DecisionWord::Approve | DecisionWord::RunAgain | DecisionWord::SendAgain => true,
-        DecisionWord::Deny
-        | DecisionWord::DenyAndStop
-        | DecisionWord::Edit
-        | DecisionWord::Answer
-        | DecisionWord::Snooze
-        | DecisionWord::Revoke
-        | DecisionWord::Happened
-        | DecisionWord::GiveUp
-        | DecisionWord::Sent
-        | DecisionWord::Drop => false,
-    }
-}
-
 /// The tool, or the kind of question.
 pub fn title(approval: &Approval) -> String {
     if approval.tool.is_empty() {

@@ -2,7 +2,7 @@
 //! for replay; durable events that the world already contains change nothing.
 
 use crate::console::loading;
-use crate::console::world::{Stream, TOOL_OUTPUT_KEPT, World};
+use crate::console::world::{CallResult, Stream, TOOL_OUTPUT_KEPT, World};
 use crate::protocol::cache::{CacheCounts, CacheGroup};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
@@ -138,6 +138,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             if let Some(approval) = used {
                 approval.state = ApprovalState::Consumed;
             }
+            world.note_result(*call_id, CallResult::RUNNING);
             if let Some(open) = open(world, event) {
                 open.tools_in_flight.push(name.clone());
             }
@@ -156,10 +157,18 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ToolFinished {
             call_id,
             name,
+            state,
+            preview,
+            duration_ms,
             cached,
-            ..
         } => {
             world.tool_output.remove(call_id);
+            let result = CallResult {
+                state: *state,
+                duration_ms: *duration_ms,
+                preview: preview.clone(),
+            };
+            world.note_result(*call_id, result);
             if cached.is_some()
                 && let Some(channel) = session(world, event).map(|session| session.channel.clone())
             {

@@ -1,8 +1,8 @@
 //! The Queue: what needs a person, in an order that only the operator changes.
 //!
-//! An item that arrives is appended and never takes the selection. A decided item stays some seconds
-//! with its outcome, and as long as it is selected or above the selection; nothing ever slides under the
-//! cursor.
+//! An item that arrives is appended and never takes the selection. A decided item stays while the call that
+//! was allowed runs, some seconds with its outcome, and as long as it is selected or above the selection;
+//! nothing ever slides under the cursor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::console::arming::{Subject, scrolled};
 use crate::console::hosts::Hosts;
 use crate::console::item::{
-    Grouping, ItemKey, QueueKey, deadline, group, is_open, passes, since, stack_key,
+    Grouping, ItemKey, QueueKey, deadline, group, is_open, passes, since, stack_key, starts_in,
 };
 use crate::console::time::Millis;
 use crate::console::world::World;
@@ -80,6 +80,19 @@ pub fn subject(hosts: &Hosts, key: &QueueKey) -> Option<Subject> {
         key: key.clone(),
         revision,
         digest,
+    })
+}
+
+/// Whether what somebody allowed here is still to be seen: it starts soon, or it runs.
+fn is_under_way(hosts: &Hosts, key: &QueueKey, wall: Timestamp) -> bool {
+    let ItemKey::Approval(id) = &key.item else {
+        return false;
+    };
+    hosts.world(key.host).is_some_and(|world| {
+        let approval = world.approvals.get(id);
+        approval.is_some_and(|approval| {
+            world.is_running(approval) || starts_in(world, wall, approval).is_some()
+        })
     })
 }
 
@@ -208,11 +221,8 @@ impl QueueState {
     /// own word; nothing that arrives does this.
     fn arrange(&mut self, hosts: &Hosts) {
         let mut items = open_items(hosts);
-        let settled = self
-            .order
-            .iter()
-            .filter(|key| self.settled.contains_key(*key));
-        items.extend(settled.cloned());
+        // What is settled stays its time.
+        items.extend(self.order.iter().cloned());
         by_deadline(hosts, &mut items);
         items.dedup();
         let (shown, hidden): (Vec<_>, Vec<_>) = items.into_iter().partition(|key| {
@@ -301,7 +311,7 @@ impl QueueState {
         let open = open_items(hosts);
         let open_set: BTreeSet<&QueueKey> = open.iter().collect();
         for key in &self.order {
-            if open_set.contains(key) {
+            if open_set.contains(key) || is_under_way(hosts, key, wall) {
                 self.settled.remove(key);
             } else {
                 self.settled.entry(key.clone()).or_insert(now);

@@ -141,6 +141,12 @@ fn cut(world: &mut World, shown: &OnScreen) {
             world.approvals.remove(&id);
         }
     }
+    let asked: BTreeSet<_> = world
+        .approvals
+        .values()
+        .map(|one| one.tool_call_id)
+        .collect();
+    world.results.retain(|id, _| asked.contains(&Some(*id)));
     for id in oldest(ended_turns(world)) {
         if !shown.continuations.contains(&id) {
             world.continuations.remove(&id);

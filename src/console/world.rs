@@ -12,7 +12,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, Tool
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
-use crate::protocol::words::{ApprovalState, ContinuationState, SessionState};
+use crate::protocol::words::{ApprovalState, ContinuationState, SessionState, ToolCallState};
 
 /// An open model stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,29 @@ pub struct Stream {
 
 /// The last bytes of a running tool's output that are kept.
 pub const TOOL_OUTPUT_KEPT: usize = 16 * 1024;
+
+/// Characters of a result that are kept, as many as an event tells.
+const RESULT_PREVIEW: usize = 200;
+
+/// What has come of a call that a person was asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallResult {
+    /// Where it stands: it runs, or how it ended.
+    pub state: ToolCallState,
+    /// Milliseconds it ran; none = it runs, or nobody measured it.
+    pub duration_ms: Option<u64>,
+    /// How its result begins: outside text.
+    pub preview: String,
+}
+
+impl CallResult {
+    /// A call that runs.
+    pub const RUNNING: Self = Self {
+        state: ToolCallState::Started,
+        duration_ms: None,
+        preview: String::new(),
+    };
+}
 
 /// Everything known.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,6 +82,8 @@ pub struct World {
     pub waiting_for: BTreeMap<ContinuationId, String>,
     /// Output of running tools: outside text.
     pub tool_output: BTreeMap<ToolCallId, String>,
+    /// What has come of calls that a person was asked about.
+    pub results: BTreeMap<ToolCallId, CallResult>,
     /// How each session's newest ended turn ended, when it ended badly.
     pub failed: BTreeMap<SessionId, ContinuationId>,
     /// The engine; none before the first snapshot.
@@ -84,6 +109,7 @@ impl World {
         }
         for mut continuation in snapshot.continuations {
             continuation.shorten();
+            world.results.extend(results(&continuation));
             world.continuations.insert(continuation.id, continuation);
         }
         for mut approval in snapshot.approvals {
@@ -132,6 +158,28 @@ impl World {
             .sum()
     }
 
+    /// What has come of the call that somebody allowed here; none = it has not started, or there is none.
+    pub fn result(&self, approval: &Approval) -> Option<&CallResult> {
+        let decision = approval.decision.as_ref()?;
+        let allowed = decision.decision.allows();
+        let id = approval.tool_call_id.filter(|_| allowed)?;
+        self.results.get(&id)
+    }
+
+    /// Whether the call that somebody allowed here runs.
+    pub fn is_running(&self, approval: &Approval) -> bool {
+        let result = self.result(approval);
+        result.is_some_and(|result| result.state == ToolCallState::Started)
+    }
+
+    /// Takes in how a call stands, if a person was asked about it.
+    pub fn note_result(&mut self, id: ToolCallId, result: CallResult) {
+        let mut asked = self.approvals.values();
+        if asked.any(|approval| approval.tool_call_id == Some(id)) {
+            self.results.insert(id, result);
+        }
+    }
+
     /// Active sessions, newest change first.
     pub fn sessions_by_change(&self) -> Vec<&Session> {
         let mut sessions: Vec<&Session> = self
@@ -177,6 +225,22 @@ impl World {
             SessionWord::Idle
         }
     }
+}
+
+/// What a turn tells of the calls that a person was asked about.
+fn results(turn: &Continuation) -> impl Iterator<Item = (ToolCallId, CallResult)> {
+    let asked = turn.tool_calls.iter().filter(|call| {
+        call.approval_id.is_some() && (call.started_at.is_some() || call.result.is_some())
+    });
+    asked.map(|call| {
+        let text = call.result.as_deref().unwrap_or_default();
+        let result = CallResult {
+            state: call.state,
+            duration_ms: call.duration_ms,
+            preview: text.chars().take(RESULT_PREVIEW).collect(),
+        };
+        (call.id, result)
+    })
 }
 
 /// The newest continuation of each session, where it failed.

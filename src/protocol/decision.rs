@@ -15,6 +15,23 @@ pub struct DecisionText {
 }
 
 impl DecisionWord {
+    /// Whether a decision lets an effect happen (as opposed to preventing one).
+    pub const fn allows(self) -> bool {
+        match self {
+            Self::Approve | Self::RunAgain | Self::SendAgain => true,
+            Self::Deny
+            | Self::DenyAndStop
+            | Self::Edit
+            | Self::Answer
+            | Self::Snooze
+            | Self::Revoke
+            | Self::Happened
+            | Self::GiveUp
+            | Self::Sent
+            | Self::Drop => false,
+        }
+    }
+
     /// Its texts.
     pub const fn text(self) -> DecisionText {
         let (label, meaning, done) = match self {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{PlanFacts, Requester};
+use crate::protocol::approval::{Decision, PlanFacts, Requester};
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
@@ -225,6 +225,9 @@ pub struct ToolCall {
     pub verdict: Verdict,
     /// Its approval, when it asked.
     pub approval_id: Option<ApprovalId>,
+    /// What a person said of it, when it asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// The result the model reads, once settled: outside text.
     pub result: Option<String>,
     /// Where the whole result is, when the model reads only a part.

@@ -9,12 +9,13 @@ use crate::cli::plain::words;
 use crate::cli::terminal::cell;
 use crate::console::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
 use crate::console::decision::snoozes;
-use crate::console::decision::{lets_something_happen, title};
+use crate::console::decision::title;
 use crate::console::item::ItemKey;
 use crate::console::item::QueueKey;
 use crate::console::labels::problem_text;
 use crate::console::loading;
 use crate::console::queue;
+use crate::console::world::CallResult;
 
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
@@ -22,12 +23,28 @@ use crate::protocol::request::{
     CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
     ResumeContinuation, UpdateSession,
 };
-use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
+use crate::protocol::words::{
+    ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk, ToolCallState,
+};
 use crate::text::untrusted::reveal;
 use crate::tui::view;
 
 /// Columns that text is wrapped to.
 pub const WIDTH: usize = 78;
+
+/// Lines of a result that are printed with its end.
+const RESULT_LINES: usize = 3;
+
+/// How far an item has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It needs a person.
+    Open,
+    /// It needs nobody any more.
+    Settled,
+    /// The call that somebody allowed has ended.
+    Ended,
+}
 
 /// What can be done about an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,9 +107,7 @@ fn of_approval(approval: &Approval) -> Vec<Choice> {
         }
     }
     // Letting something happen comes first, as everywhere.
-    choices.sort_by_key(
-        |choice| !matches!(choice, Choice::Word(word) if lets_something_happen(*word)),
-    );
+    choices.sort_by_key(|choice| !matches!(choice, Choice::Word(word) if word.allows()));
     if shape_possible(approval) {
         choices.push(Choice::Shape);
     }
@@ -111,6 +126,36 @@ impl Shell<'_> {
     /// Whether an item needs a person now.
     pub fn is_open(&self, key: &QueueKey) -> bool {
         self.model.hosts.is_open(key)
+    }
+
+    /// How far an item has come.
+    pub fn stage(&self, key: &QueueKey) -> Stage {
+        match self.result(key) {
+            _ if self.is_open(key) => Stage::Open,
+            Some(result) if result.state != ToolCallState::Started => Stage::Ended,
+            Some(_) | None => Stage::Settled,
+        }
+    }
+
+    fn result(&self, key: &QueueKey) -> Option<&CallResult> {
+        let ItemKey::Approval(id) = &key.item else {
+            return None;
+        };
+        let world = self.model.hosts.world(key.host)?;
+        world.result(world.approvals.get(id)?)
+    }
+
+    /// How a call ended that somebody allowed, and the first lines of its result.
+    pub fn say_result(&mut self, key: &QueueKey) -> Result<(), Failure> {
+        let number = self.items.of(key);
+        if let Some(words) = view::queue::in_words(&self.model, key) {
+            self.out.line(&format!("ended: {number}  {words}"))?;
+        }
+        let text = self.result(key).map(|result| result.preview.clone());
+        for line in text.unwrap_or_default().lines().take(RESULT_LINES) {
+            self.out.line(&format!("     {}", cell(line)))?;
+        }
+        Ok(())
     }
 
     /// Everything that needs a person, in the order of the full console.
@@ -597,7 +642,7 @@ impl Shell<'_> {
             }
             _ => {}
         }
-        if lets_something_happen(word) && !self.twice(number, approval, word, &mut request).await? {
+        if word.allows() && !self.twice(number, approval, word, &mut request).await? {
             return Ok(None);
         }
         if word == DecisionWord::DenyAndStop && !self.closing_others(approval).await? {

@@ -16,7 +16,7 @@ use crate::cli::exit::Failure;
 use crate::cli::plain::gate::Gate;
 use crate::cli::plain::input::{Answers, Cut, InputEvent, InputLine, LineReader};
 use crate::cli::plain::out::Out;
-use crate::cli::plain::queue::PrintedItem;
+use crate::cli::plain::queue::{PrintedItem, Stage};
 use crate::cli::plain::sessions::Open;
 use crate::cli::plain::words::{self, HELP};
 use crate::cli::run::execute;
@@ -134,7 +134,7 @@ pub struct Shell<'h> {
     /// The session whose transcript is followed.
     pub open: Option<Open>,
     /// Queue items that were announced, and whether they were open when last spoken of.
-    told: BTreeMap<QueueKey, bool>,
+    told: BTreeMap<QueueKey, Stage>,
     /// Settled by this console: nothing needs to be said of it again.
     pub own: BTreeSet<QueueKey>,
     notices: Vec<String>,
@@ -323,7 +323,7 @@ impl<'h> Shell<'h> {
                 .queue
                 .order
                 .iter()
-                .any(|key| self.told.get(key) != Some(&self.is_open(key)));
+                .any(|key| self.told.get(key) != Some(&self.stage(key)));
         if changed {
             self.news_since.get_or_insert_with(Instant::now);
         }
@@ -483,10 +483,14 @@ impl<'h> Shell<'h> {
         let keys = self.model.queue.order.clone();
         let mut arrived = Vec::new();
         for key in keys {
-            let open = self.is_open(&key);
-            match self.told.insert(key.clone(), open) {
-                Some(before) if before == open => {}
-                Some(_) if !open => {
+            let stage = self.stage(&key);
+            match (self.told.insert(key.clone(), stage), stage) {
+                (Some(before), _) if before == stage => {}
+                (Some(_), Stage::Ended) => {
+                    self.own.remove(&key);
+                    self.say_result(&key)?;
+                }
+                (Some(_), Stage::Settled) => {
                     if !self.own.remove(&key)
                         && let Some(words) = crate::tui::view::queue::in_words(&self.model, &key)
                     {
@@ -494,8 +498,8 @@ impl<'h> Shell<'h> {
                         self.out.line(&format!("settled: {number}  {words}"))?;
                     }
                 }
-                None if !open => {}
-                Some(_) | None => arrived.push(key),
+                (None, Stage::Settled | Stage::Ended) => {}
+                (_, Stage::Open) => arrived.push(key),
             }
         }
         let known: BTreeSet<&QueueKey> = self.model.queue.order.iter().collect();
@@ -536,8 +540,7 @@ impl<'h> Shell<'h> {
     /// Marks these as spoken of.
     pub fn mark_told(&mut self, keys: &[QueueKey]) {
         for key in keys {
-            let open = self.is_open(key);
-            self.told.insert(key.clone(), open);
+            self.told.insert(key.clone(), self.stage(key));
         }
     }
 

@@ -108,7 +108,7 @@ const CALL: &str =
         t.risk_reasons, t.plan, t.state, t.verdict, t.rule, t.policy_version, t.approval_id,
         json_extract(s.body, '$.content') AS result,
         t.duration_ms, t.attempts, t.created_at, t.started_at,
-        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state AS approval_state, a.taint,
+        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state AS approval_state, a.taint, a.decision_body,
         json_extract(s.body, '$.artifact') AS artifact, json_extract(s.body, '$.cached') AS cached, t.rule_id
      FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id
         LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
@@ -134,6 +134,7 @@ fn call_row(row: &Row<'_>) -> Result<CallRow, StoreError> {
                 policy_version: row.get("policy_version")?,
             },
             approval_id: row.get("approval_id")?,
+            decision: row.json_opt("decision_body")?,
             result: row.get("result")?,
             artifact: row.json_opt("artifact")?,
             cached: row.json_opt("cached")?,

@@ -3,7 +3,6 @@
 
 use crate::console::arming::{CONFIRM_MS, Demand, Refusal, Subject};
 use crate::console::decision;
-use crate::console::decision::lets_something_happen;
 use crate::console::decision::{Bound, snoozes};
 use crate::console::item;
 use crate::console::item::ItemKey;
@@ -275,7 +274,7 @@ fn decide_approval(
             return Vec::new();
         }
     }
-    if lets_something_happen(word) {
+    if word.allows() {
         match risk {
             Risk::Low | Risk::Medium => {}
             Risk::High => {

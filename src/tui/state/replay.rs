@@ -215,6 +215,7 @@ fn as_it_stood(call: &ToolCall, now: Timestamp) -> ToolCall {
         duration_ms: None,
         attempts: u32::from(started),
         started_at: call.started_at.filter(|_| started),
+        decision: call.decision.clone().filter(|one| one.at <= now),
         ..call.clone()
     }
 }

@@ -13,6 +13,7 @@ use crate::console::item;
 use crate::console::item::ItemKey;
 use crate::console::preview::quoted;
 use crate::console::queue;
+use crate::console::world::World;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::action::Action;
@@ -22,12 +23,15 @@ use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_body::Body;
-use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome};
-use crate::tui::view::flood;
-use crate::tui::view::leftovers;
+use crate::tui::view::card_items;
+use crate::tui::view::console::{
+    Console, HOST_COLUMNS, decided_by, held, outcome_and_result, result_words,
+};
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::refused_calls;
 use crate::tui::view::unknown;
+
+/// Lines of a running call's output that its card shows: the last ones.
+const OUTPUT_LINES: usize = 8;
 
 /// What is said of a card that is not whole, and how; none = it is.
 fn loading(console: Console<'_>, key: &ItemKey) -> Option<(Role, String)> {
@@ -68,6 +72,37 @@ fn who_else(approval: &Approval) -> String {
     }
 }
 
+/// The last lines that a running call has written.
+fn output<'w>(world: &'w World, approval: &Approval) -> Option<&'w str> {
+    let text = world.tool_output.get(&approval.tool_call_id?)?;
+    let text = text.trim_end();
+    let start = text.rmatch_indices('\n').nth(OUTPUT_LINES - 1);
+    start.map_or(Some(text), |(at, _)| text.get(at + 1..))
+}
+
+/// Who decided, where and when, and what has come of the call.
+fn what_came(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
+    let Some(decision) = &approval.decision else {
+        return;
+    };
+    let world = console.model.world();
+    body.field("decision", Role::TextStrong, &decided_by(decision));
+    if let Some(reason) = &decision.reason {
+        body.field("reason", Role::Outside, reason);
+    }
+    if let Some(result) = world.result(approval) {
+        let (role, words) = result_words(result);
+        body.field("result", role, &words);
+        if !result.preview.is_empty() {
+            body.field("", Role::Outside, &result.preview);
+        }
+    }
+    if let Some(output) = output(world, approval) {
+        body.field("output", Role::Outside, output);
+    }
+    body.blank();
+}
+
 fn approval_body(
     console: Console<'_>,
     theme: &Theme,
@@ -79,6 +114,7 @@ fn approval_body(
         body.text(role, &text);
         body.blank();
     }
+    what_came(console, approval, &mut body);
     if let Some(one) = &approval.assignment {
         let me = if console.model.world().duty.is_me(&one.to) {
             " (you)"
@@ -242,22 +278,6 @@ fn approval_body(
     }
     body.field("who else", Role::Text, &who_else(approval));
     body.field("digest", Role::TextMuted, &approval.digest);
-    if let Some(decision) = &approval.decision {
-        body.heading("Decision");
-        body.text(
-            Role::TextStrong,
-            &format!(
-                "{} by {} ({}) at {}",
-                decision.decision,
-                decision.by,
-                decision.surface,
-                format::clock(decision.at)
-            ),
-        );
-        if let Some(reason) = &decision.reason {
-            body.field("reason", Role::Outside, reason);
-        }
-    }
     body.lines
 }
 
@@ -303,131 +323,6 @@ fn cost(console: Console<'_>, approval: &Approval) -> String {
         ),
         None => format!("{so_far}; no daily budget"),
     }
-}
-
-fn other_body(
-    console: Console<'_>,
-    theme: &Theme,
-    key: &ItemKey,
-    width: usize,
-) -> Vec<Line<'static>> {
-    let mut body = Body::new(theme, width);
-    match key {
-        ItemKey::Approval(_) => {}
-        ItemKey::Continuation(id) => {
-            if let Some(continuation) = console.model.world().continuations.get(id) {
-                body.field(
-                    "channel",
-                    Role::Text,
-                    &format!("{} · {}", continuation.channel, continuation.conversation),
-                );
-                body.field(
-                    "asked by",
-                    Role::Text,
-                    &format!(
-                        "{} · {}",
-                        continuation.requester.display, continuation.requester.id
-                    ),
-                );
-                body.field("message", Role::Outside, &continuation.request.text);
-                if let Some(error) = &continuation.error {
-                    body.field("why", Role::NoticeWarning, &error.message);
-                }
-                body.field(
-                    "done so far",
-                    Role::Text,
-                    &format!(
-                        "{} steps, {} tool calls, taken up {} times",
-                        continuation.steps,
-                        continuation.tool_calls.len(),
-                        continuation.attempt
-                    ),
-                );
-                for call in &continuation.tool_calls {
-                    body.field(
-                        "tool",
-                        Role::Text,
-                        &format!("{} · {}", call.name, call.state),
-                    );
-                }
-                body.blank();
-                body.text(Role::TextMuted, "Resume goes on from the last durable step. Kill ends the turn without an answer.");
-            }
-        }
-        ItemKey::Delivery(id) => {
-            if let Some(delivery) = console.model.world().deliveries.get(id) {
-                body.field(
-                    "channel",
-                    Role::Text,
-                    &format!("{} · {}", delivery.channel, delivery.conversation),
-                );
-                body.field(
-                    "part",
-                    Role::Text,
-                    &format!(
-                        "{} of {} · {}",
-                        delivery.part, delivery.parts, delivery.class
-                    ),
-                );
-                body.field("tried", Role::Text, &format!("{} times", delivery.attempts));
-                if let Some(error) = &delivery.last_error {
-                    body.field("last error", Role::NoticeWarning, error);
-                }
-                body.heading("Text");
-                body.text(Role::Outside, &delivery.preview);
-            }
-        }
-        ItemKey::Leftovers(id) => {
-            if let Some(one) = console.model.world().leftovers.get(id) {
-                leftovers::body(&mut body, one);
-            }
-        }
-        ItemKey::RefusedCalls(id) => {
-            if let Some(session) = console.model.world().sessions.get(id) {
-                refused_calls::body(&mut body, session);
-            }
-        }
-        ItemKey::Flood(id) => {
-            if let Some(session) = console.model.world().sessions.get(id) {
-                flood::body(&mut body, session);
-            }
-        }
-        ItemKey::Channel(name) => {
-            if let Some(channel) = console.model.world().channels.get(name) {
-                body.field("kind", Role::Text, channel.kind.as_str());
-                body.field(
-                    "what is wrong",
-                    Role::NoticeError,
-                    channel.health.detail.as_deref().unwrap_or("no detail"),
-                );
-                let seen = |at: Option<crate::clock::Timestamp>| {
-                    at.map_or_else(
-                        || "never".to_owned(),
-                        |at| format!("{} ago", format::age(console.model.now.wall, at)),
-                    )
-                };
-                body.field(
-                    "last exchange",
-                    Role::Text,
-                    &seen(channel.health.last_exchange_at),
-                );
-                body.field(
-                    "waiting",
-                    Role::Text,
-                    &format!("{} parts to send", channel.backlog),
-                );
-            }
-        }
-        ItemKey::Problem(text) => {
-            body.text(Role::NoticeError, text);
-            body.blank();
-            body.text(
-                Role::TextMuted,
-                "It goes away when its cause does; the log file has the details.",
-            );
-        }
-    }
-    body.lines
 }
 
 /// Draws the card of the selected item and reports what of it was visible.
@@ -565,8 +460,9 @@ pub fn lines(
                 return std::sync::Arc::new(Vec::new());
             };
             let cost = cost(console, approval);
+            let world = console.model.world();
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {} {} {} {} {:?} {:?} {:?}",
+                "{id} {} {digest} {} {width} {cost} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
@@ -576,7 +472,9 @@ pub fn lines(
                 unknown::version(console, approval),
                 approval.assignment,
                 console.model.world().duty.you,
-                loading(console, key).map(|(_, text)| text)
+                loading(console, key).map(|(_, text)| text),
+                world.result(approval),
+                output(world, approval)
             );
             cache.card(cache_key, || approval_body(console, theme, approval, width))
         }
@@ -586,7 +484,7 @@ pub fn lines(
         | ItemKey::RefusedCalls(_)
         | ItemKey::Flood(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => std::sync::Arc::new(other_body(console, theme, key, width)),
+        | ItemKey::Problem(_) => std::sync::Arc::new(card_items::body(console, theme, key, width)),
     }
 }
 
@@ -672,7 +570,7 @@ pub fn status(console: Console<'_>, key: &ItemKey) -> (Role, String) {
             Some(approval) if approval.state != ApprovalState::Pending => {
                 match console.model.starts_in(approval) {
                     Some(left) => (Role::NoticeWarning, held(console, left)),
-                    None => outcome(approval),
+                    None => outcome_and_result(console.model.world(), approval),
                 }
             }
             Some(_) if console.model.host().deciding.contains(id) => {

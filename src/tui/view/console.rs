@@ -1,9 +1,10 @@
 //! What the Queue and its cards are drawn from, and the words they share.
 
-use crate::console::decision;
+use crate::console::format::{clock, duration};
 use crate::console::model::Model;
-use crate::protocol::approval::Approval;
-use crate::protocol::words::ApprovalState;
+use crate::console::world::{CallResult, World};
+use crate::protocol::approval::{Approval, Decision};
+use crate::protocol::words::{ApprovalState, ToolCallState};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::lookup::Keymap;
@@ -46,6 +47,57 @@ pub fn held(console: Console<'_>, left: u64) -> String {
     }
 }
 
+/// What somebody decided, where and when.
+pub fn decided_by(decision: &Decision) -> String {
+    format!(
+        "{} by {} ({}) at {}",
+        decision.decision.text().done,
+        decision.by,
+        decision.surface,
+        clock(decision.at)
+    )
+}
+
+/// What has come of a call, in a few words: `running`, `succeeded in 1.2s`.
+pub fn result_words(result: &CallResult) -> (Role, String) {
+    let role = call_role(result.state);
+    let word = match result.state {
+        ToolCallState::Started => "running",
+        state => state.as_str(),
+    };
+    let word = word.replace('_', " ");
+    match (result.state, result.duration_ms) {
+        (_, None) => (role, word),
+        (ToolCallState::Succeeded, Some(ms)) => (role, format!("{word} in {}", duration(ms))),
+        (_, Some(ms)) => (role, format!("{word} after {}", duration(ms))),
+    }
+}
+
+/// The color of a call's state.
+pub const fn call_role(state: ToolCallState) -> Role {
+    match state {
+        ToolCallState::Succeeded | ToolCallState::SucceededByNote => Role::StateGood,
+        ToolCallState::Failed | ToolCallState::Indeterminate => Role::StateBad,
+        ToolCallState::Awaiting => Role::StateWaiting,
+        ToolCallState::Started => Role::StateRunning,
+        ToolCallState::Proposed | ToolCallState::Ready | ToolCallState::Approved => Role::Text,
+        ToolCallState::Blocked
+        | ToolCallState::Denied
+        | ToolCallState::Abandoned
+        | ToolCallState::Cancelled
+        | ToolCallState::Expired => Role::TextMuted,
+    }
+}
+
+/// How an approval ended and what came of its call, in a few words.
+pub fn outcome_and_result(world: &World, approval: &Approval) -> (Role, String) {
+    let (role, words) = outcome(approval);
+    match world.result(approval).map(result_words) {
+        None => (role, words),
+        Some((role, result)) => (role, format!("{words}, {result}")),
+    }
+}
+
 /// How an approval ended, in a few words.
 pub fn outcome(approval: &Approval) -> (Role, String) {
     match (&approval.decision, approval.state) {
@@ -56,7 +108,7 @@ pub fn outcome(approval: &Approval) -> (Role, String) {
             | ApprovalState::Denied
             | ApprovalState::Revoked,
         ) => {
-            let role = if decision::lets_something_happen(decision.decision) {
+            let role = if decision.decision.allows() {
                 Role::StateGood
             } else {
                 Role::TextMuted

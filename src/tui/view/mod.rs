@@ -6,6 +6,7 @@ pub mod cache_cost;
 pub mod cached_responses;
 pub mod card;
 pub mod card_body;
+pub mod card_items;
 pub mod channels;
 pub mod console;
 pub mod continuations;

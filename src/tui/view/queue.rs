@@ -22,7 +22,7 @@ use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
-use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome};
+use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome_and_result};
 use crate::tui::view::detail;
 use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
@@ -134,7 +134,7 @@ fn row_in(
             } else if let Some(left) = item::starts_in(world, now, approval) {
                 Some((Role::NoticeWarning, held(console, left)))
             } else {
-                Some(outcome(approval))
+                Some(outcome_and_result(world, approval))
             };
             Some(Row {
                 left: if approval.state == ApprovalState::Pending {

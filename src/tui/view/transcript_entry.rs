@@ -8,9 +8,10 @@ use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
-use crate::protocol::words::{ToolCallState, VerdictWord};
+use crate::protocol::words::VerdictWord;
 use crate::tui::shown;
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::console::{call_role, decided_by};
 use crate::tui::view::paint::span;
 use crate::tui::view::rich;
 
@@ -80,21 +81,6 @@ pub fn model_text(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>>
         line.spans.insert(0, Span::raw("  "));
     }
     lines
-}
-
-const fn call_role(state: ToolCallState) -> Role {
-    match state {
-        ToolCallState::Succeeded | ToolCallState::SucceededByNote => Role::StateGood,
-        ToolCallState::Failed | ToolCallState::Indeterminate => Role::StateBad,
-        ToolCallState::Awaiting => Role::StateWaiting,
-        ToolCallState::Started => Role::StateRunning,
-        ToolCallState::Proposed | ToolCallState::Ready | ToolCallState::Approved => Role::Text,
-        ToolCallState::Blocked
-        | ToolCallState::Denied
-        | ToolCallState::Abandoned
-        | ToolCallState::Cancelled
-        | ToolCallState::Expired => Role::TextMuted,
-    }
 }
 
 const fn verdict_role(verdict: VerdictWord) -> Role {
@@ -334,6 +320,12 @@ fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
         ),
         (Role::TextMuted, format!(": {}", call.verdict.rule)),
     ]);
+    if let Some(decision) = &call.decision {
+        maker.head(vec![
+            (Role::Border, "  │ ".to_owned()),
+            (Role::TextMuted, decided_by(decision)),
+        ]);
+    }
     let args = if folded {
         call.args.to_string()
     } else {

@@ -155,6 +155,7 @@ pub fn tool_call() -> ToolCall {
         state: ToolCallState::Awaiting,
         verdict: verdict(),
         approval_id: Some(approval_id()),
+        decision: None,
         result: None,
         artifact: None,
         cached: None,

@@ -355,6 +355,7 @@ pub fn tool_call(n: u8, state: ToolCallState, result: Option<&str>) -> ToolCall 
             policy_version: 3,
         },
         approval_id: None,
+        decision: None,
         result: result.map(str::to_owned),
         artifact: None,
         cached: None,

@@ -21,6 +21,7 @@ pub(crate) mod month;
 mod mouse;
 mod notice;
 mod opened;
+mod results;
 mod selection;
 mod streams;
 pub mod taking_over;
