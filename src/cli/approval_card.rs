@@ -4,6 +4,7 @@ use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
 use crate::protocol::decision::DecisionText;
+use crate::protocol::decision::effect_text;
 use crate::protocol::words::ApprovalState;
 use crate::text::untrusted::reveal;
 
@@ -18,12 +19,12 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
     }
     if !approval.tool.is_empty() {
         terminal.line(&format!(
-            "tool      {}  ({}, {}, {} risk)",
+            "tool      {}  ({} risk)",
             cell(&approval.tool),
-            approval.access,
-            approval.effect,
             approval.risk
         ))?;
+        let effect = effect_text(approval.access, approval.effect);
+        terminal.line(&format!("effect    {effect}"))?;
         let args = serde_json::to_string_pretty(&approval.args).map_err(anyhow::Error::from)?;
         terminal.line(&format!("arguments {}", reveal(&args)))?;
     }

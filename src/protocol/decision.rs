@@ -1,7 +1,7 @@
-//! What the words of a decision are called, in one table. Cards, the console, the lines of the command line and the
-//! footer take their texts from it.
+//! What the words of a decision and the classes of a call are called, in one table. Cards, the console, the lines of
+//! the command line and the footer take their texts from it.
 
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{Access, DecisionWord, Effect};
 
 /// How one word of a decision is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,4 +119,24 @@ pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
+}
+
+/// What a call does and whether it can be repeated, as a sentence without its subject.
+pub fn effect_text(access: Access, effect: Effect) -> String {
+    let access = match access {
+        Access::ReadLocal => "reads files of the workspace",
+        Access::ReadOpen => "reads from the network",
+        Access::WriteAdditive => "adds files and changes none",
+        Access::Write => "changes or removes files",
+        Access::Exec => "runs a program",
+        Access::Send => "sends to somebody",
+        Access::Unknown => "does what nobody has classified",
+    };
+    let again = match effect {
+        Effect::ReadOnly | Effect::Idempotent => "can be repeated safely",
+        Effect::Keyed => "can be repeated safely with its key",
+        Effect::Reconcilable => "whether it happened can be looked up",
+        Effect::NonIdempotent => "cannot be repeated safely",
+    };
+    format!("{access}; {again}")
 }

@@ -15,6 +15,7 @@ use crate::console::preview::quoted;
 use crate::console::queue;
 use crate::console::world::World;
 use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::decision::effect_text;
 use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::action::Action;
 use crate::tui::message::FrameReport;
@@ -93,8 +94,9 @@ fn what_came(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
     if let Some(result) = world.result(approval) {
         let (role, words) = result_words(result);
         body.field("result", role, &words);
-        if !result.preview.is_empty() {
-            body.field("", Role::Outside, &result.preview);
+        let preview = result.preview.trim_end();
+        if !preview.is_empty() {
+            body.field("", Role::Outside, preview);
         }
     }
     if let Some(output) = output(world, approval) {
@@ -144,11 +146,7 @@ fn approval_body(
         );
     }
     let risk_role = paint::risk_role(approval.risk);
-    let effect = format!(
-        "{} · {}",
-        approval.access.as_str().replace('_', " "),
-        approval.effect.as_str().replace('_', " ")
-    );
+    let effect = effect_text(approval.access, approval.effect);
     // Nothing would run.
     let about_a_person = approval.kind == ApprovalKind::Pairing;
     if !about_a_person {

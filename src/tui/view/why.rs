@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::console::format;
+use crate::protocol::decision::effect_text;
 use crate::protocol::session::Why;
 use crate::tui::shown;
 use crate::tui::state::app::State;
@@ -84,8 +85,10 @@ fn explain(state: &State, why: &Why, body: &mut Body<'_>) {
     );
     body.field("id", Role::TextMuted, &call.id.to_string());
     body.field("arguments", Role::Outside, &call.args.to_string());
-    let class = format!("{} · {} · {} risk", call.access, call.effect, call.risk);
-    body.field("class", Role::Text, &class);
+    let effect = effect_text(call.access, call.effect);
+    body.field("effect", Role::Text, &effect);
+    let risk = format!("{} risk", call.risk);
+    body.field("risk", paint::risk_role(call.risk), &risk);
     for reason in &call.risk_reasons {
         body.field("", paint::risk_role(call.risk), reason);
     }
