@@ -3,6 +3,7 @@
 //! No SQL exists outside this module, nothing here reads the wall clock except through the clock it was
 //! opened with, and nothing here decides anything about policy, people or text: commands are pure data.
 
+pub mod activity_log;
 pub mod anchors;
 mod artifact_files;
 pub mod artifacts;

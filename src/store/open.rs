@@ -12,6 +12,7 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
+use crate::store::activity_log::ActivityLog;
 use crate::store::artifact_files::ArtifactFiles;
 use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteTx};
@@ -239,6 +240,7 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
         head,
         proved: false,
         shared: Arc::clone(&shared),
+        activity: ActivityLog::default(),
         synchronous: Durability::Durable,
         stuck_at: 0,
         wal: options.dir.join("leverframe.db-wal"),

@@ -14,6 +14,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::protocol::event::Event;
+use crate::store::activity_log::ActivityLog;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::log_head::{LogGeneration, LogHead, StagedLog};
@@ -168,6 +169,7 @@ pub(crate) struct Writer {
     /// Whether the last commit put something on the disk for good.
     pub(crate) proved: bool,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) activity: ActivityLog,
     pub(crate) synchronous: Durability,
     /// Pages in the log when a reader last kept a part of it from being copied; 0 = none did.
     pub(crate) stuck_at: u32,
@@ -319,14 +321,18 @@ impl Writer {
         }
         self.shared.last_seq.store(self.head.seq, Ordering::Release);
         // Published before the answers: whoever is answered can rely on the event being on its way.
-        for event in events {
-            let _ = self.shared.events.send(Arc::new(event));
+        let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+        for event in &events {
+            let _ = self.shared.events.send(Arc::clone(event));
         }
         if self.shared.outbox_touched.swap(false, Ordering::AcqRel) {
             self.shared.outbox_changes.send_modify(|count| *count += 1);
         }
         for job in jobs {
             job.answer();
+        }
+        for event in &events {
+            self.activity.note(event);
         }
     }
 

@@ -10,5 +10,6 @@ mod chat_progress;
 mod chat_sessions;
 mod http;
 mod large_calls;
+mod logs;
 mod nul;
 mod telegram;
