@@ -269,6 +269,7 @@ impl Engine {
         self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
+        self.store_all_health().await;
         self.response_cache.file.close().await;
     }
 }

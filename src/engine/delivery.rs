@@ -14,6 +14,8 @@ use crate::protocol::words::ChannelState;
 
 /// Milliseconds between two words about exchanges that brought nothing: the grain in which consoles show ages.
 const EXCHANGE_NEWS_MS: u64 = 60_000;
+/// Milliseconds between two writes of a channel's health.
+const STORE_HEALTH_MS: u64 = 60_000;
 /// Typing indicators that a slow bridge may leave; they are decoration.
 const TYPING_KEPT: usize = 64;
 
@@ -32,6 +34,8 @@ struct Bridge {
     /// The exchange that consoles were last told of.
     told_exchange_at: Option<Timestamp>,
     account: Option<String>,
+    /// When its health was last kept; none = not by this process.
+    stored_at: Option<Timestamp>,
 }
 
 /// The engine's end of one channel.
@@ -80,6 +84,7 @@ impl Link {
                     health: None,
                     told_exchange_at: None,
                     account: None,
+                    stored_at: None,
                 });
             }
         }
@@ -115,6 +120,20 @@ impl Link {
             bridge.account = account;
         }
         is_news
+    }
+
+    /// The health that is to be kept for the next start, once a minute.
+    pub fn health_to_store(&self, now: Timestamp) -> Option<ChannelHealth> {
+        let mut bridge = lock(&self.bridge);
+        let bridge = bridge.as_mut()?;
+        let stored = bridge.stored_at;
+        if stored.is_some_and(|at| now.millis_since(at) < STORE_HEALTH_MS) {
+            return None;
+        }
+        let health = bridge.health.as_ref()?;
+        health.last_exchange_at?;
+        bridge.stored_at = Some(now);
+        Some(health.clone())
     }
 
     /// How the bridge is, if it ever said so.

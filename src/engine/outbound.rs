@@ -20,6 +20,7 @@ use crate::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use crate::store::commands::drop_expired_notice::DropExpiredNotice;
 use crate::store::commands::end_look_up::{EndLookUp, LookUpResult};
 use crate::store::commands::end_send::{EndSend, SendOutcome as StoredOutcome};
+use crate::store::commands::record_health::RecordHealth;
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::outbox::{NextOutbox, OutboxRow};
@@ -27,9 +28,25 @@ use crate::store::queries::outbox::{NextOutbox, OutboxRow};
 impl Engine {
     /// What a bridge says about itself; consoles are told where it is news.
     pub fn report_health(&self, channel: &str, health: ChannelHealth, account: Option<String>) {
-        if self.delivery.link(channel).report(health, account) {
+        let link = self.delivery.link(channel);
+        if link.report(health, account) {
             let (engine, channel) = (self.clone(), channel.to_owned());
-            self.spawn(async move { announce_channel(&engine, &channel).await });
+            let due = link.health_to_store(self.clock.now());
+            self.spawn(async move {
+                if let Some(health) = due {
+                    store_health(&engine, &channel, health).await;
+                }
+                announce_channel(&engine, &channel).await;
+            });
+        }
+    }
+
+    /// Keeps when each channel last talked to its platform, before the process ends.
+    pub async fn store_all_health(&self) {
+        for name in self.settings.channels.keys() {
+            if let Some(health) = self.delivery.link(name).health() {
+                store_health(self, name, health).await;
+            }
         }
     }
 
@@ -388,4 +405,11 @@ fn outbound(row: OutboxRow) -> Option<Outbound> {
         idempotency_key: row.idempotency_key,
         attempts: row.attempts,
     })
+}
+
+async fn store_health(engine: &Engine, channel: &str, health: ChannelHealth) {
+    let channel = channel.to_owned();
+    if let Err(error) = engine.store.write(RecordHealth { channel, health }).await {
+        tracing::debug!(%error, "the health of a channel was not kept");
+    }
 }

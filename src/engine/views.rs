@@ -57,6 +57,9 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         let next = engine.scheduler.next_routine();
         health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
     }
+    health.last_exchange_at = health.last_exchange_at.max(row.last.exchange);
+    health.last_inbound_at = health.last_inbound_at.max(row.last.inbound);
+    health.last_outbound_at = health.last_outbound_at.max(row.last.outbound);
     if row.paused {
         health.state = ChannelState::Paused;
     } else if health.state == ChannelState::Paused {

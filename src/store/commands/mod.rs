@@ -46,6 +46,7 @@ pub mod queue_progress_notice;
 pub mod reclaim_space;
 pub mod record_backup;
 pub mod record_cache;
+pub mod record_health;
 pub mod record_hooks;
 pub mod record_memory_use;
 pub mod record_progress;

@@ -34,6 +34,19 @@ pub struct ChannelRow {
     pub taken_over: u32,
     /// Strangers who ask to be let in, and people who were.
     pub pairings: (u32, u32),
+    /// When it last talked to its platform, as far as that was kept.
+    pub last: LastTimes,
+}
+
+/// When a channel last talked to its platform.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastTimes {
+    /// An exchange that the platform answered.
+    pub exchange: Option<Timestamp>,
+    /// An inbound message.
+    pub inbound: Option<Timestamp>,
+    /// An accepted outbound message.
+    pub outbound: Option<Timestamp>,
 }
 
 /// Flags of the engine that survive a restart.
@@ -47,7 +60,7 @@ pub struct EngineFlags {
 
 const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to, p.auto_approve, p.block,
         p.always_ask,
-        c.name, c.kind, c.paused, c.cursor,
+        c.name, c.kind, c.paused, c.cursor, c.last_exchange_at, c.last_inbound_at, c.last_outbound_at,
         (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL) AS backlog,
         (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending') AS pending_approvals,
         (SELECT count(*) FROM sessions s
@@ -89,6 +102,11 @@ fn channel_row(row: &Row<'_>) -> Result<ChannelRow, StoreError> {
             }),
         taken_over: row.get("taken_over")?,
         pairings: (row.get("pending_pairings")?, row.get("accepted_pairings")?),
+        last: LastTimes {
+            exchange: row.get("last_exchange_at")?,
+            inbound: row.get("last_inbound_at")?,
+            outbound: row.get("last_outbound_at")?,
+        },
     })
 }
 

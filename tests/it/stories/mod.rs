@@ -8,6 +8,7 @@ mod chat_indirect;
 mod chat_notices;
 mod chat_progress;
 mod chat_sessions;
+mod health;
 mod http;
 mod large_calls;
 mod logs;
