@@ -298,8 +298,10 @@ pub struct ApprovalsTable {
     pub life_seconds: Option<u64>,
     /// The same for calls of high or critical risk.
     pub high_risk_life_seconds: Option<u64>,
-    /// Seconds by which an approved call of low or medium risk starts later; at most 10.
-    pub undo_seconds: Option<u32>,
+    /// Seconds by which an approved call of low or medium risk starts later; at most 10. Several calls at once, and a
+    /// call with a rule, start 3 seconds later at least.
+    #[serde(alias = "undo_seconds")]
+    pub approve_grace_seconds: Option<u32>,
     /// Seconds after which the bot reminds people of a call that waits; left out: 5 minutes, 1 hour, 12 hours.
     pub reminder_seconds: Option<Vec<u64>>,
     /// Approvals that can wait in one session; the engine denies further calls.

@@ -420,7 +420,13 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
             4 * 3600,
             1..=4 * WEEK,
         )?,
-        undo_seconds: number(inputs, &key("undo_seconds"), table.undo_seconds, 0, 0..=10)?,
+        approve_grace_seconds: number(
+            inputs,
+            &key("approve_grace_seconds"),
+            table.approve_grace_seconds,
+            0,
+            0..=10,
+        )?,
         reminder_seconds: reminder_seconds(inputs, table.reminder_seconds.as_deref())?,
         max_pending_per_session: number(
             inputs,

@@ -312,8 +312,9 @@ pub struct ApprovalSettings {
     pub life_seconds: u64,
     /// Seconds an approval of high or critical risk lives.
     pub high_risk_life_seconds: u64,
-    /// Seconds for which an approved call of up to medium risk is held back before it starts; 0 = it is not.
-    pub undo_seconds: u32,
+    /// Seconds for which an approved call of up to medium risk is held back before it starts, 0 to 10. A call that was
+    /// approved among several, or with a rule, is held back three seconds at least.
+    pub approve_grace_seconds: u32,
     /// Seconds after which people are reminded, in rising order; empty = they are not.
     pub reminder_seconds: Vec<i64>,
     /// Pending approvals per session; beyond it a call is denied.

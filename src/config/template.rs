@@ -316,7 +316,7 @@ self_approval = "console"
 # life_seconds = 86400
 # high_risk_life_seconds = 14400
 # reminder_seconds = [300, 3600, 43200]  # when the bot reminds people of what waits; []: never
-# undo_seconds = 0           # up to 10: an approved call of low or medium risk waits so long and can be taken back
+# approve_grace_seconds = 0  # up to 10: an approved call of low or medium risk waits so long and can be taken back
 
 # [budgets]                  # of one turn; when one is used up, a person is asked
 # max_steps = 8

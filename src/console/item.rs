@@ -332,15 +332,8 @@ pub fn passes(world: &World, filter: &str, key: &ItemKey) -> bool {
 }
 
 /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
-pub fn starts_in(world: &World, wall: Timestamp, approval: &Approval) -> Option<u64> {
-    let window = world.engine.as_ref()?.undo_seconds;
-    if approval.state != ApprovalState::Approved
-        || approval.kind != ApprovalKind::Execute
-        || approval.risk >= Risk::High
-    {
-        return None;
-    }
-    let decided = approval.decision.as_ref()?.at;
-    let starts = decided.plus_seconds(i64::from(window));
-    (starts > wall).then(|| starts.millis_since(wall))
+pub fn starts_in(wall: Timestamp, approval: &Approval) -> Option<u64> {
+    let starts = approval.decision.as_ref()?.starts_at?;
+    let is_held = approval.state == ApprovalState::Approved && starts > wall;
+    is_held.then(|| starts.millis_since(wall))
 }

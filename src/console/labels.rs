@@ -1,6 +1,7 @@
 //! What the console says about what was done or refused.
 
 use crate::console::decision;
+use crate::protocol::approval::Approval;
 use crate::protocol::duty::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
@@ -44,7 +45,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 (None, Some(DecisionScope::Session)) => "allowed for this session",
                 (None, Some(DecisionScope::Once) | None) => decision.decision.text().done,
             };
-            format!("{done}: {what}")
+            match outcome {
+                Outcome::Decide(approval) => format!("{done}: {what}{}", starts_later(approval)),
+                _ => format!("{done}: {what}"),
+            }
         }
         Command::SetPolicy(SetPolicy { channel, .. }) => format!("policy of {channel} changed"),
         Command::PauseChannel(PauseChannel { channel }) => format!("{channel} paused"),
@@ -123,6 +127,13 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             format!("{} is on call", request.name)
         }
     }
+}
+
+/// That an approved call starts later; empty where it starts at once.
+fn starts_later(approval: &Approval) -> String {
+    let decision = approval.decision.as_ref();
+    let starts = decision.and_then(|one| Some(one.starts_at?.millis_since(one.at)));
+    starts.map_or_else(String::new, |ms| format!("; starts {} s later", ms / 1000))
 }
 
 /// A problem in one line.

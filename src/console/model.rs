@@ -146,7 +146,7 @@ impl Model {
 
     /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
     pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
-        item::starts_in(self.world(), self.now.wall, approval)
+        item::starts_in(self.now.wall, approval)
     }
 
     /// Why nothing that needs this scope can be sent with the credential of this console.

@@ -91,7 +91,7 @@ fn is_under_way(hosts: &Hosts, key: &QueueKey, wall: Timestamp) -> bool {
     hosts.world(key.host).is_some_and(|world| {
         let approval = world.approvals.get(id);
         approval.is_some_and(|approval| {
-            world.is_running(approval) || starts_in(world, wall, approval).is_some()
+            world.is_running(approval) || starts_in(wall, approval).is_some()
         })
     })
 }

@@ -138,6 +138,9 @@ pub struct Decision {
     /// The reason given.
     #[serde(default)]
     pub reason: Option<String>,
+    /// The call does not start before then, and `revoke` takes the approval back; none = it starts at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at: Option<Timestamp>,
 }
 
 /// What happened to an earlier call of the same tool on the same channel.

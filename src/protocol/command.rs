@@ -112,6 +112,9 @@ pub struct DecisionRequest {
     /// A rule that is made with the decision, or not at all (approve and deny on a call).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Box<RulePatch>>,
+    /// Whether several are decided together. Their calls start three seconds later at least, and can be taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub batch: bool,
 }
 
 impl DecisionRequest {
@@ -130,6 +133,7 @@ impl DecisionRequest {
             extra: None,
             seen_ms: None,
             rule: None,
+            batch: false,
         }
     }
 }

@@ -78,9 +78,6 @@ pub struct EngineStatus {
     pub usage_today: Usage,
     /// Money allowed per day, when limited.
     pub budget_today_usd: Option<f64>,
-    /// Seconds for which an approved call of up to medium risk is held back before it starts; 0 = it is not.
-    #[serde(default)]
-    pub undo_seconds: u32,
     /// What stands in the way of normal work (disk full, store errors, a wrong clock); empty = nothing.
     pub problems: Vec<String>,
     /// Whether the database can be written. While it cannot, nothing is acknowledged, started or sent.

@@ -260,7 +260,6 @@ impl OfflineSessions {
                 problems: Vec::new(),
                 writable: true,
                 draining: None,
-                undo_seconds: 0,
                 started_at: now,
             },
         }

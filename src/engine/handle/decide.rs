@@ -17,6 +17,8 @@ use crate::store::commands::decide::{Decide, DecideOutcome};
 
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
 const MOST_EXTRA: f64 = 1e12;
+/// Seconds for which calls are held back at least that were approved together, or with a rule.
+const GRACE_OF_SEVERAL: u32 = 3;
 /// Longest reason, in bytes.
 const MAX_REASON: usize = 2 * 1024;
 /// Longest answer in place of a tool's, in bytes.
@@ -63,8 +65,10 @@ pub async fn decide(
         return edit::edit(engine, caller, &approval, request).await;
     }
     let word = request.decision;
+    let grace_seconds = grace(engine, &approval, request.batch || rule.is_some());
     let decide = Decide {
         rule,
+        grace_seconds,
         ..command(engine, caller, &approval, request)
     };
     let report = engine.store.write(decide).await.map_err(from_store)?;
@@ -331,5 +335,18 @@ pub fn command(
         grant_expires_at: Some(engine.clock.now().plus_seconds(SHAPE_SECONDS)),
         card_update: true,
         rule: None,
+        grace_seconds: grace(engine, approval, request.batch),
+    }
+}
+
+/// Seconds for which an approved call is held back. `several`: the decision is about more than this call.
+fn grace(engine: &Engine, approval: &Approval, several: bool) -> u32 {
+    let configured = match approval.risk {
+        Risk::Low | Risk::Medium => engine.settings.approvals.approve_grace_seconds,
+        Risk::High | Risk::Critical => 0,
+    };
+    match several {
+        true => configured.max(GRACE_OF_SEVERAL),
+        false => configured,
     }
 }

@@ -32,7 +32,7 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::CachedResult;
 use crate::protocol::words::{
-    ApprovalKind, ApprovalState, Effect, MemoryScope, Risk, ToolCallState, VerdictWord,
+    ApprovalKind, ApprovalState, Effect, MemoryScope, ToolCallState, VerdictWord,
 };
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::refuse_call::RefuseCall;
@@ -312,10 +312,10 @@ async fn held_back(
     row: &CallRow,
     kill: &CancellationToken,
 ) -> Result<Option<CallStatus>, TurnError> {
-    let window = i64::from(engine.settings.approvals.undo_seconds);
-    let Some(approval) = row.call.approval_id.filter(|_| {
-        window > 0 && row.call.state == ToolCallState::Approved && row.call.risk < Risk::High
-    }) else {
+    let decision = row.call.decision.as_ref();
+    let is_held = row.call.state == ToolCallState::Approved
+        && decision.is_some_and(|decision| decision.starts_at.is_some());
+    let Some(approval) = row.call.approval_id.filter(|_| is_held) else {
         return Ok(None);
     };
     // From before the first look, so that nothing is missed behind it.
@@ -335,12 +335,11 @@ async fn held_back(
                 | ApprovalState::Consumed => CallStatus::Settled,
             }));
         }
-        let decided = found.decision.map(|decision| decision.at);
         let now = engine.clock.now();
-        let starts = decided.map_or(now, |at| at.plus_seconds(window));
-        if starts <= now {
+        let starts = found.decision.and_then(|decision| decision.starts_at);
+        let Some(starts) = starts.filter(|starts| *starts > now) else {
             return Ok(None);
-        }
+        };
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(starts.millis_since(now))) => {}
             () = turn_changed(&mut events, row.call.continuation_id) => {}

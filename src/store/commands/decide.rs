@@ -58,6 +58,8 @@ pub struct Decide {
     pub card_update: bool,
     /// A rule that is made with it.
     pub rule: Option<(RuleId, RuleFields)>,
+    /// Seconds by which an approved call starts later, while it can be taken back.
+    pub grace_seconds: u32,
 }
 
 /// What became of a decision.
@@ -111,6 +113,7 @@ impl Decide {
             surface: self.by.surface,
             at: tx.now,
             reason: self.reason.clone(),
+            starts_at: None,
         }
     }
 
@@ -192,9 +195,11 @@ impl Decide {
         head: &ContinuationRow,
         call: &mut Call,
     ) -> Result<(), StoreError> {
-        let decision = self.decision(tx);
+        let mut decision = self.decision(tx);
         match self.decision {
             DecisionWord::Approve => {
+                let grace = i64::from(self.grace_seconds);
+                decision.starts_at = (grace > 0).then(|| tx.now.plus_seconds(grace));
                 tx.record_decision(gate, ApprovalState::Approved, &decision)?;
                 tx.move_call(call.id, call.state, ToolCallState::Approved)?;
                 match self.scope {

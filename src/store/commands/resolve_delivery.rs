@@ -98,6 +98,7 @@ impl WriteTx<'_> {
         if let Some(id) = question {
             let mut gate = self.gate(id)?;
             let decision = Decision {
+                starts_at: None,
                 decision: word,
                 scope: None,
                 by: by.label.clone(),

@@ -337,7 +337,9 @@ pub fn press(state: &mut State) -> Vec<Effect> {
     let Some(first) = found.items.iter().find(|item| item.fate == Fate::Waits) else {
         return Vec::new();
     };
+    let several = found.count(&Fate::Waits) > 1;
     let request = DecisionRequest {
+        batch: several,
         reason: found.reason.clone(),
         minutes,
         scope: match found.action {
@@ -406,6 +408,7 @@ fn send_next(state: &mut State) -> Vec<Effect> {
             Some(word) => {
                 let own = decision::request(&bound, word);
                 let request = DecisionRequest {
+                    batch: request.batch,
                     reason: request.reason,
                     minutes: request.minutes,
                     scope: request.scope,

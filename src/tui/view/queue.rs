@@ -131,7 +131,7 @@ fn row_in(
                         (Role::TextMuted, text)
                     })
                 }
-            } else if let Some(left) = item::starts_in(world, now, approval) {
+            } else if let Some(left) = item::starts_in(now, approval) {
                 Some((Role::NoticeWarning, held(console, left)))
             } else {
                 Some(outcome_and_result(world, approval))

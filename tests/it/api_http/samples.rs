@@ -197,6 +197,7 @@ pub fn continuation(state: ContinuationState) -> Continuation {
 
 pub fn decision() -> Decision {
     Decision {
+        starts_at: Some(at()),
         decision: DecisionWord::Approve,
         scope: Some(DecisionScope::Once),
         by: "anna".to_owned(),
@@ -333,7 +334,6 @@ pub fn engine() -> EngineStatus {
         sandbox: "bubblewrap".to_owned(),
         usage_today: usage(),
         budget_today_usd: Some(1.5),
-        undo_seconds: 3,
         problems: vec!["disk full".to_owned()],
         writable: true,
         draining: None,

@@ -155,6 +155,7 @@ pub fn commands() -> Vec<Command> {
 
 pub fn decision_request() -> DecisionRequest {
     DecisionRequest {
+        batch: true,
         decision: DecisionWord::Edit,
         scope: Some(DecisionScope::Session),
         digest: "ab".repeat(32),

@@ -34,7 +34,10 @@ fn defaults() {
         (approvals.life_seconds, approvals.high_risk_life_seconds),
         (86_400, 14_400)
     );
-    assert_eq!(approvals.undo_seconds, 0, "what is allowed starts at once");
+    assert_eq!(
+        approvals.approve_grace_seconds, 0,
+        "what is allowed starts at once"
+    );
     assert_eq!(
         (
             approvals.max_pending_per_session,
@@ -140,6 +143,15 @@ fn flags_before_environment_before_file() {
     assert_eq!(settings.model, "scripted/flag");
     assert_eq!(flag.console().theme, "b");
     assert_eq!(settings.listen, Some(SocketAddr::from(([127, 0, 0, 1], 0))));
+}
+
+/// A file of before the name changed.
+#[test]
+fn the_old_name_of_the_grace_is_taken() {
+    for name in ["approve_grace_seconds", "undo_seconds"] {
+        let case = Case::new(&format!("[approvals]\n{name} = 4\n"));
+        assert_eq!(case.settings().approvals.approve_grace_seconds, 4, "{name}");
+    }
 }
 
 #[test]

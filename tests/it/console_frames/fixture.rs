@@ -238,7 +238,6 @@ pub fn engine() -> EngineStatus {
             ..usage()
         },
         budget_today_usd: Some(20.0),
-        undo_seconds: 0,
         problems: vec![],
         writable: true,
         draining: None,

@@ -287,6 +287,7 @@ fn marks_open_a_table_that_leaves_out_with_reasons_and_sends_one_by_one() {
         (DecisionWord::Approve, "01".repeat(32).as_str(), Some(1))
     );
     assert!(request.seen_ms.is_some_and(|ms| ms >= 500));
+    assert!(request.batch, "its call can be taken back for a while");
     // The second changes before it is its turn: it is not sent.
     driver
         .state

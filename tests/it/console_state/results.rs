@@ -27,6 +27,7 @@ fn decided(driver: &Driver, word: DecisionWord, state: ApprovalState) -> Approva
     approval.tool_call_id = Some(fixture::tool_call(9, ToolCallState::Approved, None).id);
     approval.state = state;
     approval.decision = Some(Decision {
+        starts_at: None,
         decision: word,
         scope: Some(DecisionScope::Once),
         by: "jo".into(),

@@ -45,8 +45,12 @@ fn event(driver: &mut Driver, seq: u64, body: EventBody) {
     driver.hear(DaemonMessage::Event(Arc::new(event)));
 }
 
-/// The first card is allowed, and the engine says so.
 fn allowed() -> (Driver, Approval) {
+    allowed_with(0)
+}
+
+/// The first card is allowed, and the engine says so, and that the call starts so much later.
+fn allowed_with(grace_seconds: i64) -> (Driver, Approval) {
     let mut driver = Driver::with(160, 60, fixture::busy());
     driver.press("j");
     driver.wait(800);
@@ -62,6 +66,7 @@ fn allowed() -> (Driver, Approval) {
         surface: Surface::Console,
         at: driver.now().wall,
         reason: None,
+        starts_at: (grace_seconds > 0).then(|| driver.now().wall.plus_seconds(grace_seconds)),
     });
     event(
         &mut driver,
@@ -129,15 +134,7 @@ fn an_approval_is_revoked_until_its_call_starts() {
 
 #[test]
 fn a_call_that_is_held_back_says_when_it_starts() {
-    let (mut driver, _) = allowed();
-    driver
-        .state
-        .model
-        .world_mut()
-        .engine
-        .as_mut()
-        .unwrap()
-        .undo_seconds = 3;
+    let mut driver = allowed_with(3).0;
     assert!(
         driver.text().contains("starts in 3 s, z revokes"),
         "{}",
@@ -178,6 +175,7 @@ fn request(word: DecisionWord) -> DecisionRequest {
         extra: None,
         seen_ms: Some(600),
         rule: None,
+        batch: false,
     }
 }
 

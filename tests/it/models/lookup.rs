@@ -44,7 +44,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             self_approval: SelfApproval::Console,
             life_seconds: 60,
             high_risk_life_seconds: 60,
-            undo_seconds: 0,
+            approve_grace_seconds: 0,
             reminder_seconds: Vec::new(),
             max_pending_per_session: 10,
             max_pending_per_channel: 10,

@@ -1,5 +1,6 @@
 //! Rules of the real binary: made over HTTP and on the command line, looked at when a call is judged and explained.
 
+use leverframe::clock::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::daemon::{Daemon, Home};
@@ -398,15 +399,11 @@ async fn approve_on_the_command_line_makes_a_rule_or_a_permission() {
     );
 }
 
-/// With `undo_seconds` an approved call waits that long, over a restart too, and can be taken back.
+/// With `approve_grace_seconds` an approved call waits that long, over a restart too, and can be taken back.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_call_is_held_back_and_can_be_taken_back() {
-    let home = Home::new("[approvals]\nundo_seconds = 10\n");
+    let home = Home::new("[approvals]\napprove_grace_seconds = 10\n");
     let mut daemon = home.daemon();
-    assert_eq!(
-        daemon.get("/v1/snapshot").await["engine"]["undo_seconds"],
-        10
-    );
     let turn_id = turn(&daemon, WRITE).await;
     let approval = daemon.wait_approval().await;
     let id = approval["id"].as_str().unwrap();
@@ -417,6 +414,7 @@ async fn an_approved_call_is_held_back_and_can_be_taken_back() {
     daemon.wait_state(&turn_id, "running").await;
     let held = daemon.get(&format!("/v1/approvals/{id}")).await;
     assert_eq!(held["state"], "approved", "{held}");
+    assert_eq!(grace(&held), 10);
     // The process dies; the decision is still there, and is still not used.
     daemon.kill();
     let daemon = home.daemon();
@@ -446,4 +444,60 @@ async fn an_approved_call_is_held_back_and_can_be_taken_back() {
         late["detail"].as_str().unwrap().contains("has started"),
         "{late}"
     );
+}
+
+/// Seconds between a decision and the start of its call.
+fn grace(approval: &Value) -> i64 {
+    let at = |name: &str| {
+        let at = serde_json::from_value::<Timestamp>(approval["decision"][name].clone());
+        Some(at.ok()?.as_millis())
+    };
+    at("starts_at").map_or(0, |starts| (starts - at("at").unwrap()) / 1000)
+}
+
+/// A call of several, and a call with a rule, are held back three seconds although nothing is configured. Taken back,
+/// the rule goes with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_calls_and_a_call_with_a_rule_can_be_taken_back_for_three_seconds() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    let decide = async |file: &str, extra: Value| {
+        turn(&daemon, &WRITE.replace("a.txt", file)).await;
+        let approval = daemon.wait_approval().await;
+        let path = format!(
+            "/v1/approvals/{}/decision",
+            approval["id"].as_str().unwrap()
+        );
+        let mut body = json!({ "decision": "approve", "digest": approval["digest"] });
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let (status, decided) = daemon.request("POST", &path, Some(body)).await;
+        assert_eq!(status, 200, "{decided}");
+        (path, decided)
+    };
+    let (_, alone) = decide("a.txt", json!({})).await;
+    assert_eq!(grace(&alone), 0, "{alone}");
+
+    let began = std::time::Instant::now();
+    let (_, several) = decide("b.txt", json!({ "batch": true })).await;
+    assert_eq!(grace(&several), 3, "{several}");
+    let turn_id = several["continuation_id"].as_str().unwrap();
+    daemon.wait_state(turn_id, "completed").await;
+    assert!(began.elapsed() >= std::time::Duration::from_secs(3));
+
+    let rule = json!({ "field": "path", "matcher": "prefix", "value": "notes/" });
+    let (path, ruled) = decide("c.txt", json!({ "rule": rule })).await;
+    assert_eq!(grace(&ruled), 3, "{ruled}");
+    assert_eq!(
+        daemon.get("/v1/rules").await["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let body = json!({ "decision": "revoke", "digest": ruled["digest"] });
+    let (status, back) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 200, "{back}");
+    assert_eq!(daemon.get("/v1/rules").await["items"], json!([]));
 }

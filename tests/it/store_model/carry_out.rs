@@ -610,6 +610,7 @@ impl System {
                     grant_expires_at: None,
                     card_update: true,
                     rule: None,
+                    grace_seconds: 0,
                 })?;
                 Ok(Self::decided(report))
             }

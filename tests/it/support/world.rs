@@ -670,6 +670,7 @@ impl World {
             grant_expires_at: None,
             card_update: true,
             rule: None,
+            grace_seconds: 0,
         }
     }
 }

@@ -56,6 +56,7 @@ async fn a_card_shows_the_whole_question_and_is_disarmed_by_its_outcome() {
     let mut decided = approval();
     decided.state = ApprovalState::Denied;
     decided.decision = Some(Decision {
+        starts_at: None,
         decision: DecisionWord::Deny,
         scope: None,
         by: "bea".to_owned(),
@@ -190,6 +191,7 @@ fn hostile_text_stays_text_in_every_card() {
             bad.requester.display = hostile.to_owned();
             bad.plan.env = vec![(hostile.to_owned(), hostile.to_owned())];
             bad.decision = Some(Decision {
+                starts_at: None,
                 decision: DecisionWord::Deny,
                 scope: None,
                 by: hostile.to_owned(),
