@@ -205,7 +205,7 @@ impl Row for Channel {
     const NOTHING: &'static str = "no channels";
 
     fn cells(&self) -> Vec<String> {
-        let mut autonomy = self.policy.autonomy.to_string();
+        let mut autonomy = self.level_text(self.policy.autonomy);
         if let Some(until) = self.policy.expires_at {
             autonomy = format!("{autonomy} until {until}");
         }

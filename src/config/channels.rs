@@ -216,6 +216,7 @@ impl Channel<'_> {
                 table.allowed_chats.as_ref(),
             )?,
             approval_to: self.approval_to(people)?,
+            taint_guard_in_full: table.taint_guard_in_full.unwrap_or(true),
             chat_max_risk: table.chat_max_risk.unwrap_or(Risk::Medium),
             max_wait_seconds: self.max_wait_seconds()?,
             workspace: self.workspace()?,

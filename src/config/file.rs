@@ -210,6 +210,8 @@ pub struct ChannelTable {
     pub autonomy: Option<Autonomy>,
     /// Whether `full` may have no expiry.
     pub permanent_full: Option<bool>,
+    /// Whether untrusted content in context makes calls ask in `full` too; default true.
+    pub taint_guard_in_full: Option<bool>,
     /// Tools that run without a person: names, or a prefix with `*`.
     pub auto_approve: Option<Vec<String>>,
     /// Tools that never run.

@@ -218,6 +218,8 @@ pub struct ChannelSettings {
     pub autonomy: Autonomy,
     /// Whether `full` without expiry is allowed.
     pub permanent_full: bool,
+    /// Whether untrusted content in context makes calls ask in `full` too.
+    pub taint_guard_in_full: bool,
     /// Baseline list.
     pub auto_approve: Vec<String>,
     /// Baseline list.

@@ -199,6 +199,12 @@ impl Engine {
         }
     }
 
+    /// Whether untrusted content makes calls of a channel ask in `full` too.
+    pub fn has_taint_guard(&self, channel: &str) -> bool {
+        let settings = self.settings.channels.get(channel);
+        settings.is_none_or(|settings| settings.taint_guard_in_full)
+    }
+
     /// Whether replies on a channel go through a bridge (and so through the outbox).
     pub fn has_bridge(&self, channel: &str) -> bool {
         self.settings

@@ -430,6 +430,19 @@ fn hooks(settings: &Settings) -> Vec<Finding> {
         .collect()
 }
 
+/// Channels whose agents act on untrusted content without a person.
+fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
+    let channels = settings.channels.iter();
+    let unguarded = channels.filter(|(_, channel)| !channel.taint_guard_in_full);
+    unguarded.map(|(name, _)| {
+        warn(
+            &format!("channel {name}: taint guard"),
+            "is off in `full`: what strangers and web pages write can make calls run without a person",
+            "set `taint_guard_in_full = true`, unless you trust everything that the channel reads",
+        )
+    })
+}
+
 fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Finding> {
     let Some(running) = running else {
         let names = settings
@@ -502,6 +515,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend(settings.into_iter().flat_map(providers));
     found.extend(settings.into_iter().flat_map(key_files));
     found.extend(channels(settings, facts.process.channels.as_deref()));
+    found.extend(settings.into_iter().flat_map(unguarded));
     found.extend(settings.into_iter().flat_map(hooks));
     found.extend(facts.process.cache.as_ref().map(|why| {
         warn(

@@ -60,6 +60,8 @@ pub struct PolicyInput {
     pub rules: Vec<Rule>,
     /// Id of the requester of this turn.
     pub requester_id: String,
+    /// Whether untrusted content makes calls ask in `full` too: what the channel says, or the stricter of two.
+    pub taint_guard_in_full: bool,
     /// The most that this turn may do by itself, whatever the policies allow.
     pub ceiling: Option<Autonomy>,
 }
@@ -206,12 +208,21 @@ fn verdict_under(
     if let Some(reason) = &facts.always_asks {
         return say(VerdictWord::Ask, format!("always asks: {reason}"));
     }
-    if !facts.taint.is_empty() && taint_matters(facts.access) {
+    let ceiling = policy_input.ceiling.unwrap_or(Autonomy::Full);
+    let autonomy = policy.autonomy.min(ceiling);
+    let is_tainted = !facts.taint.is_empty() && taint_matters(facts.access);
+    let is_guarded = policy_input.taint_guard_in_full || autonomy < Autonomy::Full;
+    if is_tainted && is_guarded {
         return say(
             VerdictWord::Ask,
             format!(
-                "taint: untrusted content in context ({})",
-                facts.taint.join("; ")
+                "taint: untrusted content in context ({}){}",
+                facts.taint.join("; "),
+                if autonomy < policy.autonomy && !policy_input.taint_guard_in_full {
+                    ", under the ceiling of this turn"
+                } else {
+                    ""
+                }
             ),
         );
     }
@@ -237,8 +248,6 @@ fn verdict_under(
     if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
         return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));
     }
-    let ceiling = policy_input.ceiling.unwrap_or(Autonomy::Full);
-    let autonomy = policy.autonomy.min(ceiling);
     let whose = if autonomy < policy.autonomy {
         format!(
             "autonomy {autonomy} (the ceiling of this turn; the channel has {})",
@@ -260,6 +269,14 @@ fn verdict_under(
         Autonomy::Full if facts.access == Access::Unknown => say(
             VerdictWord::Allow,
             format!("{whose}: unclassified calls run"),
+        ),
+        Autonomy::Full if is_tainted => say(
+            VerdictWord::Allow,
+            format!(
+                "{whose}: runs although untrusted content is in context ({}); \
+                 the channel has taint_guard_in_full = false",
+                facts.taint.join("; ")
+            ),
         ),
         Autonomy::Full => say(
             VerdictWord::Allow,

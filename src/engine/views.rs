@@ -71,11 +71,13 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         health.state = ChannelState::Failed;
         health.detail = Some("not in the configuration any more".to_owned());
     }
+    let taint_guard_in_full = engine.has_taint_guard(&row.name);
     Channel {
         account: link.account(),
         name: row.name,
         kind: row.kind,
         policy: row.policy,
+        taint_guard_in_full,
         health,
         paused: row.paused,
         held: bridged && engine.is_held(),

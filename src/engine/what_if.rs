@@ -54,6 +54,7 @@ pub async fn what_if(
         grants: Vec::new(),
         rules: Vec::new(),
         requester_id: String::new(),
+        taint_guard_in_full: engine.has_taint_guard(&channel),
         ceiling: None,
     };
     let confined = engine.sandbox.is_confined();

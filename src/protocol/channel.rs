@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::policy::Policy;
-use crate::protocol::words::{ChannelKind, ChannelState};
+use crate::protocol::words::{Autonomy, ChannelKind, ChannelState};
 
 /// Health by exchanges, never "a task exists".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,9 @@ pub struct Channel {
     pub account: Option<String>,
     /// Policy in force.
     pub policy: Policy,
+    /// Whether untrusted content in context makes calls ask in `full` too (`taint_guard_in_full`).
+    #[serde(default = "yes")]
+    pub taint_guard_in_full: bool,
     /// Health.
     pub health: ChannelHealth,
     /// Paused by an operator.
@@ -120,4 +123,19 @@ pub struct ChannelCapabilities {
     pub typing: bool,
     /// Against doubled sends.
     pub idempotency: SendIdempotency,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Channel {
+    /// A level of this channel, with the guard that it goes without: `full, no taint guard`.
+    pub fn level_text(&self, level: Autonomy) -> String {
+        if level == Autonomy::Full && !self.taint_guard_in_full {
+            format!("{level}, no taint guard")
+        } else {
+            level.to_string()
+        }
+    }
 }

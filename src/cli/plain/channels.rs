@@ -36,7 +36,7 @@ impl Shell<'_> {
                 "{}  {}, {state}, {}{until}, {} waiting for you, {} to send, {} sessions{detail}",
                 cell(&channel.name),
                 channel.kind,
-                channel.policy.autonomy,
+                channel.level_text(channel.policy.autonomy),
                 channel.pending_approvals,
                 channel.backlog,
                 channel.active_sessions,
@@ -83,7 +83,8 @@ impl Shell<'_> {
                 limit: Some(WHAT_IF_CALLS),
             };
             let what_if = self.engine().call(query).await?;
-            self.out.line(&format!("{level}: {}", meaning(*level)))?;
+            let meaning = meaning(*level, channel.taint_guard_in_full);
+            self.out.line(&format!("{level}: {meaning}"))?;
             if what_if.considered == 0 {
                 self.out
                     .line("  no call on this channel yet that this level could have changed")?;

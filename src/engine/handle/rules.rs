@@ -637,6 +637,7 @@ pub async fn test(
         grants: Vec::new(),
         rules: Vec::new(),
         requester_id: String::new(),
+        taint_guard_in_full: engine.has_taint_guard(&channel),
         ceiling: None,
     };
     let preview = one_line(&tool, &args);

@@ -135,16 +135,7 @@ impl PolicyContext {
         let channel = rows.channel.clone();
         let session = rows.session_id;
         let now = engine.clock.now();
-        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s, one that a routine
-        // speaks in under the stricter of its policy and `routine`'s.
-        let second = match rows.surface {
-            Surface::Http if engine.has_bridge(&rows.channel) => Some("api"),
-            Surface::Engine => Some("routine"),
-            Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted => {
-                None
-            }
-        };
-        let second = second.filter(|second| rows.channel != *second);
+        let second = second_channel(engine, rows);
         let (policy, also, grants, mut rules, (taint_requesters, let_in), summary, read, pending) =
             engine
                 .store
@@ -234,9 +225,22 @@ impl PolicyContext {
             held: engine.is_held(),
             grants: self.grants.clone(),
             requester_id: rows.requester.id.clone(),
+            taint_guard_in_full: engine.has_taint_guard(&rows.channel)
+                || second_channel(engine, rows).is_some_and(|name| engine.has_taint_guard(name)),
             ceiling: rows.bounds.autonomy_ceiling,
         }
     }
+}
+
+/// The channel whose policy applies too. A platform session driven over HTTP runs under the stricter of its policy and
+/// `api`'s, one that a routine speaks in under the stricter of its policy and `routine`'s.
+fn second_channel(engine: &Engine, rows: &TurnRows) -> Option<&'static str> {
+    let second = match rows.surface {
+        Surface::Http if engine.has_bridge(&rows.channel) => Some("api"),
+        Surface::Engine => Some("routine"),
+        Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted => None,
+    };
+    second.filter(|second| rows.channel != *second)
 }
 
 /// Where a call is evaluated.

@@ -212,7 +212,8 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
             "autonomy",
             format!(
                 "{} (policy version {}){after}",
-                channel.policy.autonomy, channel.policy.version
+                channel.level_text(channel.policy.autonomy),
+                channel.policy.version
             ),
         ),
         ("runs alone", names(&channel.policy.auto_approve)),

@@ -16,11 +16,12 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::channels::autonomy_role;
 use crate::tui::view::paint::{self, span};
 
-/// What a level means, in a few words.
-pub const fn meaning(level: Autonomy) -> &'static str {
+/// What a level means, in a few words, with the taint guard in `full` or without.
+pub const fn meaning(level: Autonomy, taint_guard_in_full: bool) -> &'static str {
     match level {
         Autonomy::Supervised => "everything not auto-approved asks",
         Autonomy::SemiAuto => "local reads run, the rest asks",
+        Autonomy::Full if !taint_guard_in_full => "all but blocked, always-ask run; no taint guard",
         Autonomy::Full => "all but blocked, always-ask, tainted run",
     }
 }
@@ -105,7 +106,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         } else {
             ""
         };
-        let text = meaning(*level);
+        let text = meaning(*level, channel.taint_guard_in_full);
         let line = Line::from(vec![
             Span::raw(mark),
             span(

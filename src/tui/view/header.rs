@@ -47,14 +47,13 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         left.push((Role::HeaderAttention, RefusedCalls::text(refused)));
     }
     let badges = left.len();
-    let full: Vec<&str> = state
+    let (full, unguarded): (Vec<_>, Vec<_>) = state
         .model
         .world()
         .channels
         .values()
         .filter(|c| c.policy.autonomy == Autonomy::Full)
-        .map(|c| c.name.as_str())
-        .collect();
+        .partition(|c| c.taint_guard_in_full);
     // With several, each says it of itself.
     if engine.is_some_and(|e| e.held_since.is_some() && !e.quarantine) && !several {
         left.push((Role::HeaderDanger, " EMERGENCY STOP ".to_owned()));
@@ -77,11 +76,14 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if engine.is_some_and(|e| !e.writable) {
         left.push((Role::HeaderDanger, " CANNOT SAVE ".to_owned()));
     }
-    if !full.is_empty() {
-        left.push((
-            Role::HeaderDanger,
-            format!(" FULL {} ", shown::line(&full.join(" "), 24)),
-        ));
+    for (badge, channels) in [("FULL, NO TAINT GUARD", unguarded), ("FULL", full)] {
+        let names: Vec<&str> = channels.iter().map(|c| c.name.as_str()).collect();
+        if !names.is_empty() {
+            left.push((
+                Role::HeaderDanger,
+                format!(" {badge} {} ", shown::line(&names.join(" "), 24)),
+            ));
+        }
     }
     if state.model.access == Access::ReadOnly {
         left.push((Role::HeaderAttention, "READ-ONLY".to_owned()));

@@ -274,6 +274,7 @@ pub fn channel() -> Channel {
         kind: ChannelKind::Telegram,
         account: Some("@bot".to_owned()),
         policy: policy(),
+        taint_guard_in_full: true,
         health: ChannelHealth {
             state: ChannelState::Degraded,
             detail: Some(NASTY.to_owned()),

@@ -196,6 +196,7 @@ pub fn channel(name: &str, kind: ChannelKind, autonomy: Autonomy) -> Channel {
             block: vec!["execute_command".into()],
             always_ask: vec![],
         },
+        taint_guard_in_full: true,
         health: ChannelHealth {
             state: if telegram {
                 ChannelState::Connected

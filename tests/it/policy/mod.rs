@@ -68,29 +68,33 @@ fn circumstances() -> impl Strategy<Value = PolicyInput> {
         proptest::bool::weighted(0.1),
         any::<bool>(),
         proptest::option::of(proptest::sample::select(Autonomy::ALL.to_vec())),
+        any::<bool>(),
     )
-        .prop_map(|(policy, also, held, granted, ceiling)| PolicyInput {
-            policy,
-            also,
-            held,
-            grants: if granted {
-                TOOLS
-                    .iter()
-                    .map(|tool| SessionGrant {
-                        tool: (*tool).to_owned(),
-                        args_digest: "d".to_owned(),
-                        requester_id: "telegram:1".to_owned(),
-                        by: "anna".to_owned(),
-                        approval_id: ApprovalId::from_bytes([7; 16]),
-                    })
-                    .collect()
-            } else {
-                Vec::new()
+        .prop_map(
+            |(policy, also, held, granted, ceiling, taint_guard_in_full)| PolicyInput {
+                policy,
+                also,
+                held,
+                grants: if granted {
+                    TOOLS
+                        .iter()
+                        .map(|tool| SessionGrant {
+                            tool: (*tool).to_owned(),
+                            args_digest: "d".to_owned(),
+                            requester_id: "telegram:1".to_owned(),
+                            by: "anna".to_owned(),
+                            approval_id: ApprovalId::from_bytes([7; 16]),
+                        })
+                        .collect()
+                } else {
+                    Vec::new()
+                },
+                rules: Vec::new(),
+                requester_id: "telegram:1".to_owned(),
+                taint_guard_in_full,
+                ceiling,
             },
-            rules: Vec::new(),
-            requester_id: "telegram:1".to_owned(),
-            ceiling,
-        })
+        )
 }
 
 fn any_covers(list: &[String], tool: &str) -> bool {
@@ -112,18 +116,20 @@ proptest! {
         let one = |policy: &Policy| {
             let writes = !matches!(facts.access, Access::ReadLocal | Access::ReadOpen);
             let tainted = !facts.taint.is_empty();
+            let ceiling = circumstances.ceiling.unwrap_or(Autonomy::Full);
+            let level = if ceiling < policy.autonomy { ceiling } else { policy.autonomy };
+            let guarded = circumstances.taint_guard_in_full || level != Autonomy::Full;
             let granted = !circumstances.grants.is_empty()
                 && facts.risk < Risk::High && !tainted && facts.always_asks.is_none();
             if circumstances.held { VerdictWord::Ask }
             else if any_covers(&policy.block, &facts.tool) { VerdictWord::Deny }
             else if any_covers(&policy.always_ask, &facts.tool) { VerdictWord::Ask }
             else if facts.always_asks.is_some() { VerdictWord::Ask }
-            else if tainted && writes { VerdictWord::Ask }
+            else if tainted && writes && guarded { VerdictWord::Ask }
             else if granted { VerdictWord::Allow }
             else if any_covers(&policy.auto_approve, &facts.tool) { VerdictWord::Allow }
             else {
-                let ceiling = circumstances.ceiling.unwrap_or(Autonomy::Full);
-                match if ceiling < policy.autonomy { ceiling } else { policy.autonomy } {
+                match level {
                     Autonomy::Supervised => VerdictWord::Ask,
                     Autonomy::SemiAuto => if facts.access == Access::ReadLocal { VerdictWord::Allow } else { VerdictWord::Ask },
                     Autonomy::Full => VerdictWord::Allow,
@@ -152,9 +158,27 @@ proptest! {
         prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
     }
 
+    /// A tainted write runs by itself where the channel is without the guard, in `full` alone (A7).
+    #[test]
+    fn a_tainted_write_runs_by_itself_in_full_without_the_guard_alone(facts in facts(), circumstances in circumstances()) {
+        let facts = CallFacts { taint: vec!["a web page".to_owned()], access: Access::Write, ..facts };
+        let said = verdict(&facts, &circumstances);
+        if said.decision == VerdictWord::Allow {
+            prop_assert!(!circumstances.taint_guard_in_full);
+            prop_assert_eq!(circumstances.policy.autonomy, Autonomy::Full);
+            prop_assert!(circumstances.also.as_ref().is_none_or(|also| also.autonomy == Autonomy::Full));
+            prop_assert_eq!(circumstances.ceiling.unwrap_or(Autonomy::Full), Autonomy::Full);
+            prop_assert!(facts.always_asks.is_none());
+        }
+        // Without the guard, the lists and what always asks hold as ever.
+        let clean = CallFacts { taint: Vec::new(), ..facts };
+        prop_assert!(said.decision != VerdictWord::Allow || verdict(&clean, &circumstances).decision == VerdictWord::Allow);
+    }
+
     /// A tainted write never runs by itself (A7).
     #[test]
     fn a_tainted_write_never_runs_by_itself(facts in facts(), circumstances in circumstances()) {
+        let circumstances = PolicyInput { taint_guard_in_full: true, ..circumstances };
         let access = match facts.access {
             Access::ReadLocal | Access::ReadOpen => Access::Exec,
             writing => writing,
@@ -220,6 +244,7 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         grants: vec![grant],
         rules: Vec::new(),
         requester_id: "telegram:1".to_owned(),
+        taint_guard_in_full: true,
         ceiling: None,
     };
     assert_eq!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);

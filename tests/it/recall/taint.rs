@@ -102,3 +102,45 @@ async fn a_look_that_finds_a_tainted_one_taints_too() {
     let other = daemon.session().await;
     assert!(!recalled(&daemon, &other, "number").await.contains("zebra"));
 }
+
+/// A channel may turn the guard off for `full`, and says so wherever its level is told.
+#[tokio::test]
+async fn a_channel_without_the_guard_runs_tainted_calls_in_full_alone() {
+    let config = FULL.replacen(
+        "permanent_full",
+        "taint_guard_in_full = false\npermanent_full",
+        1,
+    );
+    let home = Home::new(&config);
+    let mut daemon = home.daemon();
+    add(&daemon, on_api(), "deploy only on Fridays").await;
+    daemon.terminate();
+    change(&home, "UPDATE memories SET taint = '[\"a web page\"]'");
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let args = json!({ "path": "m.txt", "content": "x" });
+    let written = call(&daemon, &session, "write_file", args).await;
+    assert_eq!(written["state"], "succeeded", "{written:#}");
+    let rule = written["verdict"]["rule"].as_str().unwrap();
+    assert!(
+        rule.contains("untrusted content in context") && rule.contains("taint_guard_in_full"),
+        "{rule}"
+    );
+
+    assert_eq!(
+        daemon.get("/v1/channels/api").await["taint_guard_in_full"],
+        false
+    );
+    let output = home.command().args(["channels", "list"]).output().unwrap();
+    let list = String::from_utf8(output.stdout).unwrap();
+    assert!(list.contains("full, no taint guard"), "{list}");
+    let findings = daemon.get("/v1/doctor").await["findings"].to_string();
+    assert!(findings.contains("channel api: taint guard"), "{findings}");
+
+    // Any other level asks.
+    let path = "/v1/channels/api/policy";
+    let body = json!({ "autonomy": "semi_auto" });
+    let (status, _) = daemon.request("PATCH", path, Some(body)).await;
+    assert_eq!(status, 200);
+    asks(&daemon, &session, WRITE).await;
+}

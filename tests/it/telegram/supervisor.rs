@@ -293,6 +293,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         allowed_users: Vec::new(),
         allowed_chats: Vec::new(),
         approval_to: Vec::new(),
+        taint_guard_in_full: true,
         chat_max_risk: Risk::Medium,
         max_wait_seconds: 600,
         workspace: "/nowhere".into(),
