@@ -60,6 +60,7 @@ fn policy() {
             .collect(),
         rules: Vec::new(),
         requester_id: "telegram:1".to_owned(),
+        taint_guard_in_full: true,
         ceiling: None,
     };
     harness::measure("policy: verdict, 60 list entries, 20 grants", || {

@@ -57,12 +57,11 @@ where
     };
     let value = serde_path_to_error::deserialize(whole).map_err(|error| {
         let path = error.path().to_string();
-        match names
-            .iter()
-            .any(|name| path.split('.').next() == Some(name))
-        {
-            true => given_problem(form, &path, error.inner()),
-            false => body_problem(&path, error.inner()),
+        let is_given = |name: &String| path.split('.').next() == Some(name);
+        if names.iter().any(is_given) {
+            given_problem(form, &path, error.inner())
+        } else {
+            body_problem(&path, error.inner())
         }
     })?;
     reader.end().map_err(|error| body_problem(".", &error))?;

@@ -16,6 +16,9 @@ use crate::protocol::problem::Problem;
 /// How the schema of a type gets into a document.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
+/// How the JSON of a body is read strictly.
+pub type ReadBody = fn(&[u8]) -> Result<Value, Refusal>;
+
 /// What a route reads.
 #[derive(Debug, Clone)]
 pub struct Form {
@@ -82,7 +85,7 @@ pub struct Object {
     /// Those that it must have.
     pub required: Vec<String>,
     /// Where the whole body is one field of the request: its name, and how its type is read.
-    pub nested: Option<(&'static str, fn(&[u8]) -> Result<Value, Refusal>)>,
+    pub nested: Option<(&'static str, ReadBody)>,
 }
 
 impl Object {
@@ -126,14 +129,12 @@ impl Parameter {
                 .parse::<bool>()
                 .map(Value::from)
                 .map_err(|_| "expected true or false".to_owned()),
-            Shape::Words(words) => match words.iter().any(|word| word == text) {
-                true => Ok(text.into()),
-                false => Err(format!(
-                    "`{}` is unknown: expected one of {}",
-                    shortened(text),
-                    words.join(", ")
-                )),
-            },
+            Shape::Words(words) if words.iter().any(|word| word == text) => Ok(text.into()),
+            Shape::Words(words) => Err(format!(
+                "`{}` is unknown: expected one of {}",
+                shortened(text),
+                words.join(", ")
+            )),
             Shape::List => {
                 let entries = text.split(',').map(str::trim);
                 return Ok(entries.filter(|entry| !entry.is_empty()).collect());
@@ -269,9 +270,10 @@ fn put(fields: &mut Map<String, Value>, place: &[String], value: Value) {
 
 fn unknown(name: &str, known: &[Parameter]) -> Refusal {
     let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
-    let allowed = match names.is_empty() {
-        true => "this route takes none".to_owned(),
-        false => format!("expected one of {}", names.join(", ")),
+    let allowed = if names.is_empty() {
+        "this route takes none".to_owned()
+    } else {
+        format!("expected one of {}", names.join(", "))
     };
     let name = shortened(name);
     Problem::invalid(format!("unknown query parameter `{name}`: {allowed}")).into()

@@ -7,7 +7,23 @@ use crate::api::route::{Route, command, query, remove};
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::duty::AssignRequest;
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::request::*;
+use crate::protocol::request::{
+    AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
+    CancelContinuation, ChangeRoutine, ChangeRule, CompactSession, CreateBackup, Decide,
+    DiscoverModels, DismissLeftovers, DismissRefusedCalls, DrainChannel, EditMemory, EmergencyStop,
+    EndSession, ExplainCall, ForgetPerson, GetApproval, GetCache, GetCacheEntry, GetChannel,
+    GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetMemory, GetMemoryStats,
+    GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSnapshot, GetWhatIf,
+    GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions,
+    ListContinuations, ListDeliveries, ListGrants, ListHooks, ListHygieneRuns, ListLeftovers,
+    ListMemories, ListModels, ListPairings, ListRoutineRuns, ListRoutines, ListRules, ListSessions,
+    ListSteps, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory,
+    PreviewForgetPerson, PreviewHygiene, RefusePairing, ReleaseEmergencyStop, RemoveGrant,
+    RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession,
+    ReviewMemories, RevokePairing, RunHygiene, RunRoutine, SearchMemories, SendAsBot, SetOnCall,
+    SetPolicy, StartSession, SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel,
+    TestRules, TryHook, UndoHygiene, UpdateSession,
+};
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
 use crate::protocol::words::CostsBy;

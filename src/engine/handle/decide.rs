@@ -345,8 +345,9 @@ fn grace(engine: &Engine, approval: &Approval, several: bool) -> u32 {
         Risk::Low | Risk::Medium => engine.settings.approvals.approve_grace_seconds,
         Risk::High | Risk::Critical => 0,
     };
-    match several {
-        true => configured.max(GRACE_OF_SEVERAL),
-        false => configured,
+    if several {
+        configured.max(GRACE_OF_SEVERAL)
+    } else {
+        configured
     }
 }
