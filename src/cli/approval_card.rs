@@ -1,5 +1,7 @@
 //! An approval in full, as text. Nothing of what would run is shortened, and all of it is revealed.
 
+use clap::Args;
+
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
@@ -7,6 +9,28 @@ use crate::protocol::decision::DecisionText;
 use crate::protocol::decision::effect_text;
 use crate::protocol::words::ApprovalState;
 use crate::text::untrusted::reveal;
+
+/// A rule that is made with a decision.
+#[derive(Debug, Args)]
+pub struct RuleOfCard {
+    /// Make a rule with the decision, or neither: of exactly this call, or as the options for rules say
+    #[arg(long)]
+    pub rule: bool,
+    /// What the rule says
+    #[command(flatten)]
+    pub fields: crate::cli::rules::RuleFlags,
+}
+
+/// What a decision is about.
+#[derive(Debug, Args)]
+pub struct DecisionTarget {
+    /// Digest of what was looked at; needed where nobody can be asked
+    #[arg(long)]
+    pub digest: Option<String>,
+    /// Reason, kept with the decision
+    #[arg(long)]
+    pub reason: Option<String>,
+}
 
 /// Writes the card.
 pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Failure> {

@@ -6,11 +6,12 @@
 use std::time::Instant;
 
 use crate::cli::approval_card;
-use crate::cli::arguments::RuleOfCard;
+use crate::cli::approval_card::RuleOfCard;
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
+use crate::cli::list::{self, ListArguments};
 use crate::cli::rules;
-use crate::cli::table::{self, Row};
+use crate::cli::table::Row;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
@@ -18,7 +19,6 @@ use crate::protocol::command::DecisionRequest;
 use crate::protocol::request::ListApprovals;
 use crate::protocol::request::{Decide, GetRuleMatches};
 use crate::protocol::rule::{RulePatch, covers_commands};
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{
     ApprovalState, DecisionScope, DecisionWord, Risk, RuleMatcher, VerdictWord,
 };
@@ -130,17 +130,13 @@ pub async fn list(
     terminal: &mut Terminal<'_>,
     format: Format,
     state: Option<ApprovalState>,
-    limit: Option<u32>,
+    list: ListArguments,
 ) -> Result<(), Failure> {
     let query = ListApprovals {
         state,
-        page: PageRequest {
-            limit,
-            cursor: None,
-        },
+        page: list.page(),
     };
-    let page = client.call(query).await?;
-    table::page(terminal, format, &page)
+    list::run(client, terminal, format, query, list.watch).await
 }
 
 impl Row for Approval {

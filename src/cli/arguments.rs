@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli::approval_card::{DecisionTarget, RuleOfCard};
+use crate::cli::list::ListArguments;
 use crate::cli::memory_arguments::MemoryCommands;
-use crate::protocol::command::DeliveryResolution;
-use crate::protocol::ids::ToolCallId;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, HookPoint,
-    OutboxState, PairingState, SessionState,
+    PairingState, SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -97,10 +97,10 @@ pub enum Subcommands {
     Continuations(ContinuationCommands),
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
-    Outbox(OutboxCommands),
+    Outbox(crate::cli::outbox::OutboxCommands),
     /// What runs of programs left in places from which git, editors, shells and agents run programs
     #[command(subcommand)]
-    Leftovers(LeftoverCommands),
+    Leftovers(crate::cli::leftovers::LeftoverCommands),
     /// Kill running tools and hold everything
     ///
     /// Where the socket does not answer, the process gets SIGUSR1, which does the same. Without this command:
@@ -352,9 +352,9 @@ pub enum SessionCommands {
         /// Only this channel
         #[arg(long)]
         channel: Option<String>,
-        /// At most this many
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
-        limit: Option<u32>,
+        /// How it is shown
+        #[command(flatten)]
+        list: ListArguments,
     },
     /// Go back to an earlier session; the active one of its conversation ends
     Resume {
@@ -423,9 +423,9 @@ pub enum ApprovalCommands {
         /// All states
         #[arg(long, conflicts_with = "state")]
         all: bool,
-        /// At most this many
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
-        limit: Option<u32>,
+        /// How it is shown
+        #[command(flatten)]
+        list: ListArguments,
     },
     /// Show one approval in full
     Show {
@@ -530,33 +530,15 @@ fn amount(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number like 50000 or 0.5".to_owned())
 }
 
-/// A rule that is made with a decision.
-#[derive(Debug, Args)]
-pub struct RuleOfCard {
-    /// Make a rule with the decision, or neither: of exactly this call, or as the options for rules say
-    #[arg(long)]
-    pub rule: bool,
-    /// What the rule says
-    #[command(flatten)]
-    pub fields: crate::cli::rules::RuleFlags,
-}
-
-/// What a decision is about.
-#[derive(Debug, Args)]
-pub struct DecisionTarget {
-    /// Digest of what was looked at; needed where nobody can be asked
-    #[arg(long)]
-    pub digest: Option<String>,
-    /// Reason, kept with the decision
-    #[arg(long)]
-    pub reason: Option<String>,
-}
-
 /// `channels`.
 #[derive(Debug, Subcommand)]
 pub enum ChannelCommands {
     /// List channels
-    List,
+    List {
+        /// Go on, and print each row again that changes, until ctrl-c
+        #[arg(long, short)]
+        watch: bool,
+    },
     /// Change how much a channel's agent may do by itself
     SetAutonomy {
         /// Channel name
@@ -642,9 +624,9 @@ pub enum ContinuationCommands {
         /// Only this state
         #[arg(long)]
         state: Option<ContinuationState>,
-        /// At most this many
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
-        limit: Option<u32>,
+        /// How it is shown
+        #[command(flatten)]
+        list: ListArguments,
     },
     /// Show one
     Show {
@@ -683,61 +665,6 @@ pub enum ContinuationCommands {
         #[arg(long)]
         digest: Option<String>,
     },
-}
-
-/// `leftovers`.
-#[derive(Debug, Subcommand)]
-pub enum LeftoverCommands {
-    /// List what was set aside, the newest first
-    List {
-        /// Also what a person has dismissed
-        #[arg(long)]
-        all: bool,
-    },
-    /// Take what a call left off the Queue, once you have looked at it; no file changes
-    Dismiss {
-        /// Id of the call
-        call: ToolCallId,
-    },
-}
-
-/// `outbox`.
-#[derive(Debug, Subcommand)]
-pub enum OutboxCommands {
-    /// List deliveries, newest first
-    List {
-        /// Only this state
-        #[arg(long)]
-        state: Option<OutboxState>,
-        /// At most this many
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
-        limit: Option<u32>,
-    },
-    /// Show one
-    Show {
-        /// Id or unique prefix
-        id: String,
-    },
-    /// Say what became of an unknown or failed one; on a terminal shows the card and asks
-    Resolve {
-        /// Id or unique prefix
-        id: String,
-        /// sent, send-again or drop
-        #[arg(value_parser = delivery_resolution)]
-        resolution: DeliveryResolution,
-        /// What was looked at
-        #[command(flatten)]
-        seen: DecisionTarget,
-    },
-}
-
-fn delivery_resolution(word: &str) -> Result<DeliveryResolution, String> {
-    match word {
-        "sent" => Ok(DeliveryResolution::Sent),
-        "send-again" | "send_again" => Ok(DeliveryResolution::SendAgain),
-        "drop" => Ok(DeliveryResolution::Drop),
-        _ => Err("expected one of sent, send-again, drop".to_owned()),
-    }
 }
 
 fn unknown_resolution(word: &str) -> Result<DecisionWord, String> {

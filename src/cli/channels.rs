@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use crate::cli::arguments::ChannelCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
+use crate::cli::list;
 use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{outbox, pairings, policy};
@@ -30,7 +31,9 @@ pub async fn run(
     command: ChannelCommands,
 ) -> Result<(), Failure> {
     let channel = match command {
-        ChannelCommands::List => return list(client, terminal, format).await,
+        ChannelCommands::List { watch } => {
+            return list::run(client, terminal, format, ListChannels {}, watch).await;
+        }
         ChannelCommands::SetAutonomy {
             channel,
             autonomy,
@@ -168,16 +171,6 @@ async fn test(
             Failure::Ended(format!("the test was not delivered: {state}")),
         ),
     }
-}
-
-/// Lists all channels.
-pub async fn list(
-    client: &dyn ConsoleClient,
-    terminal: &mut Terminal<'_>,
-    format: Format,
-) -> Result<(), Failure> {
-    let page = client.call(ListChannels {}).await?;
-    table::list(terminal, format, &page.items)
 }
 
 /// Changes a channel's level and shows the channel as it is then.

@@ -2,7 +2,8 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
-use crate::cli::table::{self, Row};
+use crate::cli::list::{self, ListArguments};
+use crate::cli::table::Row;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::ids::ContinuationId;
@@ -11,7 +12,6 @@ use crate::protocol::request::{
     RetryContinuation,
 };
 use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
 
@@ -37,18 +37,14 @@ pub async fn list(
     terminal: &mut Terminal<'_>,
     format: Format,
     state: Option<ContinuationState>,
-    limit: Option<u32>,
+    list: ListArguments,
 ) -> Result<(), Failure> {
     let query = ListContinuations {
         state,
         session_id: None,
-        page: PageRequest {
-            limit,
-            cursor: None,
-        },
+        page: list.page(),
     };
-    let page = client.call(query).await?;
-    table::page(terminal, format, &page)
+    list::run(client, terminal, format, query, list.watch).await
 }
 
 /// The state, with the calls that nobody was asked about.

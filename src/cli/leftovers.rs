@@ -1,5 +1,7 @@
 //! `leverframe leftovers list|dismiss`: what runs of programs left in places from which other programs run code.
 
+use clap::Subcommand;
+
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
@@ -8,6 +10,22 @@ use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::request::{DismissLeftovers, ListLeftovers};
 use crate::text::untrusted::limit_line;
+
+/// `leftovers`.
+#[derive(Debug, Subcommand)]
+pub enum LeftoverCommands {
+    /// List what was set aside, the newest first
+    List {
+        /// Also what a person has dismissed
+        #[arg(long)]
+        all: bool,
+    },
+    /// Take what a call left off the Queue, once you have looked at it; no file changes
+    Dismiss {
+        /// Id of the call
+        call: ToolCallId,
+    },
+}
 
 /// Columns of a path or a name.
 const WIDTH: usize = 120;

@@ -28,6 +28,7 @@ pub mod init;
 pub mod init_offer;
 pub mod keys;
 pub mod leftovers;
+pub mod list;
 pub mod memory;
 pub mod memory_arguments;
 pub mod memory_forget;

@@ -1,18 +1,60 @@
 //! `leverframe outbox list|show|resolve`.
 
+use clap::Subcommand;
+
+use crate::cli::approval_card::DecisionTarget;
 use crate::cli::approvals::{self, Order};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
-use crate::cli::table::{self, Row};
+use crate::cli::list::{self, ListArguments};
+use crate::cli::table::Row;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::request::{GetDelivery, ListDeliveries, ResolveDelivery};
 use crate::protocol::session::OutboxItem;
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{DecisionWord, OutboxState};
 use crate::text::untrusted::{limit_line, reveal};
+
+/// `outbox`.
+#[derive(Debug, Subcommand)]
+pub enum OutboxCommands {
+    /// List deliveries, newest first
+    List {
+        /// Only this state
+        #[arg(long)]
+        state: Option<OutboxState>,
+        /// How it is shown
+        #[command(flatten)]
+        list: ListArguments,
+    },
+    /// Show one
+    Show {
+        /// Id or unique prefix
+        id: String,
+    },
+    /// Say what became of an unknown or failed one; on a terminal shows the card and asks
+    Resolve {
+        /// Id or unique prefix
+        id: String,
+        /// sent, send-again or drop
+        #[arg(value_parser = delivery_resolution)]
+        resolution: DeliveryResolution,
+        /// What was looked at
+        #[command(flatten)]
+        seen: DecisionTarget,
+    },
+}
+
+fn delivery_resolution(word: &str) -> Result<DeliveryResolution, String> {
+    match word {
+        "sent" => Ok(DeliveryResolution::Sent),
+        "send-again" | "send_again" => Ok(DeliveryResolution::SendAgain),
+        "drop" => Ok(DeliveryResolution::Drop),
+        _ => Err("expected one of sent, send-again, drop".to_owned()),
+    }
+}
 
 /// Lists deliveries, newest first.
 pub async fn list(
@@ -20,17 +62,13 @@ pub async fn list(
     terminal: &mut Terminal<'_>,
     format: Format,
     state: Option<OutboxState>,
-    limit: Option<u32>,
+    list: ListArguments,
 ) -> Result<(), Failure> {
     let query = ListDeliveries {
         state,
-        page: PageRequest {
-            limit,
-            cursor: None,
-        },
+        page: list.page(),
     };
-    let page = client.call(query).await?;
-    table::page(terminal, format, &page)
+    list::run(client, terminal, format, query, list.watch).await
 }
 
 impl Row for OutboxItem {

@@ -5,15 +5,17 @@ use std::path::PathBuf;
 
 use clap::Parser as _;
 
+use crate::cli::approval_card::DecisionTarget;
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ContinuationCommands, DecisionTarget, LeftoverCommands,
-    OutboxCommands, SessionCommands, Subcommands,
+    ApprovalCommands, Arguments, ContinuationCommands, SessionCommands, Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
+use crate::cli::leftovers::LeftoverCommands;
 use crate::cli::modes::{self, Opening, Rights};
+use crate::cli::outbox::OutboxCommands;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell, read};
 use crate::cli::{
     audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, events,
@@ -262,8 +264,8 @@ pub async fn execute(
         Subcommands::Sessions(SessionCommands::List {
             state,
             channel,
-            limit,
-        }) => sessions::list(client, terminal, format, state, channel, limit).await,
+            list,
+        }) => sessions::list(client, terminal, format, state, channel, list).await,
         Subcommands::Sessions(SessionCommands::Resume { id }) => {
             sessions::resume(client, terminal, format, &id).await
         }
@@ -297,8 +299,8 @@ pub async fn execute(
         Subcommands::Channels(command) => channels::run(client, terminal, format, command).await,
         Subcommands::Continuations(command) => {
             let (id, act) = match command {
-                ContinuationCommands::List { state, limit } => {
-                    return continuations::list(client, terminal, format, state, limit).await;
+                ContinuationCommands::List { state, list } => {
+                    return continuations::list(client, terminal, format, state, list).await;
                 }
                 ContinuationCommands::Show { id } => (id, Act::Show),
                 ContinuationCommands::Resume { id } => (id, Act::Resume),
@@ -351,8 +353,8 @@ async fn deliveries(
     format: Format,
 ) -> Result<(), Failure> {
     match command {
-        OutboxCommands::List { state, limit } => {
-            outbox::list(client, terminal, format, state, limit).await
+        OutboxCommands::List { state, list } => {
+            outbox::list(client, terminal, format, state, list).await
         }
         OutboxCommands::Show { id } => outbox::show(client, terminal, format, &id).await,
         OutboxCommands::Resolve {
@@ -376,9 +378,9 @@ async fn approval(
     format: Format,
 ) -> Result<(), Failure> {
     match command {
-        ApprovalCommands::List { state, all, limit } => {
+        ApprovalCommands::List { state, all, list } => {
             let state = (!all).then_some(state);
-            approvals::list(client, terminal, format, state, limit).await
+            approvals::list(client, terminal, format, state, list).await
         }
         ApprovalCommands::Show { id } => approvals::show(client, terminal, format, &id).await,
         ApprovalCommands::Approve {

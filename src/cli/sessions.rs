@@ -7,7 +7,8 @@ use std::path::Path;
 
 use crate::cli::exit::Failure;
 use crate::cli::find;
-use crate::cli::table::{self, Row};
+use crate::cli::list::{self, ListArguments};
+use crate::cli::table::Row;
 use crate::cli::take_over;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
@@ -15,7 +16,6 @@ use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
 use crate::protocol::request::{DismissRefusedCalls, ListSessions, ResumeSession, UpdateSession};
 use crate::protocol::session::Session;
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::SessionState;
 
 /// Goes back to an earlier session.
@@ -74,18 +74,14 @@ pub async fn list(
     format: Format,
     state: Option<SessionState>,
     channel: Option<String>,
-    limit: Option<u32>,
+    list: ListArguments,
 ) -> Result<(), Failure> {
     let query = ListSessions {
         state,
         channel,
-        page: PageRequest {
-            limit,
-            cursor: None,
-        },
+        page: list.page(),
     };
-    let page = client.call(query).await?;
-    table::page(terminal, format, &page)
+    list::run(client, terminal, format, query, list.watch).await
 }
 
 impl Row for Session {

@@ -34,6 +34,48 @@ pub fn list<T: Row>(
     }
 }
 
+/// Writes one row without its heads, in columns of these widths.
+pub fn row<T: Row>(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    item: &T,
+    widths: &[usize],
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(item),
+        Format::Human => terminal.line(&aligned(&item.cells(), widths)),
+    }
+}
+
+/// The widths of the columns of these items.
+pub fn widths<T: Row>(items: &[T]) -> Vec<usize> {
+    let rows: Vec<Vec<String>> = items.iter().map(Row::cells).collect();
+    widths_of(T::HEADS, &rows)
+}
+
+fn widths_of(heads: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let column = |(column, head): (usize, &&str)| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.width())
+            .fold(head.width(), usize::max)
+    };
+    heads.iter().enumerate().map(column).collect()
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (column, cell) in row.iter().enumerate() {
+        line.push_str(cell);
+        if column + 1 < row.len() {
+            let width = widths.get(column).copied().unwrap_or(0);
+            let gap = width.saturating_sub(cell.width()) + 2;
+            line.extend(std::iter::repeat_n(' ', gap));
+        }
+    }
+    line.trim_end().to_owned()
+}
+
 /// Writes one page; says where there are more.
 pub fn page<T: Row>(
     terminal: &mut Terminal<'_>,
@@ -60,30 +102,10 @@ pub fn print(
     if rows.is_empty() {
         return terminal.note(nothing);
     }
-    let widths: Vec<usize> = heads
-        .iter()
-        .enumerate()
-        .map(|(column, head)| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.width())
-                .fold(head.width(), usize::max)
-        })
-        .collect();
+    let widths = widths_of(heads, rows);
     let heads: Vec<String> = heads.iter().map(|head| (*head).to_owned()).collect();
     for row in std::iter::once(&heads).chain(rows) {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            line.push_str(cell);
-            if column + 1 < row.len() {
-                let width = widths.get(column).copied().unwrap_or(0);
-                line.extend(std::iter::repeat_n(
-                    ' ',
-                    width.saturating_sub(cell.width()) + 2,
-                ));
-            }
-        }
-        terminal.line(line.trim_end())?;
+        terminal.line(&aligned(row, &widths))?;
     }
     Ok(())
 }

@@ -9,10 +9,9 @@ use clap::Parser as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ContinuationCommands, OutboxCommands, Subcommands,
-};
+use crate::cli::arguments::{ApprovalCommands, Arguments, ContinuationCommands, Subcommands};
 use crate::cli::exit::Failure;
+use crate::cli::outbox::OutboxCommands;
 use crate::cli::plain::gate::Gate;
 use crate::cli::plain::input::{Answers, Cut, InputEvent, InputLine, LineReader};
 use crate::cli::plain::out::Out;

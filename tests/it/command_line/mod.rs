@@ -5,3 +5,4 @@
 mod approvals;
 mod events;
 mod policy;
+mod watch;
