@@ -16,13 +16,13 @@ use crate::protocol::request::{
     GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSnapshot, GetWhatIf,
     GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions,
     ListContinuations, ListDeliveries, ListGrants, ListHooks, ListHygieneRuns, ListLeftovers,
-    ListMemories, ListModels, ListPairings, ListRoutineRuns, ListRoutines, ListRules, ListSessions,
-    ListSteps, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory,
-    PreviewForgetPerson, PreviewHygiene, RefusePairing, ReleaseEmergencyStop, RemoveGrant,
-    RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession,
-    ReviewMemories, RevokePairing, RunHygiene, RunRoutine, SearchMemories, SendAsBot, SetOnCall,
-    SetPolicy, StartSession, SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel,
-    TestRules, TryHook, UndoHygiene, UpdateSession,
+    ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns, ListRoutines, ListRules,
+    ListSessions, ListSteps, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry,
+    PinMemory, PreviewForgetPerson, PreviewHygiene, RefusePairing, ReleaseEmergencyStop,
+    RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel,
+    ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine, SearchMemories,
+    SendAsBot, SetOnCall, SetPolicy, StartSession, SupersedeMemories, Sweep, TakeOverSession,
+    TestChannel, TestModel, TestRules, TryHook, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -93,6 +93,7 @@ fn channels() -> Vec<Route> {
         command::<AcceptPairing>(Post, "/v1/pairings/{id}/accept").id("pairing"),
         command::<RefusePairing>(Post, "/v1/pairings/{id}/refuse").id("pairing"),
         command::<RevokePairing>(Post, "/v1/pairings/{id}/revoke").id("pairing"),
+        query::<ListPeople>("/v1/people"),
         command::<SetOnCall>(Put, "/v1/on-call"),
     ]
 }

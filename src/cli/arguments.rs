@@ -203,6 +203,8 @@ pub enum Subcommands {
         #[arg(long)]
         since: Option<String>,
     },
+    /// People of the configuration: roles, ids, where the bot reaches them, and who is on call
+    People,
     /// Who is on call; with a name, who is from now on
     OnCall {
         /// A person of the configuration who may decide, or an operator as the audit names them; - for nobody

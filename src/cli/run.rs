@@ -19,8 +19,8 @@ use crate::cli::outbox::OutboxCommands;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell, read};
 use crate::cli::{
     audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, events,
-    hooks, init, keys, leftovers, memory, models, outbox, policy, release, resolve, routine, rules,
-    sessions, summary, sweep, take_over, themes, why,
+    hooks, init, keys, leftovers, list, memory, models, outbox, policy, release, resolve, routine,
+    rules, sessions, summary, sweep, take_over, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -29,7 +29,7 @@ use crate::config::inputs::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::config::supervisor;
-use crate::protocol::request::EmergencyStop;
+use crate::protocol::request::{EmergencyStop, ListPeople};
 use crate::protocol::words::{DecisionScope, DecisionWord};
 use crate::runtime::helper;
 
@@ -333,6 +333,7 @@ pub async fn execute(
             conversation,
         } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Summary { since } => summary::run(client, terminal, format, since).await,
+        Subcommands::People => list::run(client, terminal, format, ListPeople {}, false).await,
         Subcommands::OnCall { name, time, note } => {
             duty::on_call(client, terminal, format, name, time, note).await
         }

@@ -96,6 +96,7 @@ impl Engine {
             GetShiftSummary(q) => shift(self, q.since),
             ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),
             GetDuty(q) => duty::duty(self, q.actor.as_ref()),
+            ListPeople(_) => duty::people(self),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::words::Role;
 
 /// Stands for nobody where a name is expected.
 pub const NOBODY: &str = "-";
@@ -41,6 +42,24 @@ pub struct OnCall {
     /// What was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// A person of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Person {
+    /// Name under `[people]`.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+    /// Their ids on platforms, for example `telegram:123456`.
+    pub ids: Vec<String>,
+    /// Channels on which the bot can write to them directly.
+    pub channels: Vec<String>,
+    /// Whether they are on call.
+    pub on_call: bool,
+    /// Their quiet hours end then; none = they are not in quiet hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_until: Option<Timestamp>,
 }
 
 /// Who is on call, and who can be named.

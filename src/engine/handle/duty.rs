@@ -11,10 +11,11 @@ use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
 use crate::protocol::duty::{
-    AssignRequest, Duty, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest,
+    AssignRequest, Duty, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest, Person,
 };
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::Page;
 use crate::protocol::words::Role;
 use crate::store::commands::assign::{Assign, SetOnCall};
 use crate::store::commands::decide::DecideReport;
@@ -42,6 +43,34 @@ pub async fn duty(engine: &Engine, actor: Option<&Actor>) -> Result<Duty, Proble
     };
     duty.settle(engine.clock.now());
     Ok(duty)
+}
+
+/// Everybody of the configuration.
+pub async fn people(engine: &Engine) -> Result<Page<Person>, Problem> {
+    let now = engine.clock.now();
+    let on_call = duty(engine, None).await?.on_call;
+    let people = engine.settings.people.iter().map(|(name, person)| {
+        let conversations = person
+            .ids
+            .first()
+            .map(|id| people::direct_conversations(&engine.settings, id));
+        let mut channels: Vec<String> = conversations
+            .into_iter()
+            .flatten()
+            .map(|(channel, _)| channel)
+            .collect();
+        channels.sort();
+        channels.dedup();
+        Person {
+            name: name.clone(),
+            role: person.role,
+            ids: person.ids.clone(),
+            channels,
+            on_call: on_call.as_ref().is_some_and(|one| one.name == *name),
+            quiet_until: person.quiet_hours.as_ref().and_then(|hours| hours.end(now)),
+        }
+    });
+    Ok(Page::from(people.collect::<Vec<_>>()))
 }
 
 /// What an actor is called: as the audit names them, and as a person where their id is linked to one.

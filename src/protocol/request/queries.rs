@@ -11,7 +11,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
-use crate::protocol::duty::Duty;
+use crate::protocol::duty::{Duty, Person};
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{
@@ -412,6 +412,9 @@ requests! {
         #[serde(default)]
         actor: Option<Actor>,
     }
+
+    /// The people of the configuration, by name: their roles, where the bot reaches them, and who is on call.
+    ListPeople: Read -> Page<Person> {}
 
     /// What runs left in places from which git, editors, shells and agents run programs, the newest first, at most 200.
     ListLeftovers: Read -> Page<Leftovers> {

@@ -374,6 +374,17 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Query::GetDuty(GetDuty { actor: None }),
             Answer::GetDuty(duty()),
         ),
+        (
+            Query::ListPeople(leverframe::protocol::request::ListPeople {}),
+            Answer::ListPeople(page(leverframe::protocol::duty::Person {
+                name: "anna".to_owned(),
+                role: leverframe::protocol::words::Role::Owner,
+                ids: vec!["telegram:1".to_owned()],
+                channels: vec!["team".to_owned()],
+                on_call: true,
+                quiet_until: Some(at()),
+            })),
+        ),
     ]
     .into_iter()
     .chain(samples_memory::queries())

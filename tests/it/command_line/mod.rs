@@ -4,5 +4,6 @@
 
 mod approvals;
 mod events;
+mod people;
 mod policy;
 mod watch;
