@@ -22,10 +22,10 @@ use crate::protocol::words::{ContinuationState, ToolCallState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Screen, State};
+use crate::tui::state::hunt::Quarry;
 use crate::tui::state::list::{Cell, List, ListDetail};
 use crate::tui::state::panel::{self, ListScreen, Moves, Panel};
 use crate::tui::state::perform;
-use crate::tui::state::session_view::SessionView;
 
 /// Turns of one page of the newest.
 pub const PAGE: u32 = 50;
@@ -515,9 +515,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         state.flash(Tone::Warning, "open: nothing is selected");
         return Vec::new();
     };
-    state.screens.session = SessionView::open(session_id);
-    state.screens.session.wanted = Some(id);
-    perform::open_session(state, session_id)
+    perform::open_session_at(state, session_id, Quarry::Turn(id))
 }
 
 /// Takes the words of the filter. A word that names a state is asked of the engine too.

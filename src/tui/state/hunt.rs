@@ -2,9 +2,9 @@
 //! page but the one in which it is found.
 
 use crate::clock::Timestamp;
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
-use crate::protocol::session::TranscriptEntry;
+use crate::protocol::session::{TranscriptBody, TranscriptEntry};
 use crate::tui::state::landmark::Landmark;
 use crate::tui::state::session_view::{search_text, visible_of};
 
@@ -20,16 +20,27 @@ pub enum Quarry {
     Landmark(Landmark),
     /// The first entry of this turn.
     Turn(ContinuationId),
+    /// The step that proposed this call.
+    Call(ToolCallId),
     /// The first entry of all.
     Start,
 }
 
 impl Quarry {
-    fn is(&self, entry: &TranscriptEntry) -> bool {
+    /// Whether an entry is it.
+    pub fn is(&self, entry: &TranscriptEntry) -> bool {
         match self {
             Self::Words(words) => search_text(entry).to_lowercase().contains(words),
             Self::Landmark(landmark) => landmark.is(entry),
             Self::Turn(id) => entry.continuation_id == *id,
+            Self::Call(id) => match &entry.body {
+                TranscriptBody::Step { tool_calls, .. } => {
+                    tool_calls.iter().any(|call| call.id == *id)
+                }
+                TranscriptBody::User { .. }
+                | TranscriptBody::State { .. }
+                | TranscriptBody::Compacted { .. } => false,
+            },
             Self::Start => true,
         }
     }
@@ -40,6 +51,7 @@ impl Quarry {
             Self::Words(_) => "match",
             Self::Landmark(landmark) => landmark.word(),
             Self::Turn(_) => "entry of this turn",
+            Self::Call(_) => "step with this call",
             Self::Start => "entry",
         }
     }

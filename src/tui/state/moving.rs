@@ -1,5 +1,6 @@
 //! Moving, opening and going back. Nothing here decides.
 
+use crate::console::item::ItemKey;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
 use crate::tui::action::Action;
@@ -8,7 +9,7 @@ use crate::tui::state::app::{Screen, State};
 use crate::tui::state::focused::focused_session;
 use crate::tui::state::hunt::Quarry;
 use crate::tui::state::landmark::Landmark;
-use crate::tui::state::perform::{nothing, open_session, perform};
+use crate::tui::state::perform::{nothing, open_session, open_session_at, perform};
 use crate::tui::state::{dial, lists, panel};
 
 /// Moves the selection or scrolls the open card.
@@ -93,9 +94,10 @@ pub fn open(state: &mut State) -> Vec<Effect> {
                 state.model.queue.zoomed = true;
                 Vec::new()
             }
-            Some(_) => match focused_session(state) {
-                Some(id) => open_session(state, id),
-                None => Vec::new(),
+            Some(key) => match (focused_session(state), place_of(state, &key.item)) {
+                (Some(id), Some(place)) => open_session_at(state, id, place),
+                (Some(id), None) => open_session(state, id),
+                (None, _) => Vec::new(),
             },
         },
         Screen::Live => match state.screens.live.selected {
@@ -113,6 +115,25 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor) => panel::of(screen).map_or_else(Vec::new, |panel| (panel.open)(state)),
+    }
+}
+
+/// Where the transcript of an item's session shows what the item is about.
+fn place_of(state: &State, item: &ItemKey) -> Option<Quarry> {
+    let world = state.model.world();
+    match item {
+        ItemKey::Approval(id) => {
+            let approval = world.approvals.get(id)?;
+            let call = approval.tool_call_id.map(Quarry::Call);
+            call.or(approval.continuation_id.map(Quarry::Turn))
+        }
+        ItemKey::Continuation(id) => Some(Quarry::Turn(*id)),
+        ItemKey::Delivery(id) => world.deliveries.get(id)?.continuation_id.map(Quarry::Turn),
+        ItemKey::Leftovers(id) => Some(Quarry::Call(*id)),
+        ItemKey::RefusedCalls(_)
+        | ItemKey::Flood(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => None,
     }
 }
 

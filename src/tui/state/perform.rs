@@ -17,6 +17,7 @@ use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Screen, State};
 use crate::tui::state::copying::{self, Copied};
+use crate::tui::state::hunt::Quarry;
 use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::session_view::SessionView;
@@ -410,6 +411,16 @@ pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
         return vec![Effect::SetDeltas(vec![id])];
     }
     go(state, Screen::Session)
+}
+
+/// Opens a session's transcript at a place.
+pub fn open_session_at(state: &mut State, id: SessionId, place: Quarry) -> Vec<Effect> {
+    if stays_in_replay(state) {
+        return Vec::new();
+    }
+    state.screens.session = SessionView::open(id);
+    state.screens.session.wanted = Some(place);
+    open_session(state, id)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -107,8 +107,8 @@ pub struct SessionView {
     pub search: Option<Search>,
     /// What the last frame showed.
     pub report: Option<SessionReport>,
-    /// The turn to go to once the newest entries are there.
-    pub wanted: Option<ContinuationId>,
+    /// Where to go once the newest entries are there.
+    pub wanted: Option<Quarry>,
     versions: u64,
     /// Positions that are drawn, ascending.
     order: Vec<u64>,
@@ -272,22 +272,26 @@ impl SessionView {
             self.let_go(KEPT, true);
         }
         if let Some(wanted) = self.wanted.take() {
-            self.go_to_turn(wanted);
+            self.show_place(wanted);
         }
     }
 
-    /// Goes to the beginning of a turn, or looks for it further back.
-    fn go_to_turn(&mut self, turn: ContinuationId) {
-        let is = |held: &&Held| held.entry.continuation_id == turn;
-        let found = self.entries.values().find(is).map(|held| &held.entry);
+    /// Goes to an entry, or looks for it further back.
+    fn show_place(&mut self, wanted: Quarry) {
+        let mut held = self.entries.values().map(|held| &held.entry);
+        let found = held.find(|entry| wanted.is(entry));
         match found {
             // A turn begins with what was asked.
-            Some(entry) if self.at_start || matches!(entry.body, TranscriptBody::User { .. }) => {
+            Some(entry)
+                if self.at_start
+                    || !matches!(wanted, Quarry::Turn(_))
+                    || matches!(entry.body, TranscriptBody::User { .. }) =>
+            {
                 let position = entry.position;
                 self.stand_at(position);
             }
-            _ => {
-                self.hunt_for(Quarry::Turn(turn), false);
+            Some(_) | None => {
+                self.hunt_for(wanted, false);
             }
         }
     }

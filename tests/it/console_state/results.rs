@@ -7,6 +7,8 @@ use leverframe::console::queue::LINGER_MS;
 use leverframe::protocol::approval::{Approval, Decision};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::*;
+use leverframe::tui::state::app::Screen;
+use leverframe::tui::state::hunt::Quarry;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -149,4 +151,43 @@ fn a_new_connection_knows_what_came_of_the_newest_calls() {
     let text = driver.text();
     assert!(text.contains("succeeded in 40ms"), "{text}");
     assert!(text.contains("12 bytes written"), "{text}");
+}
+
+/// `enter` on an open card goes to the step of its call, among others of the session.
+#[test]
+fn enter_on_a_card_goes_to_its_call_in_the_transcript() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("j");
+    let mut approval = fixture::approval(1, Risk::Medium);
+    approval.revision = 2;
+    let call = fixture::tool_call(9, ToolCallState::Awaiting, None);
+    approval.tool_call_id = Some(call.id);
+    let body = EventBody::ApprovalRequested {
+        approval: Box::new(approval),
+    };
+    event(&mut driver, 200, body);
+    driver.press("enter enter");
+    assert_eq!(driver.state.screen, Screen::Session);
+    let mut entries = vec![
+        fixture::user(1, "first"),
+        fixture::model(2, "asks", vec![call]),
+    ];
+    entries.extend((3..40).map(|n| fixture::user(n, "later")));
+    driver.answer_transcript(entries);
+    assert_eq!(driver.state.screens.session.selected, Some(2));
+    assert!(driver.text().contains("asks"), "{}", driver.text());
+}
+
+/// Where the step is not among the newest entries, it is looked for further back.
+#[test]
+fn an_old_call_is_looked_for_further_back() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("j");
+    let approval = decide(&mut driver, DecisionWord::Approve, ApprovalState::Approved);
+    driver.press("enter enter");
+    let newest: Vec<_> = (500..600).map(|n| fixture::user(n, "later")).collect();
+    driver.answer_transcript(newest);
+    let hunt = driver.state.screens.session.hunt.as_ref();
+    let call = approval.tool_call_id.map(Quarry::Call);
+    assert_eq!(hunt.map(|hunt| hunt.quarry.clone()), call);
 }

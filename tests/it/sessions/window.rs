@@ -305,7 +305,8 @@ fn a_turn_is_gone_to_where_it_begins() {
     }
     let mut reading = Reading::open(session);
     for wanted in [fixture::continuation_id(9), fixture::continuation_id(9)] {
-        reading.driver.state.screens.session.wanted = Some(wanted);
+        reading.driver.state.screens.session.wanted =
+            Some(leverframe::tui::state::hunt::Quarry::Turn(wanted));
         reading.press("ctrl-r");
         assert_eq!(
             reading.driver.state.screens.session.selected,
