@@ -26,8 +26,15 @@ pub fn read_request<T>(form: &Form, mut given: Given, bytes: &[u8]) -> Result<T,
 where
     T: DeserializeOwned,
 {
-    let object = match &form.body {
-        Body::None => None,
+    // One way for all requests: each further one costs a copy of its code for each of them.
+    let nothing = Object {
+        schema: |_| schemars::Schema::default(),
+        fields: Vec::new(),
+        required: Vec::new(),
+        nested: None,
+    };
+    let (object, bytes, has_body) = match &form.body {
+        Body::None => (&nothing, &b"{}"[..], false),
         Body::Object(Object {
             nested: Some((name, read)),
             required,
@@ -38,14 +45,9 @@ where
                 return Err(Problem::invalid(format!("missing field `{name}`")).into());
             }
             given.push(((*name).to_owned(), value));
-            None
+            (&nothing, &b"{}"[..], false)
         }
-        Body::Object(object) => Some(object),
-    };
-    let Some(object) = object else {
-        let whole = Value::Object(given.into_iter().collect());
-        return serde_path_to_error::deserialize(whole)
-            .map_err(|error| given_problem(form, &error.path().to_string(), error.inner()));
+        Body::Object(object) => (object, bytes, true),
     };
     let names = given.iter().map(|(name, _)| name.clone());
     let names: Vec<String> = names.filter(|name| !object.fields.contains(name)).collect();
@@ -58,7 +60,7 @@ where
     let value = serde_path_to_error::deserialize(whole).map_err(|error| {
         let path = error.path().to_string();
         let is_given = |name: &String| path.split('.').next() == Some(name);
-        if names.iter().any(is_given) {
+        if !has_body || names.iter().any(is_given) {
             given_problem(form, &path, error.inner())
         } else {
             body_problem(&path, error.inner())
