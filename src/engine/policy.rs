@@ -266,10 +266,6 @@ fn verdict_under(
             format!("{whose}: {} runs", facts.access),
         ),
         Autonomy::SemiAuto => say(VerdictWord::Ask, format!("{whose}: {} asks", facts.access)),
-        Autonomy::Full if facts.access == Access::Unknown => say(
-            VerdictWord::Allow,
-            format!("{whose}: unclassified calls run"),
-        ),
         Autonomy::Full if is_tainted => say(
             VerdictWord::Allow,
             format!(
@@ -277,6 +273,10 @@ fn verdict_under(
                  the channel has taint_guard_in_full = false",
                 facts.taint.join("; ")
             ),
+        ),
+        Autonomy::Full if facts.access == Access::Unknown => say(
+            VerdictWord::Allow,
+            format!("{whose}: unclassified calls run"),
         ),
         Autonomy::Full => say(
             VerdictWord::Allow,
