@@ -1,6 +1,7 @@
 //! A part in the hands of a bridge: only one holds it, and one that is let go of is handed out again or settled.
 
 use std::collections::HashMap;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -13,6 +14,7 @@ use leverframe::runtime::channel_handle::ChannelHandle;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::input::NewNotice;
 use leverframe::store::queries::approvals::ApprovalFilter;
+use tokio::sync::oneshot;
 
 use crate::deliveries::classes::{notice, states};
 use crate::support::daemon::DEADLINE;
@@ -202,9 +204,23 @@ async fn a_part_let_go_while_its_intent_is_recorded_was_not_sent() {
     let port = port(&engine, SendIdempotency::None);
     let mut lease = next(&port).await;
     let part = lease.part().id;
-    // The intent is on its way to the writer when its holder goes.
+    // The intent waits for the writer when its holder goes.
+    let (resume, paused) = channel();
+    let (entered, in_hook) = oneshot::channel();
+    let store = world.store.clone();
+    let pause = tokio::spawn(async move {
+        store
+            .with_writer(move |_| {
+                entered.send(()).unwrap();
+                paused.recv()
+            })
+            .await
+    });
+    in_hook.await.unwrap();
     assert!(lease.begin().now_or_never().is_none());
     drop(lease);
+    resume.send(()).unwrap();
+    pause.await.unwrap().unwrap().unwrap();
     let again = next(&port).await;
     assert_eq!(again.part().id, part);
     drop(again);
