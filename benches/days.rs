@@ -21,7 +21,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use leverframe::config::environment::Environment;
-use leverframe::config::inputs::Flags;
+use leverframe::config::flags::Flags;
 use leverframe::config::layers::load;
 use leverframe::engine::core::{Engine, Parts};
 use leverframe::engine::start;

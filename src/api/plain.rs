@@ -19,10 +19,10 @@ use crate::protocol::request::{
     ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns, ListRoutines, ListRules,
     ListSessions, ListSteps, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry,
     PinMemory, PreviewForgetPerson, PreviewHygiene, RefusePairing, ReleaseEmergencyStop,
-    RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel,
-    ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine, SearchMemories,
-    SendAsBot, SetOnCall, SetPolicy, StartSession, SupersedeMemories, Sweep, TakeOverSession,
-    TestChannel, TestModel, TestRules, TryHook, UndoHygiene, UpdateSession,
+    ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
+    ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine,
+    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SupersedeMemories, Sweep,
+    TakeOverSession, TestChannel, TestModel, TestRules, TryHook, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -105,6 +105,7 @@ fn installation() -> Vec<Route> {
         command::<EmergencyStop>(Post, "/v1/emergency-stop"),
         command::<ReleaseEmergencyStop>(Post, "/v1/emergency-stop/release"),
         command::<CreateBackup>(Post, "/v1/backup"),
+        command::<ReloadConfiguration>(Post, "/v1/reload"),
         command::<Sweep>(Post, "/v1/sweep"),
         query::<GetDoctor>("/v1/doctor"),
         query::<ListAudit>("/v1/audit"),

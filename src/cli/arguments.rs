@@ -160,6 +160,12 @@ pub enum Subcommands {
         #[arg(long)]
         since: Option<String>,
     },
+    /// Have the daemon read its configuration again, and apply what needs no restart; also with SIGHUP
+    Reload {
+        /// Only show what would change
+        #[arg(long)]
+        preview: bool,
+    },
     /// Remove what is kept no longer, now; it happens by itself every six hours
     Sweep {
         /// Only count

@@ -9,7 +9,7 @@ use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal};
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::config::settings::Paths;
 use crate::protocol::backup::{BackupReport, RestoreReport};
 use crate::protocol::request::CreateBackup;

@@ -9,7 +9,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Standing};
 use crate::protocol::request::GetDoctor;
 use crate::runtime::offline::{self, OfflineError};

@@ -40,6 +40,7 @@ pub mod pairings;
 pub mod plain;
 pub mod policy;
 pub mod release;
+pub mod reload;
 pub mod replay;
 pub mod resolve;
 pub mod routine;

@@ -15,16 +15,16 @@ use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::target::Target;
 use crate::clock::Clock;
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::settings::{ConsoleSettings, Settings};
 use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
 use crate::runtime::logging::{self, Destination};
-use crate::runtime::signals::EndSignals;
+use crate::runtime::signals::{EndSignals, ReloadSignal};
 use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::wind_down::{Wound, wind_down};
-use crate::runtime::{demo, detach, notify, watchdog};
+use crate::runtime::{demo, detach, notify, reload_signal, watchdog};
 use crate::text::ascii;
 use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
@@ -176,7 +176,8 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let redactor = start::redactor(&settings);
     logging::start(&settings, Destination::StandardError, redactor.clone())?;
-    let mut signals = EndSignals::listen()?;
+    let mut signals = EndSignals::listen_as_daemon()?;
+    let reload = ReloadSignal::listen()?;
     let data_dir = settings.paths.data_dir.clone();
     let running = match start::start(settings, redactor, Vec::new()).await {
         Ok(running) => running,
@@ -202,6 +203,7 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
     );
     let socket = environment.notify_socket();
     notify::notify(socket.as_deref(), "READY=1");
+    let reloads = reload_signal::obey(reload, running.client());
     let watchdog = watchdog::watch(running.client(), socket.clone(), environment.watchdog());
     let signal = signals.next().await;
     tracing::info!(signal, "stopping");
@@ -218,6 +220,7 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
         );
     })
     .await;
+    reloads.abort();
     if let Some(watchdog) = watchdog {
         watchdog.abort();
     }

@@ -19,13 +19,13 @@ use crate::cli::outbox::OutboxCommands;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell, read};
 use crate::cli::{
     audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, events,
-    hooks, init, keys, leftovers, list, memory, models, outbox, policy, release, resolve, routine,
-    rules, sessions, summary, sweep, take_over, themes, why,
+    hooks, init, keys, leftovers, list, memory, models, outbox, policy, release, reload, resolve,
+    routine, rules, sessions, summary, sweep, take_over, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::config::supervisor;
@@ -337,6 +337,7 @@ pub async fn execute(
         Subcommands::OnCall { name, time, note } => {
             duty::on_call(client, terminal, format, name, time, note).await
         }
+        Subcommands::Reload { preview } => reload::run(client, terminal, format, preview).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
         Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,

@@ -206,7 +206,7 @@ pub struct ChannelTable {
     pub token_command: Option<String>,
     /// Base URL of the platform.
     pub api_base: Option<String>,
-    /// Level; a stricter one applies at the next start, a looser one waits for a person.
+    /// Level; a stricter one applies with the next reload or start, a looser one waits for a person.
     pub autonomy: Option<Autonomy>,
     /// Whether `full` may have no expiry.
     pub permanent_full: Option<bool>,
@@ -501,6 +501,11 @@ impl LoadedFile {
             config: text.parse()?,
             text,
         })
+    }
+
+    /// Every value of this file as TOML, by dotted key.
+    pub fn values(&self) -> BTreeMap<String, String> {
+        self.text.values()
     }
 
     /// A fault at a key of this file; at the nearest table around it when the key is not written.

@@ -1,32 +1,12 @@
 //! What settings are made of, and numbers read from it: what the modules that resolve one table each share.
 
-use std::path::PathBuf;
-
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ConfigFile, LoadedFile};
+use crate::config::flags::Flags;
 use crate::config::paths::FileChoice;
 use crate::config::settings::Paths;
 use crate::protocol::budget::Limit;
-
-/// The flags of the command line that change settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// `--config`.
-    pub config: Option<PathBuf>,
-    /// `--data-dir`.
-    pub data_dir: Option<PathBuf>,
-    /// `--listen`.
-    pub listen: Option<String>,
-    /// `--theme`.
-    pub theme: Option<String>,
-    /// `--keymap`.
-    pub keymap: Option<String>,
-    /// `--model`.
-    pub model: Option<String>,
-    /// `--demo`: no file, no keys, scripted channels. The caller sets `data_dir` to a temporary one.
-    pub demo: bool,
-}
 
 /// Everything that settings are made of.
 #[derive(Debug, Clone, Copy)]

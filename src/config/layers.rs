@@ -11,14 +11,15 @@ use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ConfigFile, LoadedFile, SelfApprovalWord};
-use crate::config::inputs::{COST, Flags, Inputs, given, limit, number};
+use crate::config::flags::Flags;
+use crate::config::inputs::{COST, Inputs, given, limit, number};
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
 use crate::config::providers::{self, SCRIPTED_MODEL};
 use crate::config::settings::{
     ApprovalSettings, BudgetSettings, ConsoleSettings, EngineSettings, Paths, ProviderKind,
-    ProviderSettings, RetentionSettings, SelfApproval, Settings,
+    ProviderSettings, RetentionSettings, SelfApproval, Settings, Source,
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{hooks, hygiene, key_files, memory, ownership};
@@ -232,6 +233,10 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .unwrap_or_else(|| "info".to_owned()),
         log_json: config.log.json.unwrap_or(false),
         demo: flags.demo,
+        source: Source {
+            flags: flags.clone(),
+            values: inputs.file.map(LoadedFile::values).unwrap_or_default(),
+        },
     })
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::clock::quiet_hours::QuietHours;
+use crate::config::flags::Flags;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::words::{
@@ -96,6 +97,28 @@ pub struct Settings {
     pub log_json: bool,
     /// Whether this is `--demo`.
     pub demo: bool,
+    /// What it was made from.
+    pub source: Source,
+}
+
+impl Settings {
+    /// Every secret in it.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let keys = self.providers.values().filter_map(|p| p.api_key.as_ref());
+        let tokens = self.channels.values().filter_map(|c| c.token.as_ref());
+        let hooks = self.hooks.commands.values();
+        let variables = hooks.flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
+        keys.chain(tokens).chain(variables)
+    }
+}
+
+/// What settings were made from, as far as a reload needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The command line.
+    pub flags: Flags,
+    /// What the file says: values as TOML, by dotted key.
+    pub values: BTreeMap<String, String>,
 }
 
 /// Where things are. All absolute.

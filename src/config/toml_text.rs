@@ -1,6 +1,7 @@
 //! A TOML file with its text, so that every error names line, column and key. No error quotes a value: it could be a
 //! secret in the wrong place.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,15 @@ impl TomlText {
     /// What it says.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         toml::from_str(&self.text).map_err(|error| self.explain(&error).into())
+    }
+
+    /// Every value as TOML, by dotted key; nothing where the text is not TOML.
+    pub fn values(&self) -> BTreeMap<String, String> {
+        let mut values = BTreeMap::new();
+        if let Ok(table) = toml::from_str::<toml::Table>(&self.text) {
+            flatten("", &table, &mut values);
+        }
+        values
     }
 
     /// A fault at a key of this file; at the nearest table around it when the key is not written.
@@ -239,6 +249,21 @@ fn in_words(expected: &str) -> String {
         "a map" => "a table".to_owned(),
         other if other.starts_with("struct ") => "a table".to_owned(),
         other => other.to_owned(),
+    }
+}
+
+fn flatten(prefix: &str, table: &toml::Table, values: &mut BTreeMap<String, String>) {
+    for (name, value) in table {
+        let key = match prefix {
+            "" => name.clone(),
+            prefix => format!("{prefix}.{name}"),
+        };
+        match value {
+            toml::Value::Table(inner) => flatten(&key, inner, values),
+            value => {
+                values.insert(key, value.to_string());
+            }
+        }
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::console::decision;
 use crate::protocol::approval::Approval;
+use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::duty::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Command, Decide, DiscoverModels, DrainChannel, Outcome, PauseChannel, PinCacheEntry,
     ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, UpdateSession,
 };
-use crate::protocol::words::{DecisionScope, VerdictWord};
+use crate::protocol::words::{DecisionScope, ReloadEffect, VerdictWord};
 
 /// What was done, for the notice.
 pub fn done_text(command: &Command, outcome: &Outcome) -> String {
@@ -60,6 +61,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             "EMERGENCY STOP is in force; :release lets work go on".to_owned()
         }
         Command::ReleaseEmergencyStop(_) => "emergency stop released".to_owned(),
+        Command::ReloadConfiguration(_) => match outcome {
+            Outcome::ReloadConfiguration(report) => reload_text(report),
+            _ => "configuration read again".to_owned(),
+        },
         Command::CreateBackup(_) => "backup written".to_owned(),
         Command::Sweep(Sweep { preview: true }) => "nothing was swept: only counted".to_owned(),
         Command::Sweep(Sweep { preview: false }) => "swept".to_owned(),
@@ -150,4 +155,19 @@ pub fn problem_text(problem: &Problem) -> String {
         text.push_str(hint);
     }
     text
+}
+
+/// What a reload of the configuration came to.
+fn reload_text(report: &ConfigurationReload) -> String {
+    let restart = report.changes.iter();
+    let restart = restart
+        .filter(|change| change.effect == ReloadEffect::Restart)
+        .count();
+    match (report.changes.len() - restart, restart) {
+        (0, 0) => "configuration: nothing changed".to_owned(),
+        (changed, 0) => format!("configuration: {changed} settings changed"),
+        (changed, restart) => {
+            format!("configuration: {changed} settings changed, {restart} need a restart")
+        }
+    }
 }

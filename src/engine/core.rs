@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -55,23 +55,38 @@ pub struct Parts {
 }
 
 /// The engine. Cheap to clone; all clones are one engine.
+///
+/// A clone goes by the configuration that was in use when it was made, so that one piece of work sees one
+/// configuration. Whatever lives longer than that asks for [`Engine::current`] at each piece.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
+    /// Resolved configuration.
+    pub settings: Arc<Settings>,
+    /// Providers.
+    pub models: Arc<Models>,
+    /// What every request of a channel begins with: built once, so that it stays the same.
+    prefixes: Arc<HashMap<String, Arc<Prefix>>>,
+    /// What pauses conversations.
+    pub floods: ChannelFloods,
+}
+
+/// What a reload of the configuration replaces.
+#[derive(Clone)]
+struct Configuration {
+    settings: Arc<Settings>,
+    models: Arc<Models>,
+    prefixes: Arc<HashMap<String, Arc<Prefix>>>,
+    floods: ChannelFloods,
 }
 
 /// What every clone shares: plain dependencies, and owners of the state that changes. An owner lets nobody at its locks.
 pub struct Shared {
     /// The database.
     pub store: Store,
-    /// Resolved configuration.
-    pub settings: Settings,
-    /// Providers.
-    pub models: Models,
+    configuration: RwLock<Configuration>,
     /// Tools.
     pub tools: Registry,
-    /// What every request of a channel begins with: built once, so that it stays the same.
-    prefixes: HashMap<String, Arc<Prefix>>,
     /// How programs are confined.
     pub sandbox: Sandbox,
     /// Time.
@@ -120,22 +135,6 @@ impl Engine {
     /// An engine that does nothing yet; `start::begin` starts what is pending.
     pub fn new(parts: Parts, held: Option<ActiveStop>) -> Self {
         let started_at = parts.clock.now();
-        let tool_definitions: Vec<ToolDefinition> = parts
-            .tools
-            .definitions()
-            .into_iter()
-            .map(|definition| ToolDefinition {
-                name: definition.name.clone(),
-                description: definition.description.clone(),
-                input_schema: definition.input_schema,
-            })
-            .collect();
-        let one_tool_per_step = parts.settings.engine.one_tool_per_step;
-        let prefixes = parts.settings.channels.iter().map(|(name, settings)| {
-            let note = settings.note.as_deref();
-            let prefix = Prefix::new(name, note, one_tool_per_step, &tool_definitions);
-            (name.clone(), Arc::new(prefix))
-        });
         let workspaces = parts.settings.channels.values();
         let hooks = Hooks::new(
             &parts.settings.hooks,
@@ -145,23 +144,28 @@ impl Engine {
             parts.clock.clone(),
             parts.redactor.clone(),
         );
-        Self {
-            shared: Arc::new(Shared {
-                sessions: Sessions::new(parts.settings.engine.max_running, floods(&parts.settings)),
+        let (sessions, response_cache, tool_cache) = (
+            Sessions::new(parts.settings.engine.max_running),
+            Caching::new(&parts.settings),
+            ToolCache::new(&parts.settings),
+        );
+        let configuration = Configuration::new(parts.settings, parts.models, &parts.tools);
+        Self::of(
+            configuration.clone(),
+            Arc::new(Shared {
+                sessions,
                 open_calls: OpenCalls::default(),
                 delivery: Delivery::default(),
                 emergency: Emergency::new(held),
                 scheduler: Scheduler::default(),
                 maintenance: Maintenance::default(),
-                response_cache: Caching::new(&parts.settings),
-                tool_cache: ToolCache::new(&parts.settings),
+                response_cache,
+                tool_cache,
                 hygiene: Hygiene::default(),
                 embeddings: Embeddings::default(),
                 hooks,
-                prefixes: prefixes.collect(),
                 store: parts.store,
-                settings: parts.settings,
-                models: parts.models,
+                configuration: RwLock::new(configuration),
                 tools: parts.tools,
                 sandbox: parts.sandbox,
                 clock: parts.clock,
@@ -170,7 +174,37 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
             }),
+        )
+    }
+
+    fn of(configuration: Configuration, shared: Arc<Shared>) -> Self {
+        let Configuration {
+            settings,
+            models,
+            prefixes,
+            floods,
+        } = configuration;
+        Self {
+            shared,
+            settings,
+            models,
+            prefixes,
+            floods,
         }
+    }
+
+    /// The same engine with the configuration of now.
+    pub fn current(&self) -> Self {
+        let configuration = self.shared.configuration.read();
+        let configuration = configuration.unwrap_or_else(PoisonError::into_inner);
+        Self::of(configuration.clone(), Arc::clone(&self.shared))
+    }
+
+    /// Goes by another configuration from now on. Turns under way end under the one that they began with.
+    pub fn configure(&self, settings: Settings, models: Models) {
+        let next = Configuration::new(settings, models, &self.tools);
+        let configuration = self.shared.configuration.write();
+        *configuration.unwrap_or_else(PoisonError::into_inner) = next;
     }
 
     /// Whether an emergency stop is in force.
@@ -280,11 +314,33 @@ impl Engine {
     }
 }
 
-fn floods(settings: &Settings) -> ChannelFloods {
-    let channels = settings.channels.iter();
-    Arc::new(
-        channels
-            .map(|(name, channel)| (name.clone(), channel.floods))
-            .collect(),
-    )
+impl Configuration {
+    fn new(settings: Settings, models: Models, tools: &Registry) -> Self {
+        let tool_definitions: Vec<ToolDefinition> = tools
+            .definitions()
+            .into_iter()
+            .map(|definition| ToolDefinition {
+                name: definition.name.clone(),
+                description: definition.description.clone(),
+                input_schema: definition.input_schema,
+            })
+            .collect();
+        let one_tool_per_step = settings.engine.one_tool_per_step;
+        let channels = settings.channels.iter();
+        let prefixes = channels.clone().map(|(name, channel)| {
+            let note = channel.note.as_deref();
+            let prefix = Prefix::new(name, note, one_tool_per_step, &tool_definitions);
+            (name.clone(), Arc::new(prefix))
+        });
+        Self {
+            prefixes: Arc::new(prefixes.collect()),
+            floods: Arc::new(
+                channels
+                    .map(|(name, channel)| (name.clone(), channel.floods))
+                    .collect(),
+            ),
+            settings: Arc::new(settings),
+            models: Arc::new(models),
+        }
+    }
 }

@@ -14,6 +14,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 /// Runs until the engine stops.
 pub async fn run(engine: Engine) {
     loop {
+        let engine = engine.current();
         let now = engine.clock.now();
         let next = engine
             .store

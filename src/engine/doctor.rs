@@ -2,9 +2,11 @@
 //!
 //! The findings are made from plain data, so that a running engine and a look at stopped files say the same words.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::clock::Timestamp;
+use crate::config::file::LoadedFile;
 use crate::config::key_files::workspace_around;
 use crate::config::ownership;
 use crate::config::paths::unfinished_restore;
@@ -102,6 +104,26 @@ fn bytes(count: u64) -> String {
     format!("{value:.1} TiB")
 }
 
+/// Keys of the file that were changed since it was read, at most a few; none = no key. A file that cannot be read now is
+/// another matter.
+fn differing_keys(settings: &Settings) -> Option<String> {
+    const SHOWN: usize = 5;
+    if settings.demo {
+        return None;
+    }
+    let known = &settings.source.values;
+    let text = LoadedFile::text(&settings.paths.config_file).ok()??;
+    let values = text.values();
+    let keys: BTreeSet<&String> = known
+        .keys()
+        .chain(values.keys())
+        .filter(|key| known.get(*key) != values.get(*key))
+        .collect();
+    let shown: Vec<&str> = keys.iter().take(SHOWN).map(|key| key.as_str()).collect();
+    let more = if keys.len() > SHOWN { " and more" } else { "" };
+    (!keys.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
+}
+
 /// How the configuration stands.
 pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> {
     let one = match settings {
@@ -112,6 +134,12 @@ pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> 
                     "configuration",
                     why.to_string(),
                     "the next start refuses it",
+                )
+            } else if let Some(keys) = differing_keys(settings) {
+                warn(
+                    "configuration",
+                    format!("{file} says otherwise than the engine goes by: {keys}"),
+                    "`leverframe reload` applies what needs no restart; with --preview it only shows it",
                 )
             } else if settings.paths.config_file.exists() {
                 ok(

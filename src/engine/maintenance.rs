@@ -11,6 +11,7 @@ use crate::engine::lock::lock;
 pub struct Maintenance {
     backup: tokio::sync::Mutex<()>,
     sweep: tokio::sync::Mutex<()>,
+    reload: tokio::sync::Mutex<()>,
     told_problems: Mutex<Vec<String>>,
 }
 
@@ -23,6 +24,11 @@ impl Maintenance {
     /// The right to remove what is old or to be forgotten, until it is dropped; none = that is under way.
     pub fn try_sweep(&self) -> Option<MutexGuard<'_, ()>> {
         self.sweep.try_lock().ok()
+    }
+
+    /// The right to change the configuration, until it is dropped.
+    pub async fn reload(&self) -> MutexGuard<'_, ()> {
+        self.reload.lock().await
     }
 
     /// Whether consoles were told of exactly these problems.

@@ -30,7 +30,7 @@ impl Engine {
     pub fn report_health(&self, channel: &str, health: ChannelHealth, account: Option<String>) {
         let link = self.delivery.link(channel);
         if link.report(health, account) {
-            let (engine, channel) = (self.clone(), channel.to_owned());
+            let (engine, channel) = (self.current(), channel.to_owned());
             let due = link.health_to_store(self.clock.now());
             self.spawn(async move {
                 if let Some(health) = due {

@@ -23,17 +23,12 @@ const PAUSED: &str =
 
 /// Runs until the engine stops.
 pub async fn run(engine: Engine) {
-    // No message that comes from now on is late before this much has passed.
-    let channels = engine.settings.channels.iter();
-    let patience = channels
-        .filter(|(name, _)| engine.has_bridge(name))
-        .map(|(_, settings)| settings.max_wait_seconds)
-        .min();
-    let Some(patience) = patience else {
-        return;
-    };
     let mut look_at = Some(engine.clock.now());
     loop {
+        let engine = engine.current();
+        let Some(patience) = patience(&engine) else {
+            return;
+        };
         let now = engine.clock.now();
         if look_at.is_some_and(|at| at <= now) {
             look_at = look(&engine, now).await;
@@ -50,6 +45,15 @@ pub async fn run(engine: Engine) {
             () = engine.shutdown.cancelled() => return,
         }
     }
+}
+
+/// Seconds before which no message that comes from now on is late; none = no channel has a bridge.
+fn patience(engine: &Engine) -> Option<u64> {
+    let channels = engine.settings.channels.iter();
+    channels
+        .filter(|(name, _)| engine.has_bridge(name))
+        .map(|(_, settings)| settings.max_wait_seconds)
+        .min()
 }
 
 fn seconds(wait: u64) -> i64 {

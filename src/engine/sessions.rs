@@ -13,7 +13,6 @@ use crate::engine::lock::lock;
 use crate::engine::turn::input::Halt;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::snapshot::Draining;
-use crate::store::input::ChannelFloods;
 
 /// A session that has a task, or is about to get one.
 #[derive(Debug, Default)]
@@ -41,8 +40,6 @@ fn busy(running: &HashMap<SessionId, RunningSession>) -> usize {
 /// Who runs.
 #[derive(Debug)]
 pub struct Sessions {
-    /// What pauses conversations.
-    floods: ChannelFloods,
     /// Sessions with a task. Rings whenever one begins or ends to be driven.
     running: watch::Sender<HashMap<SessionId, RunningSession>>,
     /// Sessions that wait for a task.
@@ -59,9 +56,8 @@ pub struct Sessions {
 
 impl Sessions {
     /// Nothing runs. At most `max_running` turns are driven at once.
-    pub fn new(max_running: usize, floods: ChannelFloods) -> Self {
+    pub fn new(max_running: usize) -> Self {
         Self {
-            floods,
             running: watch::Sender::new(HashMap::new()),
             woken: Mutex::default(),
             wake: Notify::new(),
@@ -70,11 +66,6 @@ impl Sessions {
             taken_over: Mutex::default(),
             probed: Mutex::default(),
         }
-    }
-
-    /// What pauses conversations.
-    pub fn floods(&self) -> ChannelFloods {
-        Arc::clone(&self.floods)
     }
 
     /// Asks for a task for a session. Where it has one, that task looks once more before it ends.

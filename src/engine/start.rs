@@ -10,6 +10,7 @@ use crate::engine::deadlines;
 use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
 use crate::engine::forget;
+use crate::engine::handle::channels;
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
 use crate::engine::leftovers;
@@ -25,7 +26,6 @@ use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Envelope, ResumeContinuation};
 use crate::protocol::words::{Autonomy, Surface};
-use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use crate::store::commands::recover::Recovery;
 use crate::store::commands::set_held::SetHeld;
 use crate::store::commands::tell_interrupted::TellInterrupted;
@@ -45,22 +45,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     // Before anything is committed that observers would want to hear of.
     observe::begin(engine);
     engine.spawn(runner::run(engine.clone()));
-    // Submitted together, so that they share one commit.
-    let known = engine.settings.channels.iter().map(|(name, settings)| {
-        engine.store.write(EnsureChannel {
-            name: name.clone(),
-            kind: settings.kind,
-            baseline: Baseline {
-                autonomy: settings.autonomy,
-                auto_approve: settings.auto_approve.clone(),
-                block: settings.block.clone(),
-                always_ask: settings.always_ask.clone(),
-            },
-        })
-    });
-    futures_util::future::try_join_all(known)
-        .await
-        .map_err(from_store)?;
+    channels::ensure(engine, &engine.settings).await?;
     // Before anything runs in those workspaces.
     leftovers::look_again(engine, recovery.quarantine).await?;
     if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {

@@ -80,6 +80,7 @@ pub async fn watch(engine: Engine) {
     let mut changes = engine.store.problem_changes();
     let mut broken = false;
     loop {
+        let engine = engine.current();
         let is_broken = changes.borrow_and_update().is_some();
         announce_if_changed(&engine).await;
         if broken && !is_broken {

@@ -41,6 +41,7 @@ const HAND: usize = CHUNK as usize;
 pub async fn run(engine: Engine) {
     let jitter = u64::from(own_share(JITTER_MS));
     loop {
+        let engine = engine.current();
         let now = engine.clock.now();
         let last = engine.store.read_here(|reader| reader.last_sweep()).await;
         let due_in = match last {

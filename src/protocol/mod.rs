@@ -11,6 +11,7 @@ pub mod budget;
 pub mod cache;
 pub mod channel;
 pub mod command;
+pub mod configuration;
 pub mod costs;
 pub mod decision;
 pub mod doctor;

@@ -749,3 +749,15 @@ words!(/// By what a search found something.
     /// Both.
     Both = "both",
 });
+
+words!(/// When a setting comes into use that a reload of the configuration changes.
+    ReloadEffect as "effect" {
+    /// With the reload. Turns under way end under the old setting.
+    Now = "now",
+    /// What is stricter, with the reload; what is looser waits for an approval in the Queue.
+    Policy = "policy",
+    /// In consoles that are opened from now on.
+    NextConsole = "next_console",
+    /// With the next start of the process.
+    Restart = "restart",
+});

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::clock::Clock;
 use crate::config::backup_files::{self, Secrets};
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::settings::Paths;
 use crate::engine::problem::{from_backup, from_restore};

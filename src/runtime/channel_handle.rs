@@ -72,7 +72,8 @@ impl ChannelPort for ChannelHandle {
     }
 
     async fn ingest(&self, inbound: Inbound) -> Result<Ingestion, Problem> {
-        self.engine.ingest(&self.channel, inbound).await
+        let engine = self.engine.current();
+        engine.ingest(&self.channel, inbound).await
     }
 
     async fn next(&self) -> Result<Box<dyn Lease>, Problem> {

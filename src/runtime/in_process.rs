@@ -36,14 +36,14 @@ impl InProcessClient {
 impl ConsoleClient for InProcessClient {
     async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem> {
         // The caller may go away (a closed connection); what it submitted is carried out all the same.
-        let engine = self.engine.clone();
+        let engine = self.engine.current();
         tokio::spawn(async move { engine.handle(envelope).await })
             .await
             .unwrap_or_else(|error| Err(Problem::internal(error.to_string())))
     }
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
-        self.engine.answer(query).await
+        self.engine.current().answer(query).await
     }
 
     async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {

@@ -13,6 +13,7 @@ pub mod logging;
 pub mod models;
 pub mod notify;
 pub mod offline;
+pub mod reload_signal;
 pub mod signals;
 pub mod start;
 pub mod stop_signal;

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::paths::prepare_data_dir;
 use crate::config::settings::Settings;

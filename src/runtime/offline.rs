@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::clock::Clock;
 use crate::config::environment::Environment;
-use crate::config::inputs::Flags;
+use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::paths::locate;
 use crate::engine::doctor::{self, Facts, Process, findings};

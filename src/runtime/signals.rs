@@ -3,20 +3,28 @@
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM, SIGINT and SIGHUP, as one stream.
+/// SIGTERM, SIGINT and, where a terminal is the reason to run, SIGHUP, as one stream.
 pub struct EndSignals {
     terminate: Signal,
     interrupt: Signal,
-    hang_up: Signal,
+    hang_up: Option<Signal>,
 }
 
 impl EndSignals {
     /// Starts listening; from here on these signals do not kill the process by themselves.
     pub fn listen() -> anyhow::Result<Self> {
         Ok(Self {
+            hang_up: Some(hang_up()?),
+            ..Self::listen_as_daemon()?
+        })
+    }
+
+    /// The same for a daemon: SIGHUP does not end it.
+    pub fn listen_as_daemon() -> anyhow::Result<Self> {
+        Ok(Self {
             terminate: signal(SignalKind::terminate()).context("listening for SIGTERM")?,
             interrupt: signal(SignalKind::interrupt()).context("listening for SIGINT")?,
-            hang_up: signal(SignalKind::hangup()).context("listening for SIGHUP")?,
+            hang_up: None,
         })
     }
 
@@ -25,8 +33,38 @@ impl EndSignals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hang_up.recv() => "SIGHUP",
+            () = received(self.hang_up.as_mut()) => "SIGHUP",
         }
+    }
+}
+
+fn hang_up() -> anyhow::Result<Signal> {
+    signal(SignalKind::hangup()).context("listening for SIGHUP")
+}
+
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// SIGHUP to a daemon: it reads its configuration again.
+pub struct ReloadSignal {
+    hang_up: Signal,
+}
+
+impl ReloadSignal {
+    /// Starts listening; from here on the signal does not kill the process.
+    pub fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            hang_up: hang_up()?,
+        })
+    }
+
+    /// Waits for the next one; false = there will be none.
+    pub async fn next(&mut self) -> bool {
+        self.hang_up.recv().await.is_some()
     }
 }
 

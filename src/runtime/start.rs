@@ -71,20 +71,7 @@ pub struct Running {
 /// The redactor with every secret of the settings registered.
 pub fn redactor(settings: &Settings) -> Redactor {
     let redactor = Redactor::default();
-    let keys = settings
-        .providers
-        .values()
-        .filter_map(|provider| provider.api_key.as_ref());
-    let tokens = settings
-        .channels
-        .values()
-        .filter_map(|channel| channel.token.as_ref());
-    let variables = settings
-        .hooks
-        .commands
-        .values()
-        .flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
-    for secret in keys.chain(tokens).chain(variables) {
+    for secret in settings.secrets() {
         redactor.register(secret.expose());
     }
     redactor
@@ -295,8 +282,9 @@ impl Running {
     /// Lets running turns end and their replies go out, for as long as the settings give. Messages and requests are
     /// taken all the while; what they begin waits for the next start. `report` hears of changes and of every second.
     pub async fn drain(&self, report: impl FnMut(Progress)) {
-        let grace = self.engine.settings.engine.shutdown_grace_seconds;
-        self.engine
+        let engine = self.engine.current();
+        let grace = engine.settings.engine.shutdown_grace_seconds;
+        engine
             .drain(Duration::from_secs(u64::from(grace)), report)
             .await;
     }

@@ -48,6 +48,7 @@ mod process_faults;
 mod recall;
 mod refused_calls;
 mod reliability;
+mod reload;
 mod reminders;
 mod response_cache;
 mod retention;

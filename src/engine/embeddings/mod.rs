@@ -283,15 +283,16 @@ pub async fn stats(engine: &Engine, stats: MemoryStats) -> Result<MemoryStats, S
 
 /// Runs until the engine stops; ends at once where it is off.
 pub async fn run(engine: Engine) {
-    let Some(embedder) = engine.models.embedder() else {
-        return;
-    };
     let mut events = engine.store.subscribe();
     let mut held = engine.emergency.changes();
     let beginning = (Timestamp(i64::MIN), 0);
     let mut after = beginning;
     let mut failures = 0;
     loop {
+        let engine = engine.current();
+        let Some(embedder) = engine.models.embedder() else {
+            return;
+        };
         held.mark_unchanged();
         let mut sleep = LONGEST;
         if !engine.writable().await {

@@ -1,5 +1,6 @@
 //! Pausing, resuming, draining and testing channels.
 
+use crate::config::settings::Settings;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
@@ -8,6 +9,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::words::OutboxClass;
+use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use crate::store::commands::queue_channel_test::QueueChannelTest;
 use crate::store::commands::set_channel_draining::SetChannelDraining;
 use crate::store::commands::set_channel_paused::SetChannelPaused;
@@ -136,4 +138,26 @@ pub async fn test(
         .read_here(move |reader| reader.delivery(outbox_id))
         .await
         .map_err(from_store)
+}
+
+/// Makes every channel of a configuration known, with the policy that it gives each. What is stricter than the policy in
+/// force applies at once; what is looser is asked.
+pub async fn ensure(engine: &Engine, settings: &Settings) -> Result<(), Problem> {
+    // Submitted together, so that they share one commit.
+    let known = settings.channels.iter().map(|(name, channel)| {
+        engine.store.write(EnsureChannel {
+            name: name.clone(),
+            kind: channel.kind,
+            baseline: Baseline {
+                autonomy: channel.autonomy,
+                auto_approve: channel.auto_approve.clone(),
+                block: channel.block.clone(),
+                always_ask: channel.always_ask.clone(),
+            },
+        })
+    });
+    futures_util::future::try_join_all(known)
+        .await
+        .map_err(from_store)?;
+    Ok(())
 }

@@ -69,7 +69,7 @@ pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionW
     if let Some(session_id) = approval.session_id
         && matches!(decision, DecisionWord::Deny | DecisionWord::DenyAndStop)
     {
-        let floods = engine.sessions.floods();
+        let floods = engine.floods.clone();
         let pause = PauseFlooded { session_id, floods };
         if let Err(error) = engine.store.write(pause).await {
             // The next turn is not begun before it was looked at again.

@@ -18,6 +18,7 @@ use crate::store::commands::change_memory::MemoryChange;
 pub mod backup;
 pub mod cache;
 pub mod channels;
+pub mod configuration;
 pub mod continuations;
 pub mod decide;
 pub mod decision;
@@ -90,6 +91,7 @@ impl Engine {
             EmergencyStop(c) => emergency::stop(self, by, c.reason),
             ReleaseEmergencyStop(c) => emergency::release(self, by, c.waiting, c.conversations),
             CreateBackup(c) => backup::write(self, by, c.path),
+            ReloadConfiguration(c) => configuration::reload(self, by, c.preview),
             Sweep(c) => sweeper::on_demand(self, by, c.preview),
             TestModel(c) => models::test(self, by, c.model),
             DiscoverModels(_) => models::discover(self, by).map(Ok),

@@ -36,6 +36,7 @@ pub async fn run(engine: Engine) {
     let mut quarantine = engine.emergency.quarantine_changes();
     let mut taken_up = false;
     loop {
+        let engine = engine.current();
         let free = !*quarantine.borrow_and_update() && engine.store.problem().is_none();
         // Marks and undos were a person's word already; they wait for no release of a stop.
         if free && !taken_up {

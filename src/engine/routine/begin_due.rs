@@ -28,7 +28,7 @@ pub async fn run(engine: Engine) {
     loop {
         held.mark_unchanged();
         draining.mark_unchanged();
-        let next = begin_what_is_due(&engine).await;
+        let next = begin_what_is_due(&engine.current()).await;
         loop {
             let sleep = next.map(|next| {
                 Duration::from_millis(next.millis_since(engine.clock.now())).min(LONGEST_SLEEP)

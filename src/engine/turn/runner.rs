@@ -36,7 +36,7 @@ async fn claim(engine: &Engine, session_id: SessionId) -> ClaimOutcome {
     let claim = Claim {
         session_id,
         epoch: engine.store.epoch(),
-        floods: engine.sessions.floods(),
+        floods: engine.floods.clone(),
     };
     match engine.store.write(claim).await {
         Ok(Some(continuation)) => ClaimOutcome::Turn(continuation),
@@ -53,6 +53,7 @@ async fn claim(engine: &Engine, session_id: SessionId) -> ClaimOutcome {
 async fn run_session(engine: &Engine, session: SessionId) {
     let sessions = &engine.sessions;
     loop {
+        let engine = &engine.current();
         if !engine.writable().await {
             sessions.leave(session, false);
             return;

@@ -15,6 +15,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::{
     Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
+use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::duty::{AssignRequest, Duty, OnCallRequest};
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
@@ -231,6 +232,13 @@ requests! {
     CreateBackup: Admin -> BackupReport {
         /// Absolute path of the file, which must not exist, as the engine's process sees it.
         path: String,
+    }
+
+    /// Reads the configuration again, and applies what needs no restart.
+    ReloadConfiguration: Admin -> ConfigurationReload {
+        /// Only compares.
+        #[serde(default)]
+        preview: bool,
     }
 
     /// Removes what is kept no longer, or counts it.

@@ -50,6 +50,7 @@ pub mod record_health;
 pub mod record_hooks;
 pub mod record_memory_use;
 pub mod record_progress;
+pub mod record_reload;
 pub mod record_unknown_call;
 pub mod recover;
 pub mod refuse_call;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use crate::console::model::Tone;
+use crate::protocol::request::{Command, ReloadConfiguration};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::assets;
 use crate::tui::fuzzy;
@@ -41,6 +42,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("reconnect", "try to reach the engine now"),
     ("refresh", "ask the engine again"),
     ("release", "release the emergency stop"),
+    ("reload", "read the configuration file again"),
     ("rules", "go to Rules"),
     (
         "session",
@@ -330,6 +332,10 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("suspend", None) => vec![Effect::Suspend],
         ("summary", hours) => summary::open(state, hours),
         ("stop", None) => submit::emergency_stop(state),
+        ("reload", None) => {
+            let command = ReloadConfiguration { preview: false };
+            submit::submit(state, Command::ReloadConfiguration(command))
+        }
         ("release", None) => perform::perform(state, Action::ReleaseStop),
         ("quit" | "q", None) => {
             dialogs::open_quit(state);

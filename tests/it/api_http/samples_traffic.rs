@@ -11,9 +11,10 @@ use leverframe::protocol::request::{
     GetArtifact, GetChannel, GetContinuation, GetDelivery, GetDoctor, GetDuty, GetEngine,
     GetSession, GetShiftSummary, GetSnapshot, GetTranscript, GetWhatIf, GiveBackSession,
     ListApprovals, ListAudit, ListChannels, ListContinuations, ListDeliveries, ListSessions,
-    ListSteps, ListUncertain, Outcome, PauseChannel, Query, ReleaseEmergencyStop, ResolveDelivery,
-    ResumeChannel, ResumeContinuation, RetryContinuation, SendAsBot, SendMessage, SetPolicy,
-    StartSession, Sweep, TakeOverSession, TestChannel, UpdateSession, VerifyAudit,
+    ListSteps, ListUncertain, Outcome, PauseChannel, Query, ReleaseEmergencyStop,
+    ReloadConfiguration, ResolveDelivery, ResumeChannel, ResumeContinuation, RetryContinuation,
+    SendAsBot, SendMessage, SetPolicy, StartSession, Sweep, TakeOverSession, TestChannel,
+    UpdateSession, VerifyAudit,
 };
 use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
 use leverframe::protocol::snapshot::{AuditFilter, OpenStream, PageRequest, Snapshot, SweepReport};
@@ -118,6 +119,7 @@ pub fn commands() -> Vec<Command> {
         Command::CreateBackup(CreateBackup {
             path: format!("/backups/{NASTY}"),
         }),
+        Command::ReloadConfiguration(ReloadConfiguration { preview: true }),
         Command::Sweep(Sweep { preview: true }),
         samples_models::command(),
         Command::DiscoverModels(DiscoverModels {}),

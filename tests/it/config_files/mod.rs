@@ -8,6 +8,7 @@ mod layers;
 mod ownership;
 mod paths;
 mod places;
+mod reload;
 mod secrets;
 mod template;
 
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use leverframe::config::environment::{Directories, Environment};
 use leverframe::config::error::ConfigError;
-use leverframe::config::inputs::Flags;
+use leverframe::config::flags::Flags;
 use leverframe::config::layers::{load, load_console};
 use leverframe::config::settings::{ConsoleSettings, Settings};
 

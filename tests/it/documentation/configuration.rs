@@ -43,7 +43,8 @@ Leverframe reads `$XDG_CONFIG_HOME/leverframe/config.toml`, which is `~/.config/
 `LEVERFRAME_CONFIG` or `--config` names another file. Every setting can be left out.
 An unknown key is an error with its line and the nearest name.
 
-A change takes effect at the next start. The database keeps autonomy and the three lists of a channel.
+A change takes effect with `leverframe reload` (SIGHUP) or at the next start. [Some settings](../operate/service.md#change-the-configuration)
+need the restart. The database keeps autonomy and the three lists of a channel.
 What the file says for the first time, and what becomes stricter there, applies at once.
 What becomes looser there waits in the Queue for a person.";
 

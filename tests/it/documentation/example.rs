@@ -2,7 +2,7 @@
 
 use leverframe::config::environment::Environment;
 use leverframe::config::file::ConfigFile;
-use leverframe::config::inputs::Flags;
+use leverframe::config::flags::Flags;
 use leverframe::config::layers::{load, load_console};
 use leverframe::protocol::budget::Limit;
 use leverframe::protocol::words::Risk;

@@ -9,7 +9,7 @@ use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, MemorySettings, Paths,
     ProviderKind, ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval,
-    Settings,
+    Settings, Source,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -100,6 +100,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         log_filter: "info".to_owned(),
         log_json: false,
         demo: false,
+        source: Source::default(),
     }
 }
 

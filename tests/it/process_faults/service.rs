@@ -16,6 +16,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "Type",
             "WatchdogSec",
             "ExecStart",
+            "ExecReload",
             "EnvironmentFile",
             "Restart",
             "TimeoutStopSec",

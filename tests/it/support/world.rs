@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::config::environment::Environment;
-use leverframe::config::inputs::Flags;
+use leverframe::config::flags::Flags;
 use leverframe::config::layers::load;
 use leverframe::engine::core::{Engine, Parts};
 use leverframe::model::registry::Models;

@@ -1,0 +1,71 @@
+//! `leverframe reload`.
+
+use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::configuration::{ConfigurationReload, SettingChange};
+use crate::protocol::request::ReloadConfiguration;
+use crate::protocol::words::ReloadEffect;
+
+/// Has the daemon read its configuration again, or compare it.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    preview: bool,
+) -> Result<(), Failure> {
+    let report = submit(client, ReloadConfiguration { preview }).await?;
+    match format {
+        Format::Json => terminal.json(&report),
+        Format::Human => show(terminal, &report),
+    }
+}
+
+fn show(terminal: &mut Terminal<'_>, report: &ConfigurationReload) -> Result<(), Failure> {
+    if report.changes.is_empty() {
+        return terminal.line(&format!(
+            "{} says what the engine goes by: nothing changed",
+            cell(&report.file)
+        ));
+    }
+    for effect in ReloadEffect::ALL {
+        let of_effect = || report.changes.iter().filter(|c| c.effect == *effect);
+        if of_effect().next().is_none() {
+            continue;
+        }
+        terminal.line(heading(*effect, report.preview))?;
+        for change in of_effect() {
+            terminal.line(&format!("  {}", line(change)))?;
+        }
+    }
+    if report.preview {
+        return terminal.line("nothing was changed");
+    }
+    Ok(())
+}
+
+const fn heading(effect: ReloadEffect, preview: bool) -> &'static str {
+    match (effect, preview) {
+        (ReloadEffect::Now, false) => "in use now:",
+        (ReloadEffect::Now, true) => "would come into use at once:",
+        (ReloadEffect::Policy, false) => {
+            "policy: what is stricter is in use now, what is looser waits in the Queue:"
+        }
+        (ReloadEffect::Policy, true) => {
+            "policy: what is stricter would come into use at once, what is looser would wait in the Queue:"
+        }
+        (ReloadEffect::NextConsole, _) => "in consoles that are opened from now on:",
+        (ReloadEffect::Restart, _) => "needs a restart:",
+    }
+}
+
+fn line(change: &SettingChange) -> String {
+    let key = cell(&change.key);
+    match (&change.before, &change.after) {
+        (None, None) => format!("{key}: other content"),
+        (None, Some(after)) => format!("{key} = {} (not set before)", cell(after)),
+        (Some(before), None) => format!("{key}: not set any more, before {}", cell(before)),
+        (Some(before), Some(after)) => format!("{key}: {} -> {}", cell(before), cell(after)),
+    }
+}

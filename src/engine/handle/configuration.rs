@@ -1,0 +1,129 @@
+//! Reading the configuration again while everything goes on. A configuration with any fault changes nothing.
+
+use crate::config::environment::Environment;
+use crate::config::layers;
+use crate::config::reload::{Plan, plan};
+use crate::config::settings::Settings;
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::handle::channels;
+use crate::engine::problem::from_store;
+use crate::engine::views::{announce_channel, announce_engine};
+use crate::model::registry::Models;
+use crate::protocol::configuration::{ConfigurationReload, SettingChange};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::store::commands::record_reload::RecordReload;
+use crate::text::redact::Redactor;
+
+/// Reads it, and applies what needs no restart; with `preview` it only compares.
+pub async fn reload(
+    engine: &Engine,
+    caller: &Caller,
+    preview: bool,
+) -> Result<ConfigurationReload, Problem> {
+    let _only = engine.maintenance.reload().await;
+    // Another reload may have ended while this one waited.
+    let engine = engine.current();
+    if engine.settings.demo {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "no configuration",
+            "the demo has no configuration file",
+        )
+        .hint("`leverframe init` writes one"));
+    }
+    let loaded = load(&engine).await?;
+    for secret in loaded.secrets() {
+        engine.redactor.register(secret.expose());
+    }
+    let Plan { settings, changes } = plan(&engine.settings, loaded);
+    let report = ConfigurationReload {
+        preview,
+        file: settings.paths.config_file.display().to_string(),
+        changes: changes
+            .into_iter()
+            .map(|change| shown(change, &engine.redactor))
+            .collect(),
+    };
+    let models = models(&engine, &settings)?;
+    if preview || report.changes.is_empty() {
+        return Ok(report);
+    }
+    let record = RecordReload {
+        by: caller.reference(),
+        file: report.file.clone(),
+        changes: report.changes.clone(),
+    };
+    engine.store.write(record).await.map_err(from_store)?;
+    channels::ensure(&engine, &settings).await?;
+    engine.configure(settings, models);
+    for change in &report.changes {
+        tracing::info!(key = %change.key, effect = %change.effect, by = %caller.actor.label(), "configuration changed");
+    }
+    tell(&engine.current()).await;
+    Ok(report)
+}
+
+/// The configuration as its files say it now. Reads files and runs the commands that print keys.
+async fn load(engine: &Engine) -> Result<Settings, Problem> {
+    let flags = engine.settings.source.flags.clone();
+    let tools: Vec<String> = engine.tools.names().map(str::to_owned).collect();
+    let loading = tokio::task::spawn_blocking(move || {
+        let environment = Environment::capture();
+        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+        layers::load(&flags, &environment, &tools)
+            .map_err(|_| layers::faults(&flags, &environment, &tools))
+    });
+    let loaded = loading
+        .await
+        .map_err(|error| Problem::internal(format!("reading the configuration: {error}")))?;
+    loaded.map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        Problem::new(
+            ProblemKind::Invalid,
+            "the configuration cannot be used",
+            engine.redactor.redact(&faults.join("\n")),
+        )
+        .hint("the configuration of before stays in use")
+    })
+}
+
+/// Providers of other settings; those in use where nothing about them changed, with what they know of their servers.
+fn models(engine: &Engine, settings: &Settings) -> Result<Models, Problem> {
+    let running = &engine.settings;
+    if running.providers == settings.providers && running.tables == settings.tables {
+        return Ok(Models::clone(&engine.models));
+    }
+    let models = Models::new(settings).map_err(|error| {
+        Problem::invalid(error.to_string()).hint("the configuration of before stays in use")
+    })?;
+    Ok(models.redacting(&engine.redactor))
+}
+
+/// A command may hold a secret, so its words are not shown.
+fn shown(change: SettingChange, redactor: &Redactor) -> SettingChange {
+    let is_command = change.key.ends_with("_command");
+    let value = |value: Option<String>| {
+        value.map(|value| {
+            if is_command {
+                "(a command)".to_owned()
+            } else {
+                redactor.redact(&value).into_owned()
+            }
+        })
+    };
+    SettingChange {
+        before: value(change.before),
+        after: value(change.after),
+        ..change
+    }
+}
+
+/// Consoles see what follows, and deadlines and reminders go by the new times.
+async fn tell(engine: &Engine) {
+    engine.scheduler.deadlines_changed();
+    for channel in engine.settings.channels.keys() {
+        announce_channel(engine, channel).await;
+    }
+    announce_engine(engine).await;
+}
