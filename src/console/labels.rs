@@ -164,10 +164,11 @@ fn reload_text(report: &ConfigurationReload) -> String {
         .filter(|change| change.effect == ReloadEffect::Restart)
         .count();
     match (report.changes.len() - restart, restart) {
+        (0, 1..) => format!("configuration: {restart} settings waiting for a restart"),
         (0, 0) => "configuration: nothing changed".to_owned(),
         (changed, 0) => format!("configuration: {changed} settings changed"),
         (changed, restart) => {
-            format!("configuration: {changed} settings changed, {restart} need a restart")
+            format!("configuration: {changed} settings changed, {restart} waiting for a restart")
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::engine::views::{announce_channel, announce_engine};
 use crate::model::registry::Models;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::ReloadEffect;
 use crate::store::commands::record_reload::RecordReload;
 use crate::text::redact::Redactor;
 
@@ -46,7 +47,8 @@ pub async fn reload(
             .collect(),
     };
     let models = models(&engine, &settings)?;
-    if preview || report.changes.is_empty() {
+    let waits = |change: &SettingChange| change.effect == ReloadEffect::Restart;
+    if preview || report.changes.iter().all(waits) {
         return Ok(report);
     }
     let record = RecordReload {
@@ -58,7 +60,7 @@ pub async fn reload(
     channels::ensure(&engine, &settings).await?;
     engine.configure(settings, models);
     for change in &report.changes {
-        tracing::info!(key = %change.key, effect = %change.effect, by = %caller.actor.label(), "configuration changed");
+        tracing::info!(key = %change.key, effect = %change.effect, by = %caller.actor.label(), "setting changed");
     }
     tell(&engine.current()).await;
     Ok(report)
