@@ -230,6 +230,10 @@ fn reap(program: Pid) -> Children {
 fn kill_all(program: Pid) {
     let began = Instant::now();
     while !reap(program).is_none && began.elapsed() < GIVE_UP {
+        // Elsewhere nothing says which processes are below this one; the program's group is known.
+        if cfg!(not(target_os = "linux")) {
+            let _ = kill_process_group(program, Signal::KILL);
+        }
         for id in descendants() {
             let _ = kill_process(id, Signal::KILL);
         }

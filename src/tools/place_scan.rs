@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -247,7 +247,7 @@ impl<'a> Scan<'a> {
         let mut is_new = false;
         if is_repository {
             let number = rustix::fs::fstat(&opened).map_err(unreadable)?;
-            let number = (number.st_dev, number.st_ino);
+            let number = file_number(&number);
             is_new = self
                 .before()
                 .is_some_and(|before| !before.knows_repository(number.0, number.1));
@@ -347,7 +347,7 @@ impl<'a> Scan<'a> {
 
     fn count(&mut self, found: &Stat) {
         // A file of several names is counted once.
-        if found.st_nlink <= 1 || self.counted.insert((found.st_dev, found.st_ino)) {
+        if found.st_nlink <= 1 || self.counted.insert(file_number(found)) {
             self.bytes += u64::try_from(found.st_blocks).unwrap_or(0) * BLOCK;
         }
     }
@@ -451,6 +451,7 @@ fn describe(
             there.ok().map(|there| (there.dev(), there.ino())),
         )
     });
+    let (device, inode) = file_number(&found);
     Some(ExecutablePlace {
         identity: Identity {
             name: if target.is_some() {
@@ -458,9 +459,9 @@ fn describe(
             } else {
                 PathBuf::from(name)
             },
-            device: found.st_dev,
-            inode: found.st_ino,
-            kind: kind.as_raw_mode(),
+            device,
+            inode,
+            kind: wide(kind.as_raw_mode()),
             target,
         },
         components: components.to_vec(),
@@ -473,8 +474,25 @@ fn has_set_id(found: &Stat) -> bool {
         && Mode::from_raw_mode(found.st_mode).intersects(Mode::SUID | Mode::SGID)
 }
 
+/// Device and inode: what tells a file from another.
+fn file_number(found: &Stat) -> (u64, u64) {
+    // A device has another type on other systems.
+    fn number(device: impl TryInto<u64>) -> u64 {
+        device.try_into().unwrap_or_default()
+    }
+    (number(found.st_dev), found.st_ino)
+}
+
+/// A mode has 16 bits on some systems.
+fn wide(mode: impl Into<u32>) -> u32 {
+    mode.into()
+}
+
 /// Whether there was something to clear.
+#[cfg(target_os = "linux")]
 fn clear_set_id(parent: &OwnedFd, name: &OsStr) -> std::io::Result<bool> {
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::PermissionsExt as _;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
     let now = rustix::fs::fstat(&file)?;
@@ -485,5 +503,19 @@ fn clear_set_id(parent: &OwnedFd, name: &OsStr) -> std::io::Result<bool> {
     let place = format!("/proc/self/fd/{}", file.as_raw_fd());
     let mode = std::fs::Permissions::from_mode(now.st_mode & 0o1777);
     std::fs::set_permissions(place, mode)?;
+    Ok(true)
+}
+
+/// Whether there was something to clear.
+#[cfg(not(target_os = "linux"))]
+fn clear_set_id(parent: &OwnedFd, name: &OsStr) -> std::io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let now = rustix::fs::fstat(&file)?;
+    if !has_set_id(&now) {
+        return Ok(false);
+    }
+    let mode = Mode::from_raw_mode(now.st_mode) - Mode::SUID - Mode::SGID;
+    rustix::fs::fchmod(&file, mode)?;
     Ok(true)
 }

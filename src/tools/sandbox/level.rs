@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tools::sandbox::landlock::Confinement;
+use serde::{Deserialize, Serialize};
+
 use crate::tools::sandbox::profile::{SYSTEM, Tasks, limited, profile};
 use crate::tools::sandbox::program::Program;
 
@@ -12,8 +13,48 @@ pub const HELPER: &str = "__sandbox";
 /// The second: a program, after its confinement.
 pub(crate) const RUN: &str = "run";
 
+/// Where bubblewrap is looked for; never through `PATH`, which others may have set.
+const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+
+/// The programs that confine programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Where bubblewrap is looked for, in order.
+    pub bubblewrap: Vec<PathBuf>,
+    /// A binary of leverframe: it tries the profile from inside, and applies Landlock to programs.
+    pub helper: PathBuf,
+    /// Whether Landlock is tried where bubblewrap does not work.
+    pub landlock: bool,
+}
+
+impl Places {
+    /// Those of this machine, with the running binary as helper.
+    pub fn of_machine() -> Self {
+        Self {
+            bubblewrap: PLACES.iter().map(PathBuf::from).collect(),
+            helper: std::env::current_exe().unwrap_or_default(),
+            landlock: true,
+        }
+    }
+}
+
+/// What a program may reach.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Confinement {
+    /// Readable and writable as a whole: Landlock cannot take a part of it out again.
+    pub(crate) workspace: PathBuf,
+    /// Not readable; none of it lies in the workspace.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// A program outside of the system directories that may be run, too.
+    pub(crate) executable: Option<PathBuf>,
+}
+
 /// How programs are confined.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "no level is proved elsewhere")
+)]
 pub(crate) enum Level {
     Bubblewrap {
         program: PathBuf,

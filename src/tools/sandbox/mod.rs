@@ -7,13 +7,14 @@
 //! Where bubblewrap is missing, Landlock and seccomp hold a program back as far as they can. That is no sandbox: a
 //! program can change the whole workspace, `.git` included, and so a person decides about each.
 
-pub mod attempts;
-pub(crate) mod landlock;
+mod attempt;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 pub mod level;
-pub mod probe;
+#[cfg(target_os = "linux")]
+mod linux;
 pub(crate) mod profile;
 pub mod program;
-mod system_calls;
 pub mod watch;
 pub mod workspace;
 
@@ -21,9 +22,15 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-pub use crate::tools::sandbox::probe::Places;
+#[cfg(not(target_os = "linux"))]
+use crate::tools::sandbox::elsewhere as system;
+pub use crate::tools::sandbox::level::Places;
+#[cfg(target_os = "linux")]
+use crate::tools::sandbox::linux::probe as system;
 pub use crate::tools::sandbox::program::{Program, REFUSED};
 pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
+
+pub use system::helper;
 
 use crate::protocol::words::Risk;
 use crate::tools::sandbox::level::Level;
@@ -51,7 +58,7 @@ impl Sandbox {
     /// The same with programs at other places.
     pub fn find(places: &Places) -> Self {
         Self {
-            found: Arc::new(OnceLock::from(probe::find(places))),
+            found: Arc::new(OnceLock::from(system::find(places))),
             max_growth: MAX_GROWTH,
         }
     }
@@ -63,7 +70,7 @@ impl Sandbox {
         let slot = Arc::clone(&found);
         std::thread::spawn(move || {
             // Set once, here; nobody else can have been first.
-            let _ = slot.set(probe::find(&Places::of_machine()));
+            let _ = slot.set(system::find(&Places::of_machine()));
         });
         Self {
             found,
@@ -131,7 +138,7 @@ impl Sandbox {
 
     /// The level and what was proved of it.
     pub fn report(&self) -> String {
-        let cannot: Vec<_> = attempts::ALL.map(attempts::Attempt::words).into();
+        let cannot: Vec<_> = attempt::ALL.map(attempt::Attempt::words).into();
         let proved = format!(
             "{}; tried at the start, a program cannot {}",
             self.level_word(),

@@ -13,6 +13,8 @@ use rustix::process::{Pid, test_kill_process};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::tools::sandbox::attempt::Attempt;
+
 /// Deepest level of `/proc` and `/sys` looked at, and most files of them that are tried.
 const DEPTH: usize = 6;
 const MAX_FILES: usize = 20_000;
@@ -53,51 +55,6 @@ impl Targets {
         self.outside.with_extension("new")
     }
 }
-
-/// Something a confined program cannot do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Attempt {
-    /// Change the running kernel through `/proc` or `/sys`.
-    Kernel,
-    /// Write outside the workspace.
-    Outside,
-    /// Read our own data.
-    Data,
-    /// Reach the network, the loopback interface of the host included.
-    Network,
-    /// Connect to a unix socket of somebody else.
-    Socket,
-    /// Signal a process of somebody else.
-    Signal,
-    /// Make a user namespace, where it would have every capability.
-    Namespace,
-}
-
-impl Attempt {
-    /// In words: what cannot be done.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Kernel => "write /proc or /sys",
-            Self::Outside => "write outside the workspace",
-            Self::Data => "read our data",
-            Self::Network => "reach the network",
-            Self::Socket => "connect to a unix socket",
-            Self::Signal => "signal other processes",
-            Self::Namespace => "make a user namespace",
-        }
-    }
-}
-
-/// Every attempt, in the order in which they are told.
-pub const ALL: [Attempt; 7] = [
-    Attempt::Kernel,
-    Attempt::Outside,
-    Attempt::Data,
-    Attempt::Network,
-    Attempt::Socket,
-    Attempt::Signal,
-    Attempt::Namespace,
-];
 
 /// How the attempts went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,10 +14,10 @@ use landlock::{
     RulesetAttr as _, RulesetCreatedAttr as _, Scope, path_beneath_rules,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use serde::{Deserialize, Serialize};
 
+use crate::tools::sandbox::level::Confinement;
+use crate::tools::sandbox::linux::system_calls;
 use crate::tools::sandbox::profile::{ETC_DEPTH, SYSTEM, not_for_everybody};
-use crate::tools::sandbox::system_calls;
 
 /// The oldest version that separates signals and abstract sockets: Linux 6.12.
 const VERSION: ABI = ABI::V6;
@@ -29,17 +29,6 @@ const DEVICES: [&str; 5] = [
     "/dev/random",
     "/dev/urandom",
 ];
-
-/// What a program may reach.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Confinement {
-    /// Readable and writable as a whole: Landlock cannot take a part of it out again.
-    pub(crate) workspace: PathBuf,
-    /// Not readable; none of it lies in the workspace.
-    pub(crate) hidden: Vec<PathBuf>,
-    /// A program outside of the system directories that may be run, too.
-    pub(crate) executable: Option<PathBuf>,
-}
 
 impl Confinement {
     /// Confines this process, and with it whatever it becomes or starts. The process must have one thread.

@@ -10,13 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::text::quote::quote;
-use crate::tools::sandbox::attempts::{self, Attempt, Report, Targets};
-use crate::tools::sandbox::landlock::Confinement;
-use crate::tools::sandbox::level::{HELPER, Level, RUN};
+use crate::tools::sandbox::attempt::{self, Attempt};
+use crate::tools::sandbox::level::{Confinement, HELPER, Level, Places, RUN};
+use crate::tools::sandbox::linux::attempts::{self, Report, Targets};
 use crate::tools::sandbox::program::Program;
 
-/// Where bubblewrap is looked for; never through `PATH`, which others may have set.
-const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 /// The second: the attempts.
 pub const TRY: &str = "try";
 
@@ -26,28 +24,6 @@ const PROBE: Duration = Duration::from_secs(5);
 const MAX_ANSWER: u64 = 256 * 1024;
 /// Most files named where an attempt worked.
 const NAMED: usize = 3;
-
-/// The programs that confine programs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
-    /// Where bubblewrap is looked for, in order.
-    pub bubblewrap: Vec<PathBuf>,
-    /// A binary of leverframe: it tries the profile from inside, and applies Landlock to programs.
-    pub helper: PathBuf,
-    /// Whether Landlock is tried where bubblewrap does not work.
-    pub landlock: bool,
-}
-
-impl Places {
-    /// Those of this machine, with the running binary as helper.
-    pub fn of_machine() -> Self {
-        Self {
-            bubblewrap: PLACES.iter().map(PathBuf::from).collect(),
-            helper: std::env::current_exe().unwrap_or_default(),
-            landlock: true,
-        }
-    }
-}
 
 /// The best level that is proved on this machine.
 pub(crate) fn find(places: &Places) -> Level {
@@ -213,7 +189,7 @@ fn judge(report: &Report, arrived: Vec<(Attempt, String)>) -> Result<(), String>
         return Err("a program cannot write its own workspace".to_owned());
     }
     let worked: Vec<_> = report.worked.iter().cloned().chain(arrived).collect();
-    let problems: Vec<String> = attempts::ALL
+    let problems: Vec<String> = attempt::ALL
         .iter()
         .filter_map(|attempt| {
             let on: Vec<String> = worked
