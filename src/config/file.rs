@@ -360,6 +360,8 @@ pub struct EngineTable {
 pub struct RetentionTable {
     /// Days events are kept.
     pub events_days: Option<u32>,
+    /// Days that an archived day of events is kept after its events left the database; 0 = there is no archive.
+    pub event_archive_days: Option<u32>,
     /// Days ended turns are kept.
     pub history_days: Option<u32>,
     /// Days without a change until a session expires.

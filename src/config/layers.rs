@@ -547,6 +547,7 @@ fn retention(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<RetentionSettin
     };
     Ok(RetentionSettings {
         events: days("events_days", table.events_days, 30, 1)?,
+        event_archive: days("event_archive_days", table.event_archive_days, 90, 0)?,
         // A platform delivers a message again for up to a week: its key must be known for longer than that.
         history: days("history_days", table.history_days, 30, 8)?,
         session_idle: days("session_idle_days", table.session_idle_days, 7, 1)?,

@@ -385,6 +385,8 @@ pub struct EngineSettings {
 pub struct RetentionSettings {
     /// Events.
     pub events: u32,
+    /// Archived events, after they left the database; 0 = there is no archive.
+    pub event_archive: u32,
     /// Ended turns with everything that belongs to them, ended sessions, settled notices.
     pub history: u32,
     /// Without a change until a session expires.

@@ -336,6 +336,7 @@ self_approval = "console"
 
 # [retention]                # days; the newest turns of a session in use always stay
 # events_days = 30           # what screens follow
+# event_archive_days = 90    # events after that, in compressed files of a day each; 0: none
 # history_days = 30          # ended turns, at least 8
 # session_idle_days = 7      # without a change until a session expires
 # audit_days = 400           # who allowed what, at least 365

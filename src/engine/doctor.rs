@@ -246,6 +246,12 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     } else {
         ok(about, detail)
     });
+    if let Some((first, days, size)) = files.archive {
+        findings.push(ok(
+            "event archive",
+            format!("{days} days from {first} on, {}", bytes(size)),
+        ));
+    }
     findings.push(match files.sidecar_epoch {
         Some(epoch) if epoch <= found.epoch => ok("epoch", found.epoch.to_string()),
         Some(epoch) => warn(

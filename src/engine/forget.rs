@@ -243,6 +243,14 @@ impl Work<'_> {
             by: by.clone(),
         };
         self.piece(begin).await.map_err(from_store)?;
+        // First, while rows still say whose turns these were.
+        let other = other_name(self.person);
+        let archived = self
+            .engine
+            .store
+            .forget_archived(self.person, &other, &traces);
+        archived.await.map_err(from_store)?;
+        crate::crash_point!("forget.mid");
         self.rows(traces).await.map_err(from_store)?;
         let cache = &self.engine.response_cache.file;
         let day = local_day(self.engine.clock.now());
@@ -398,7 +406,7 @@ impl Work<'_> {
         ))
     }
 
-    /// Rows that still hold the id.
+    /// Rows and lines of the event archive that still hold the id.
     async fn count(&self) -> Result<u64, StoreError> {
         let store = &self.engine.store;
         let traces = store.traces(self.person).await?;
@@ -410,6 +418,8 @@ impl Work<'_> {
                 store.read(move |reader| reader.mentions(&table, &person, &other, None, all));
             left += mentions.await?.len() as u64;
         }
+        let other = other_name(self.person);
+        left += store.archived_of(self.person, &other, &traces).await?;
         Ok(left)
     }
 }

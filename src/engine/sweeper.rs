@@ -213,14 +213,9 @@ impl Sweep<'_> {
 
     /// Removes what is old. Parents go after what hangs on them.
     async fn remove(&mut self, by: ActorRef) -> Result<(), StoreError> {
+        self.events().await?;
         let store = &self.engine.store;
         let rules = self.rules;
-        if let Some((to, _)) = store
-            .read(move |reader| reader.old_events_to(rules.events_before))
-            .await?
-        {
-            self.report.events = self.repeat(SweepEvents { to }).await?;
-        }
         self.repeat(SweepGrants).await?;
         let idle = store
             .read(move |reader| reader.idle_sessions(&rules))
@@ -251,6 +246,40 @@ impl Sweep<'_> {
         self.audit(by).await?;
         self.report.freed_bytes = reclaim(self.engine).await?;
         self.piece(NoteSweep).await
+    }
+
+    /// Files old events in the archive, then removes them. What cannot be filed stays.
+    async fn events(&mut self) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let rules = self.rules;
+        let kept = self.engine.settings.retention;
+        if kept.event_archive > 0 {
+            // Before the turns go too: the event of an approval says what the row of the approval holds.
+            let before = rules.events_before.max(rules.history_before);
+            match store.archive_events(before).await {
+                Ok(filed) => tracing::debug!(filed, "events are in the archive"),
+                Err(StoreError::Closed) => return Err(StoreError::Closed),
+                // On a full disk the rest of the sweep makes room.
+                Err(error) => {
+                    tracing::error!(%error, "the event archive cannot be written: no event is removed");
+                    return Ok(());
+                }
+            }
+        }
+        if let Some((to, _)) = store
+            .read(move |reader| reader.old_events_to(rules.events_before))
+            .await?
+        {
+            self.report.events = self.repeat(SweepEvents { to }).await?;
+        }
+        let days = i64::from(kept.event_archive);
+        let before = rules.events_before.plus_seconds(-days * 24 * 3600);
+        match store.sweep_event_archive(before).await {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "old days of the event archive are removed"),
+            Err(error) => tracing::warn!(%error, "old days of the event archive stay for now"),
+        }
+        Ok(())
     }
 
     async fn turns(&mut self) -> Result<(), StoreError> {

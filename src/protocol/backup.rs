@@ -10,7 +10,7 @@ use crate::protocol::uncertain::UncertainTotals;
 pub const RESTORING: &str = ".restoring";
 
 /// Version of the layout of a backup file. A reader refuses a newer one.
-pub const BACKUP_FORMAT: u32 = 1;
+pub const BACKUP_FORMAT: u32 = 2;
 
 /// One file inside a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -78,6 +78,9 @@ pub enum EventBody {
         conversation: String,
         /// Who: outside text.
         sender: String,
+        /// Stable id of who: `telegram:123456`. Events of older versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sender_id: Option<String>,
         /// First 200 characters: outside text.
         preview: String,
     },

@@ -41,7 +41,7 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> StoreError {
 
 /// Makes a directory (0700) unless it is there, and makes its name durable. Always: whoever made it may not have come
 /// that far, and what is stored in it would go with its name.
-fn make_directory(path: &Path) -> io::Result<()> {
+pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}

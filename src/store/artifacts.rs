@@ -34,7 +34,7 @@ pub struct StoredArtifact {
 }
 
 /// Runs file work away from the threads that serve everything else.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(work).await {

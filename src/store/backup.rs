@@ -1,5 +1,5 @@
-//! Writing a backup: one tar with a manifest, a copy of the database, every artifact it names, and files the caller
-//! adds. Nothing of the original changes, and `FILE` appears whole or not at all.
+//! Writing a backup: one tar with a manifest, a copy of the database, every artifact it names, the event archive, and
+//! files the caller adds. Nothing of the original changes, and `FILE` appears whole or not at all.
 //!
 //! The copy is made by a connection of its own that cannot write, in one statement: deleted content does not travel,
 //! and the writer goes on meanwhile. It carries a mark that makes its first start a quarantined one.
@@ -19,6 +19,7 @@ use crate::protocol::hex::hex;
 use crate::store::audit_chain::AuditHead;
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::error::StoreError;
+use crate::store::event_archive;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
 use crate::store::reader::Reader;
@@ -372,6 +373,17 @@ fn members(
             size: data.len(),
             // Its name is its hash; that its content is too is checked while it is copied.
             sha256: hash.clone(),
+        });
+    }
+    // Listed after the database was copied: what its copy does not hold any more is in these.
+    for day in event_archive::days(dir)? {
+        let at = |error: io::Error| place(&day.path, &error);
+        let mut file = File::open(&day.path).map_err(at)?;
+        let (sha256, size) = digest(&mut file).map_err(at)?;
+        members.push(BackupMember {
+            path: day.member(),
+            size,
+            sha256,
         });
     }
     for (path, content) in &request.extras {

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::clock::Timestamp;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::store::command::WriteTx;
@@ -182,22 +183,46 @@ impl Reader<'_> {
             return Ok(EventsAfter::Reset);
         }
         let mut events = Vec::new();
-        self.conn.each(
+        self.stored_events(seq, limit, |event| {
+            events.push(event);
+            Ok(true)
+        })?;
+        Ok(EventsAfter::Events(events))
+    }
+
+    /// Hands over at most `limit` events after `seq`, in order, until `take` wants no more.
+    pub fn stored_events(
+        &self,
+        seq: u64,
+        limit: u32,
+        mut take: impl FnMut(Event) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.conn.each_while(
             "SELECT seq, at, session_id, continuation_id, body FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
             params![seq, limit],
             |row| {
                 let session_id = row.get("session_id")?;
                 let text = row.text("body")?;
-                events.push(Event {
+                take(Event {
                     seq: Some(row.get("seq")?),
                     at: row.get("at")?,
                     session_id,
                     continuation_id: row.get("continuation_id")?,
                     body: decode(self.conn, text, session_id)?,
-                });
-                Ok(())
+                })
             },
+        )
+    }
+
+    /// The cursor from which the log holds every event of `at` and later. The newest event always lies behind it: a
+    /// reader that waits for it does not wait for ever.
+    pub fn cursor_at(&self, at: Timestamp) -> Result<u64, StoreError> {
+        let pruned = meta::get(self.conn, "events_pruned")?.and_then(|text| text.parse().ok());
+        let before: Option<u64> = self.conn.value(
+            "SELECT max(seq) FROM events WHERE seq < coalesce(
+                (SELECT seq FROM events WHERE at >= ?1 ORDER BY seq LIMIT 1), (SELECT max(seq) FROM events))",
+            [at],
         )?;
-        Ok(EventsAfter::Events(events))
+        Ok(before.or(pruned).unwrap_or(0))
     }
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::protocol::hex::hex;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::snapshot::PageRequest;
 use crate::store::audit_chain::AuditHead;
 use crate::store::error::StoreError;
+use crate::store::event_archive::days;
 use crate::store::meta;
 use crate::store::ownership::read_sidecar;
 use crate::store::queries::channels::held;
@@ -27,6 +28,8 @@ pub struct FileFacts {
     pub free: Option<u64>,
     /// The epoch the side-car knows; none = there is no side-car (or no readable one).
     pub sidecar_epoch: Option<u64>,
+    /// Days of the event archive: the oldest, how many, and their bytes; none = there is no archive.
+    pub archive: Option<(Day, usize, u64)>,
     /// What the holder of the directory says about itself; none = nobody holds it.
     pub holder: Option<String>,
 }
@@ -105,6 +108,10 @@ pub fn look(database: &Path) -> FileFacts {
             .ok()
             .flatten()
             .map(|car| car.epoch),
+        archive: days(dir).ok().and_then(|days| {
+            let bytes = days.iter().map(|day| day.size).sum();
+            Some((days.first()?.day, days.len(), bytes))
+        }),
         holder: held_by(dir),
     }
 }

@@ -310,6 +310,7 @@ impl WriteCommand for IngestTurn {
                 channel: self.origin.channel.clone(),
                 conversation: self.origin.conversation.clone(),
                 sender: self.origin.requester.display.clone(),
+                sender_id: Some(self.origin.requester.id.clone()),
                 preview: preview(&self.text),
             },
         )?;

@@ -160,6 +160,7 @@ impl WriteCommand for Say {
                     channel: place.channel.clone(),
                     conversation: place.conversation.clone(),
                     sender: self.by.label.clone(),
+                    sender_id: Some(origin.requester.id.clone()),
                     preview: preview(&turn.text),
                 },
             )?;

@@ -21,13 +21,13 @@ pub(crate) const UNDER_WAY: &str = "forgetting";
 
 /// Where a person writes alone with the bot.
 #[derive(Debug, Clone, Default)]
-struct Direct {
+pub(crate) struct Direct {
     channels: HashSet<String>,
     id: String,
 }
 
 impl Direct {
-    fn of(conn: &Connection, person: &str) -> Result<Self, StoreError> {
+    pub(crate) fn of(conn: &Connection, person: &str) -> Result<Self, StoreError> {
         let Some((kind, id)) = person.split_once(':') else {
             return Ok(Self::default());
         };
@@ -38,7 +38,7 @@ impl Direct {
         })
     }
 
-    fn holds(&self, channel: &str, conversation: &str) -> bool {
+    pub(crate) fn holds(&self, channel: &str, conversation: &str) -> bool {
         let rest = || {
             conversation
                 .strip_prefix(self.id.as_str())
@@ -281,6 +281,33 @@ impl Store {
         )
         .await?;
 
+        // Turns whose rows have gone before their events did.
+        let mut said: HashSet<RawId> = HashSet::new();
+        self.pages(
+            "SELECT seq, continuation_id, json_extract(body, '$.sender_id') AS sender,
+                json_extract(body, '$.channel') AS channel, json_extract(body, '$.conversation') AS conversation
+             FROM events WHERE seq > ?1 AND body LIKE '{\"kind\":\"message.received\"%' ORDER BY seq LIMIT ?2",
+            |row| {
+                let key: i64 = row.get("seq")?;
+                Ok((
+                    Value::from(key),
+                    (row.get("continuation_id")?, row.get("sender")?, row.get("channel")?, row.get("conversation")?),
+                ))
+            },
+            start(),
+            |(of, sender, channel, conversation): (
+                Option<RawId>,
+                Option<String>,
+                String,
+                String,
+            )| {
+                if sender.as_deref() == Some(person) || direct.holds(&channel, &conversation) {
+                    said.extend(of);
+                }
+            },
+        )
+        .await?;
+
         self.pages(
             "SELECT seq, session_id, continuation_id FROM events WHERE seq > ?1 AND seq < (SELECT max(seq) FROM events)
              ORDER BY seq LIMIT ?2",
@@ -290,7 +317,7 @@ impl Store {
             },
             start(),
             |(seq, session, of): (u64, Option<RawId>, Option<RawId>)| {
-                if of.is_some_and(|of| turns.contains_key(&of))
+                if of.is_some_and(|of| turns.contains_key(&of) || said.contains(&of))
                     || session.is_some_and(|session| whole.contains(&session))
                 {
                     traces.events.push(seq);

@@ -48,7 +48,7 @@ fn mentions(text: &str, id: &str) -> Vec<usize> {
 }
 
 /// The text with another name.
-fn renamed(text: &str, id: &str, other: &str) -> Option<String> {
+pub(crate) fn renamed(text: &str, id: &str, other: &str) -> Option<String> {
     let found = mentions(text, id);
     if found.is_empty() {
         return None;

@@ -20,6 +20,7 @@ fn body(which: u8, n: u8) -> EventBody {
             channel: "desk".into(),
             conversation: "x".into(),
             sender: "Ana".into(),
+            sender_id: None,
             preview: format!("hello {n}"),
         },
         2 => EventBody::ContinuationStarted { attempt: 1 },

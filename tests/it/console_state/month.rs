@@ -137,6 +137,7 @@ impl Listener {
                 channel: "desk".into(),
                 conversation: format!("c{n}"),
                 sender: "ana".into(),
+                sender_id: None,
                 preview: "hello".into(),
             },
         );

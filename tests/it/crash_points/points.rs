@@ -25,6 +25,8 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 /// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, at those of routines
 /// `routines::crashes`, at those of take-overs `take_overs::crashes`, and at those of strangers `pairings::crashes`.
 pub const ELSEWHERE: &[&str] = &[
+    "archive.pre_rename",
+    "archive.placed",
     "artifact.pre_rename",
     "sweep.mid",
     "forget.mid",

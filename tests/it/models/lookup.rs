@@ -72,6 +72,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         retention: RetentionSettings {
             events: 30,
+            event_archive: 90,
             history: 30,
             session_idle: 7,
             audit: 400,

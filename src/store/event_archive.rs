@@ -1,0 +1,371 @@
+//! Old events in files: `<data dir>/events/2026-01-31.jsonl.gz`, one for each day in UTC, one event a line.
+//!
+//! A file appears whole or not at all. It is durable before the row of any of its events goes. Events are filed in the
+//! order of their numbers, and the newest number in the files says where to go on: no crash loses one or files it twice.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use serde::Deserialize;
+use tokio::sync::OwnedRwLockWriteGuard;
+
+use crate::clock::{Day, Timestamp};
+use crate::protocol::event::{Event, EventBody};
+use crate::store::artifact_files::{UNFINISHED, failed, make_directory};
+use crate::store::artifacts::blocking;
+use crate::store::error::StoreError;
+use crate::store::handle::Store;
+
+/// Folder of the files in the data directory.
+pub(crate) const FOLDER: &str = "events";
+/// End of the name of a day's file.
+const ENDING: &str = ".jsonl.gz";
+/// Rows read in one transaction.
+const PAGE: u32 = 500;
+/// How often it is tried to put a file in its place while a backup reads them, and how long is waited in between.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The file of a day.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ArchivedDay {
+    /// Which day, in UTC.
+    pub day: Day,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub size: u64,
+}
+
+impl ArchivedDay {
+    /// Its path below the data directory, which is also its place in a backup.
+    pub(crate) fn member(&self) -> String {
+        format!("{FOLDER}/{}{ENDING}", self.day)
+    }
+}
+
+/// The day in UTC of a time.
+fn day_of(at: Timestamp) -> Day {
+    Day(at.as_millis().div_euclid(86_400_000))
+}
+
+/// The day of a file's name.
+pub(crate) fn named(name: &str) -> Option<Day> {
+    let day: Day = name.strip_suffix(ENDING)?.parse().ok()?;
+    // A date can be written in more than one way; a file has one name.
+    (format!("{day}{ENDING}") == name).then_some(day)
+}
+
+/// The files of a data directory, oldest day first.
+pub fn days(data_dir: &Path) -> Result<Vec<ArchivedDay>, StoreError> {
+    let root = data_dir.join(FOLDER);
+    let list = || -> io::Result<Vec<ArchivedDay>> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&root)? {
+            let entry = entry?;
+            let about = entry.metadata()?;
+            if let Some(day) = named(&entry.file_name().to_string_lossy())
+                && about.is_file()
+            {
+                found.push(ArchivedDay {
+                    day,
+                    path: entry.path(),
+                    size: about.len(),
+                });
+            }
+        }
+        found.sort();
+        Ok(found)
+    };
+    match list() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        other => other.map_err(|error| failed(&root, &error)),
+    }
+}
+
+/// The lines of a day's file, in the order of their events.
+pub(crate) struct Lines {
+    path: PathBuf,
+    lines: io::Lines<BufReader<MultiGzDecoder<BufReader<File>>>>,
+}
+
+impl Lines {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(|error| failed(path, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            lines: BufReader::new(MultiGzDecoder::new(BufReader::new(file))).lines(),
+        })
+    }
+
+    pub(crate) fn damaged(&self, why: impl std::fmt::Display) -> StoreError {
+        StoreError::Corrupt(format!("{}: {why}", self.path.display()))
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<String, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.lines.next()?;
+        Some(line.map_err(|error| self.damaged(error)))
+    }
+}
+
+/// Hands over the events of a day's file, in order, until `take` wants no more.
+pub fn read(
+    path: &Path,
+    mut take: impl FnMut(Event) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let mut lines = Lines::open(path)?;
+    while let Some(line) = lines.next() {
+        let event = serde_json::from_str(&line?).map_err(|error| lines.damaged(error))?;
+        if !take(event)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The number of the newest event in the files; 0 = there is none. What a crash left unfinished goes.
+fn newest(data_dir: &Path) -> Result<u64, StoreError> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        seq: u64,
+    }
+    remove_unfinished(data_dir)?;
+    let Some(last) = days(data_dir)?.pop() else {
+        return Ok(0);
+    };
+    let mut lines = Lines::open(&last.path)?;
+    let mut newest = 0;
+    while let Some(line) = lines.next() {
+        let line: Numbered = serde_json::from_str(&line?).map_err(|error| lines.damaged(error))?;
+        newest = newest.max(line.seq);
+    }
+    Ok(newest)
+}
+
+/// Removes what a crash left half written.
+pub(crate) fn remove_unfinished(data_dir: &Path) -> Result<(), StoreError> {
+    let root = data_dir.join(FOLDER);
+    let remove = || -> io::Result<()> {
+        for entry in std::fs::read_dir(&root)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().ends_with(UNFINISHED) {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    };
+    match remove() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&root, &error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// A day's file that is being written beside the one it takes the place of.
+pub(crate) struct DayFile {
+    path: PathBuf,
+    unfinished: PathBuf,
+    out: GzEncoder<File>,
+}
+
+impl DayFile {
+    /// Begins the file of this path with nothing in it.
+    pub(crate) fn begin(path: &Path) -> Result<Self, StoreError> {
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(UNFINISHED);
+        let unfinished = PathBuf::from(unfinished);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished)
+            .map_err(|error| failed(&unfinished, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            out: GzEncoder::new(file, Compression::default()),
+            unfinished,
+        })
+    }
+
+    /// Begins the file of a day with what it holds already.
+    fn of_day(data_dir: &Path, day: Day) -> Result<Self, StoreError> {
+        let root = data_dir.join(FOLDER);
+        make_directory(&root).map_err(|error| failed(&root, &error))?;
+        let path = root.join(format!("{day}{ENDING}"));
+        let mut begun = Self::begin(&path)?;
+        // What is compressed stays as it is: a gzip file may have several parts.
+        match File::open(&path) {
+            Ok(mut known) => io::copy(&mut known, begun.out.get_mut())
+                .map(|_| ())
+                .map_err(|error| failed(&path, &error))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(&path, &error)),
+        }
+        Ok(begun)
+    }
+
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), StoreError> {
+        self.out
+            .write_all(line)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(|error| failed(&self.unfinished, &error))
+    }
+
+    /// Makes what was written durable; it has no name of its own yet.
+    pub(crate) fn seal(self) -> Result<SealedDay, StoreError> {
+        let synced = self.out.finish().and_then(|file| file.sync_all());
+        synced.map_err(|error| failed(&self.unfinished, &error))?;
+        Ok(SealedDay {
+            path: self.path,
+            unfinished: self.unfinished,
+        })
+    }
+}
+
+/// A day's file that is durable under another name.
+pub(crate) struct SealedDay {
+    path: PathBuf,
+    unfinished: PathBuf,
+}
+
+impl SealedDay {
+    /// Gives it its name, durably.
+    fn place(&self) -> Result<(), StoreError> {
+        crate::crash_point!("archive.pre_rename");
+        let root = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::rename(&self.unfinished, &self.path)
+            .and_then(|()| File::open(root)?.sync_all())
+            .map_err(|error| failed(&self.path, &error))?;
+        crate::crash_point!("archive.placed");
+        Ok(())
+    }
+}
+
+/// A line of the archive. What an approval asks for is as short as in a snapshot.
+fn line_of(mut event: Event) -> Result<Vec<u8>, StoreError> {
+    if let EventBody::ApprovalRequested { approval }
+    | EventBody::ApprovalDecided { approval }
+    | EventBody::ApprovalExpired { approval }
+    | EventBody::ApprovalAssigned { approval }
+    | EventBody::ApprovalReminded { approval } = &mut event.body
+    {
+        approval.shorten();
+    }
+    Ok(serde_json::to_vec(&event)?)
+}
+
+impl Store {
+    pub(super) fn data_dir(&self) -> PathBuf {
+        let parent = self.inner.path.parent();
+        parent.unwrap_or(Path::new(".")).to_owned()
+    }
+
+    /// The right to change files that have their names, until it is dropped. Makes nobody wait who holds a guard.
+    async fn archive_alone(&self) -> Result<OwnedRwLockWriteGuard<()>, StoreError> {
+        for _ in 0..TRIES {
+            if let Ok(alone) = self.inner.artifacts.gate.clone().try_write_owned() {
+                return Ok(alone);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(StoreError::conflict(
+            "the files of the event archive are needed by a backup or a running tool",
+        ))
+    }
+
+    /// Puts a file in its place.
+    pub(super) async fn place_archived(&self, sealed: SealedDay) -> Result<(), StoreError> {
+        let alone = self.archive_alone().await?;
+        blocking(move || {
+            let _alone = alone;
+            sealed.place()
+        })
+        .await
+    }
+
+    /// Files every event from before a time that is not filed yet; their number. When this returns, the files are
+    /// durable. Only one may do this at a time.
+    pub async fn archive_events(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let dir = self.data_dir();
+        let mut after = blocking(move || newest(&dir)).await?;
+        let mut filed = 0;
+        loop {
+            let first = self
+                .read(move |reader| {
+                    let mut first = None;
+                    reader.stored_events(after, 1, |event| {
+                        first = Some(event.at);
+                        Ok(false)
+                    })?;
+                    Ok(first)
+                })
+                .await?;
+            let Some(first) = first.filter(|at| *at < before) else {
+                return Ok(filed);
+            };
+            let (dir, day) = (self.data_dir(), day_of(first));
+            let mut file = blocking(move || DayFile::of_day(&dir, day)).await?;
+            loop {
+                let (written, count, last) = self
+                    .read(move |reader| {
+                        let (mut count, mut last) = (0, after);
+                        reader.stored_events(after, PAGE, |event| {
+                            let ours = event.at < before && day_of(event.at) == day;
+                            if ours {
+                                last = event.seq.unwrap_or(last);
+                                count += 1;
+                                file.line(&line_of(event)?)?;
+                            }
+                            Ok(ours)
+                        })?;
+                        Ok((file, count, last))
+                    })
+                    .await?;
+                (file, after) = (written, last);
+                filed += u64::from(count);
+                if count < PAGE {
+                    break;
+                }
+            }
+            let sealed = blocking(move || file.seal()).await?;
+            self.place_archived(sealed).await?;
+        }
+    }
+
+    /// Removes the files of days that were over before a time; their number.
+    pub async fn sweep_event_archive(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let dir = self.data_dir();
+        let old: Vec<PathBuf> = blocking(move || days(&dir))
+            .await?
+            .into_iter()
+            .filter(|file| file.day < day_of(before))
+            .map(|file| file.path)
+            .collect();
+        self.remove_archived(old).await
+    }
+
+    /// Removes files of the archive; their number.
+    pub(super) async fn remove_archived(&self, files: Vec<PathBuf>) -> Result<u64, StoreError> {
+        if files.is_empty() {
+            return Ok(0);
+        }
+        let alone = self.archive_alone().await?;
+        blocking(move || {
+            let _alone = alone;
+            for path in &files {
+                std::fs::remove_file(path).map_err(|error| failed(path, &error))?;
+            }
+            Ok(files.len() as u64)
+        })
+        .await
+    }
+}
