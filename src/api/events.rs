@@ -22,6 +22,7 @@ use crate::api::request::Call;
 use crate::api::route::{AnswerShape, Method, Route, content, own};
 use crate::api::state::Api;
 use crate::client::console_client::EventStream;
+use crate::clock::Timestamp;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -113,6 +114,8 @@ pub fn routes() -> Vec<Route> {
 struct Filter {
     /// Only events after this seq.
     after: Option<u64>,
+    /// Without `after`: begin with the kept events of this time, or with the newest one where none is so young.
+    since: Option<Timestamp>,
     /// Only this session.
     session: Option<SessionId>,
     /// Only this continuation.
@@ -258,6 +261,7 @@ fn filter(call: &Call) -> Result<EventFilter, Refusal> {
     };
     Ok(EventFilter {
         after,
+        since: asked.since,
         session_id: asked.session,
         continuation_id: asked.continuation,
         kinds,

@@ -225,10 +225,13 @@ pub enum Subcommands {
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
-    /// Play a past continuation or session again, from the daemon or from the files where none runs
+    /// Play a past continuation or session again, from the daemon, the files or the event archive
     Replay {
         /// Id or unique prefix of a continuation, or `ses_…` of a session
         id: String,
+        /// Play what the event archive tells of it, also where the database holds it still
+        #[arg(long)]
+        archive: bool,
     },
 }
 

@@ -297,7 +297,12 @@ pub async fn run_attach_on(
 }
 
 /// A console that only plays what was, and sends nothing.
-pub async fn run_replay(flags: Flags, opening: Opening, id: &str) -> Result<(), Failure> {
+pub async fn run_replay(
+    flags: Flags,
+    opening: Opening,
+    id: &str,
+    archive: bool,
+) -> Result<(), Failure> {
     if open_face(opening)?.is_plain() {
         return Err(Failure::Usage(
             "a replay needs a whole screen: without one, `leverframe sessions export ID` prints what was said"
@@ -305,8 +310,7 @@ pub async fn run_replay(flags: Flags, opening: Opening, id: &str) -> Result<(), 
         ));
     }
     let (settings, environment) = resolve_console(&flags)?;
-    let client = replay::client(&settings.paths.data_dir).await?;
-    let source = replay::source(&*client, id).await?;
+    let (client, source) = replay::playable(&settings.paths.data_dir, id, archive).await?;
     let options = ConsoleOptions {
         replay: Some(source),
         ..options(&settings, &environment, Rights::ReadOnly, Hosting::Attached)

@@ -191,7 +191,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Themes { name }) => {
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
         }
-        Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, opening, &id).await?),
+        Some(Subcommands::Replay { id, archive }) => {
+            Ok(modes::run_replay(flags, opening, &id, archive).await?)
+        }
+        Some(Subcommands::Events(arguments)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            let client = events::client(&data_dir, arguments.watch).await?;
+            events::run(&*client, &data_dir, terminal, format, arguments).await
+        }
         Some(Subcommands::EmergencyStop { reason }) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             emergency::stop(&data_dir, terminal, format, reason).await
@@ -242,6 +249,7 @@ pub async fn execute(
         | Subcommands::Keys
         | Subcommands::Completions { .. }
         | Subcommands::Themes { .. }
+        | Subcommands::Events(_)
         | Subcommands::Replay { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
@@ -295,7 +303,6 @@ pub async fn execute(
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Policy(command) => policy::run(client, terminal, format, command).await,
-        Subcommands::Events(arguments) => events::run(client, terminal, format, arguments).await,
         Subcommands::Channels(command) => channels::run(client, terminal, format, command).await,
         Subcommands::Continuations(command) => {
             let (id, act) = match command {

@@ -249,7 +249,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     if let Some((first, days, size)) = files.archive {
         findings.push(ok(
             "event archive",
-            format!("{days} days from {first} on, {}", bytes(size)),
+            format!("files: {days}, from {first} on, {}", bytes(size)),
         ));
     }
     findings.push(match files.sidecar_epoch {

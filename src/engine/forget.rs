@@ -250,7 +250,6 @@ impl Work<'_> {
             .store
             .forget_archived(self.person, &other, &traces);
         archived.await.map_err(from_store)?;
-        crate::crash_point!("forget.mid");
         self.rows(traces).await.map_err(from_store)?;
         let cache = &self.engine.response_cache.file;
         let day = local_day(self.engine.clock.now());

@@ -578,6 +578,9 @@ pub struct EventFilter {
     /// Only events after this `seq`; none = only new ones.
     #[serde(default)]
     pub after: Option<u64>,
+    /// Without `after`: begin with the kept events of this time, or with the newest one where none is so young.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
     /// Only this session.
     #[serde(default)]
     pub session_id: Option<SessionId>,

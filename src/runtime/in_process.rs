@@ -49,15 +49,19 @@ impl ConsoleClient for InProcessClient {
     async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {
         let store = self.engine.store.clone();
         let receiver = store.subscribe();
-        let last_seq = match filter.after {
-            Some(after) => after,
-            None => store.last_seq(),
+        let last_seq = match (filter.after, filter.since) {
+            (Some(after), _) => after,
+            (None, Some(since)) => store
+                .read(move |reader| reader.cursor_at(since))
+                .await
+                .map_err(from_store)?,
+            (None, None) => store.last_seq(),
         };
         let follower = Follower {
             receiver,
             last_seq,
             // With a cursor, the log is read first; the subscription above already collects what follows.
-            catching_up: filter.after.is_some(),
+            catching_up: filter.after.is_some() || filter.since.is_some(),
             store,
             filter,
             ready: VecDeque::new(),

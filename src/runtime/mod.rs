@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides anything about turns, policy or people.
 
+pub mod archived_session;
 pub mod backup;
 pub mod channel_handle;
 pub mod demo;

@@ -1,16 +1,16 @@
-//! What can be said about an installation that nothing runs on: doctor, audit and replay read the files themselves.
+//! What can be said about an installation that nothing runs on: doctor, audit, events and replay read the files themselves.
 //!
 //! Nothing is written, locked or recovered here.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 
 use crate::client::console_client::{ConsoleClient, EventStream};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
@@ -19,7 +19,7 @@ use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
 use crate::protocol::duty::Duty;
-use crate::protocol::event::EventFilter;
+use crate::protocol::event::{Event, EventFilter, StreamItem};
 use crate::protocol::memory::MemoryStats;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
@@ -34,9 +34,12 @@ use crate::store::offline::Offline;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::sessions::SessionFilter;
 use crate::store::reader::Reader;
-use crate::store::{anchors, check};
+use crate::store::{EventsAfter, anchors, check, event_archive};
 use crate::tools::registry::BUILTIN_NAMES;
 use crate::tools::sandbox::Sandbox;
+
+/// Events read at once.
+const EVENTS: u32 = 500;
 
 /// Why a database was not looked at.
 #[derive(Debug, thiserror::Error)]
@@ -189,21 +192,22 @@ impl OfflineAudit {
     }
 }
 
-/// Sessions of a database that nothing runs on, as a console asks for them. It sends nothing and hears nothing.
-pub struct OfflineSessions {
+/// Archived events of a data directory from a time on, in order, whatever runs on it.
+pub fn archived_events(
+    data_dir: &Path,
+    since: Timestamp,
+) -> Result<impl Iterator<Item = Result<Event, OfflineError>> + use<>, OfflineError> {
+    let events = event_archive::events_since(data_dir, since)?;
+    Ok(events.map(|event| event.map_err(OfflineError::from)))
+}
+
+/// A database that is read piece by piece.
+struct Files {
     database: Mutex<Offline>,
     data_dir: PathBuf,
 }
 
-impl OfflineSessions {
-    /// Opens the database of a data directory.
-    pub fn open(data_dir: &Path) -> Result<Self, OfflineError> {
-        Ok(Self {
-            database: Mutex::new(Offline::open(&database_of(data_dir))?),
-            data_dir: data_dir.to_owned(),
-        })
-    }
-
+impl Files {
     fn read<T>(
         &self,
         query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
@@ -228,11 +232,49 @@ impl OfflineSessions {
         Ok(found)
     }
 
+    /// Stored events after a cursor, and the cursor to go on from; none = there are no more.
+    fn events(&self, after: u64) -> (Vec<Result<StreamItem, Problem>>, Option<u64>) {
+        match self.read(|reader| reader.events_at_rest(after, EVENTS)) {
+            Ok(EventsAfter::Events(events)) => {
+                let last = events.last().and_then(|event| event.seq);
+                let items = events.into_iter().map(Arc::new).map(StreamItem::Event);
+                (items.map(Ok).collect(), last)
+            }
+            Ok(EventsAfter::Reset) => (vec![Ok(StreamItem::Reset)], None),
+            Err(problem) => (vec![Err(problem)], None),
+        }
+    }
+}
+
+/// Sessions and events of a database that nothing runs on, as a console asks for them. It sends nothing, and no event
+/// is new.
+pub struct OfflineSessions {
+    files: Arc<Files>,
+}
+
+impl OfflineSessions {
+    /// Opens the database of a data directory.
+    pub fn open(data_dir: &Path) -> Result<Self, OfflineError> {
+        Ok(Self {
+            files: Arc::new(Files {
+                database: Mutex::new(Offline::open(&database_of(data_dir))?),
+                data_dir: data_dir.to_owned(),
+            }),
+        })
+    }
+
+    fn read<T>(
+        &self,
+        query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, Problem> {
+        self.files.read(query)
+    }
+
     /// What a console starts from: nothing runs, waits or is known of channels.
-    fn snapshot() -> Snapshot {
+    pub(super) fn snapshot(seq: u64, instance: &str) -> Snapshot {
         let now = Clock::System.now();
         Snapshot {
-            seq: 0,
+            seq,
             at: now,
             sessions: Vec::new(),
             continuations: Vec::new(),
@@ -246,7 +288,7 @@ impl OfflineSessions {
             leftovers: Vec::new(),
             engine: EngineStatus {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                instance: "nothing runs".to_owned(),
+                instance: instance.to_owned(),
                 epoch: 0,
                 held_since: None,
                 held_reason: None,
@@ -278,7 +320,9 @@ impl ConsoleClient for OfflineSessions {
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
         match query {
-            Query::GetSnapshot(_) => Ok(Answer::GetSnapshot(Self::snapshot())),
+            Query::GetSnapshot(_) => self
+                .read(|reader| reader.max_seq())
+                .map(|seq| Answer::GetSnapshot(Self::snapshot(seq, "nothing runs"))),
             Query::GetSession(GetSession { id }) => self
                 .read(|reader| reader.session(id))
                 .map(Answer::GetSession),
@@ -321,11 +365,25 @@ impl ConsoleClient for OfflineSessions {
         }
     }
 
-    async fn events(&self, _: EventFilter) -> Result<EventStream, Problem> {
-        Ok(futures_util::stream::pending().boxed())
+    /// What is stored from where the filter begins, whatever else it says; then nothing ever comes.
+    async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {
+        let first = self.read(|reader| match (filter.after, filter.since) {
+            (Some(after), _) => Ok(after),
+            (None, Some(since)) => reader.cursor_at(since),
+            (None, None) => reader.max_seq(),
+        })?;
+        let files = Arc::clone(&self.files);
+        let stored = stream::unfold(Some(first), move |after| {
+            let read = after.map(|after| files.events(after));
+            std::future::ready(read)
+        });
+        Ok(stored
+            .flat_map(stream::iter)
+            .chain(stream::pending())
+            .boxed())
     }
 
     fn description(&self) -> String {
-        format!("the files in {}", self.data_dir.display())
+        format!("the files in {}", self.files.data_dir.display())
     }
 }

@@ -118,19 +118,37 @@ impl Iterator for Lines {
     }
 }
 
-/// Hands over the events of a day's file, in order, until `take` wants no more.
-pub fn read(
-    path: &Path,
-    mut take: impl FnMut(Event) -> Result<bool, StoreError>,
-) -> Result<(), StoreError> {
-    let mut lines = Lines::open(path)?;
-    while let Some(line) = lines.next() {
-        let event = serde_json::from_str(&line?).map_err(|error| lines.damaged(error))?;
-        if !take(event)? {
-            break;
+/// The archived events of a data directory from a time on, in order.
+pub fn events_since(
+    data_dir: &Path,
+    since: Timestamp,
+) -> Result<impl Iterator<Item = Result<Event, StoreError>> + use<>, StoreError> {
+    let mut days = days(data_dir)?.into_iter();
+    let mut open: Option<Lines> = None;
+    let mut next = move || -> Result<Option<Event>, StoreError> {
+        loop {
+            if let Some(lines) = &mut open
+                && let Some(line) = lines.next()
+            {
+                let event: Event =
+                    serde_json::from_str(&line?).map_err(|error| lines.damaged(error))?;
+                if event.at >= since {
+                    return Ok(Some(event));
+                }
+                continue;
+            }
+            let Some(file) = days.find(|file| file.day >= day_of(since)) else {
+                return Ok(None);
+            };
+            open = Some(Lines::open(&file.path)?);
         }
-    }
-    Ok(())
+    };
+    let mut failed = false;
+    Ok(std::iter::from_fn(move || {
+        let found = if failed { None } else { next().transpose() };
+        failed = found.as_ref().is_some_and(Result::is_err);
+        found
+    }))
 }
 
 /// The number of the newest event in the files; 0 = there is none. What a crash left unfinished goes.

@@ -190,6 +190,12 @@ impl Reader<'_> {
         Ok(EventsAfter::Events(events))
     }
 
+    /// At most `limit` events after `seq` of a log that nobody goes on writing.
+    pub fn events_at_rest(&self, seq: u64, limit: u32) -> Result<EventsAfter, StoreError> {
+        let current = LogGeneration::of(self.max_seq()?);
+        self.events_after(seq, limit, current)
+    }
+
     /// Hands over at most `limit` events after `seq`, in order, until `take` wants no more.
     pub fn stored_events(
         &self,

@@ -58,6 +58,9 @@ fn pairs(filter: &EventFilter) -> Vec<(&'static str, String)> {
     if let Some(after) = filter.after {
         pairs.push(("after", after.to_string()));
     }
+    if let Some(since) = filter.since {
+        pairs.push(("since", since.to_string()));
+    }
     if let Some(session) = filter.session_id {
         pairs.push(("session", session.to_string()));
     }

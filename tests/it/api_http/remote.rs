@@ -135,6 +135,7 @@ async fn a_filter_and_every_event_arrive_unchanged() {
     let server = Server::start(fake.clone()).await;
     let remote = RemoteClient::new(server.target(ADMIN), Limits::default()).unwrap();
     let filter = EventFilter {
+        since: None,
         after: Some(17),
         session_id: Some(samples::session_id()),
         continuation_id: Some(samples::continuation_id()),

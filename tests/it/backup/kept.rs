@@ -79,7 +79,7 @@ async fn a_backup_says_what_it_holds_and_holds_no_secret() {
         let manifest: Value = serde_json::from_slice(&held[0].1).unwrap();
         assert_eq!(
             (&manifest["format"], &manifest["schema"]),
-            (&json!(1), &json!(SCHEMA_VERSION))
+            (&json!(2), &json!(SCHEMA_VERSION))
         );
         assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
         let named: Vec<(String, u64, String)> = manifest["members"]

@@ -1,5 +1,6 @@
 //! What is kept, for how long, and that nothing live ever goes: artifacts, the sweeper, the prunable audit.
 
+mod archive;
 mod artifacts;
 mod audit;
 mod compactions;
