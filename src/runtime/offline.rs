@@ -34,7 +34,7 @@ use crate::store::offline::Offline;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::sessions::SessionFilter;
 use crate::store::reader::Reader;
-use crate::store::{EventsAfter, anchors, check, event_archive};
+use crate::store::{EventsAfter, anchors, archive_files, check};
 use crate::tools::registry::BUILTIN_NAMES;
 use crate::tools::sandbox::Sandbox;
 
@@ -197,7 +197,7 @@ pub fn archived_events(
     data_dir: &Path,
     since: Timestamp,
 ) -> Result<impl Iterator<Item = Result<Event, OfflineError>> + use<>, OfflineError> {
-    let events = event_archive::events_since(data_dir, since)?;
+    let events = archive_files::events_since(data_dir, since)?;
     Ok(events.map(|event| event.map_err(OfflineError::from)))
 }
 

@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 use crate::clock::Timestamp;
 use crate::protocol::backup::{BACKUP_FORMAT, BackupManifest, BackupMember, BackupReport};
 use crate::protocol::hex::hex;
+use crate::store::archive_files;
 use crate::store::audit_chain::AuditHead;
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::error::StoreError;
-use crate::store::event_archive;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
 use crate::store::reader::Reader;
@@ -376,7 +376,7 @@ fn members(
         });
     }
     // Listed after the database was copied: what its copy does not hold any more is in these.
-    for day in event_archive::days(dir)? {
+    for day in archive_files::days(dir)? {
         let at = |error: io::Error| place(&day.path, &error);
         let mut file = File::open(&day.path).map_err(at)?;
         let (sha256, size) = digest(&mut file).map_err(at)?;

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::store::archive_files::{DayFile, Lines, days, remove_unfinished};
 use crate::store::artifacts::blocking;
 use crate::store::error::StoreError;
-use crate::store::event_archive::{DayFile, Lines, days, remove_unfinished};
 use crate::store::handle::Store;
 use crate::store::queries::forget::{Direct, Traces};
 use crate::store::queries::pseudonymize::renamed;

@@ -5,6 +5,7 @@
 
 pub mod activity_log;
 pub mod anchors;
+pub mod archive_files;
 mod artifact_files;
 pub mod artifacts;
 pub mod audit;
@@ -15,7 +16,7 @@ pub mod command;
 pub mod commands;
 mod damage;
 pub mod error;
-pub mod event_archive;
+mod event_archive;
 pub mod event_log;
 pub mod files;
 mod forget_archived;

@@ -13,11 +13,11 @@ use crate::clock::Timestamp;
 use crate::protocol::backup::{BACKUP_FORMAT, BackupManifest, BackupMember, RESTORING};
 use crate::protocol::hex::hex;
 use crate::protocol::uncertain::UncertainTotals;
+use crate::store::archive_files;
 use crate::store::audit_chain::AuditHead;
 use crate::store::backup::{DATABASE_MEMBER, MANIFEST_MEMBER, artifact_path, digest, is_full};
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::error::StoreError;
-use crate::store::event_archive;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
 use crate::store::queries::uncertain::Recovered;
@@ -436,7 +436,7 @@ pub(crate) fn belongs(path: &str) -> bool {
     match parts.as_slice() {
         [DATABASE_MEMBER] | ["config", "config.toml"] => true,
         ["artifacts", folder, hash] => hexadecimal(hash, 64) && hash.get(..2) == Some(folder),
-        [event_archive::FOLDER, name] => event_archive::named(name).is_some(),
+        [archive_files::FOLDER, name] => archive_files::named(name).is_some(),
         ["config", "keymaps" | "themes", name] => toml(name),
         _ => false,
     }

@@ -9,7 +9,7 @@ use crate::documentation::markdown::{Page, code, codes, prose};
 const INTRODUCTION: &str = "\
 The commands talk to the running daemon of the data directory. `--data-dir` names another data directory.
 `init`, `keys`, `themes`, `restore` and `doctor --database` need no daemon.
-`audit`, `backup`, `doctor`, `models` and `replay` read the files where no daemon runs.
+`audit`, `backup`, `doctor`, `events`, `models` and `replay` read the files where no daemon runs.
 
 An id can be shortened to a unique prefix. An approval also answers to its six-letter code.
 [Exit codes](exit-codes.md) lists how a command ends.";
