@@ -172,7 +172,7 @@ fn archived(
 /// A day in UTC, a time, or how long ago.
 fn begin(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
     if let Some(seconds) = span::seconds(text) {
-        return Ok(now.plus_seconds(-i64::try_from(seconds).unwrap_or(i64::MAX)));
+        return Ok(now.plus_seconds(-seconds));
     }
     if let Ok(day) = text.parse::<Day>() {
         return Ok(Timestamp(day.0.saturating_mul(86_400_000)));
