@@ -52,13 +52,13 @@ pub async fn client(data_dir: &Path, watch: bool) -> Result<Arc<dyn ConsoleClien
 }
 
 /// What is shown of all events.
-struct Shown {
+struct EventSelection {
     session_id: Option<SessionId>,
     kinds: Vec<String>,
     since: Option<Timestamp>,
 }
 
-impl Shown {
+impl EventSelection {
     fn has(&self, event: &Event) -> bool {
         let kind = event.body.kind();
         (self.session_id.is_none() || self.session_id == event.session_id)
@@ -83,7 +83,7 @@ pub async fn run(
         Some(since) => Some(begin(since, Clock::System.now())?),
         None => None,
     };
-    let shown = Shown {
+    let shown = EventSelection {
         session_id,
         kinds: arguments.kind,
         since,
@@ -151,7 +151,7 @@ fn archived(
     data_dir: &Path,
     since: Timestamp,
     after: u64,
-    shown: &Shown,
+    shown: &EventSelection,
     terminal: &mut Terminal<'_>,
     format: Format,
 ) -> Result<Option<(u64, Timestamp)>, Failure> {

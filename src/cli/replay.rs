@@ -9,7 +9,7 @@ use crate::cli::find;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::problem::ProblemKind;
 use crate::protocol::request::{GetContinuation, GetSession};
-use crate::runtime::archived_session::{self, Found};
+use crate::runtime::archived_session::{self, ArchiveMatch};
 use crate::runtime::offline::OfflineSessions;
 use crate::text::untrusted::limit_line;
 use crate::tui::state::replay::Source;
@@ -45,11 +45,11 @@ pub async fn playable(data_dir: &Path, text: &str, archive: bool) -> Result<Play
         }
     };
     match archived_session::find(data_dir, text)? {
-        Found::One(session) => {
+        ArchiveMatch::One(session) => {
             let source = Source::Session(session.session_id);
             Ok((Arc::new(session), source))
         }
-        Found::Several(ids) => Err(Failure::Usage(format!(
+        ArchiveMatch::Several(ids) => Err(Failure::Usage(format!(
             "`{}` fits more than one in the event archive: {}",
             limit_line(text, 64),
             ids.iter()
@@ -58,7 +58,7 @@ pub async fn playable(data_dir: &Path, text: &str, archive: bool) -> Result<Play
                 .collect::<Vec<_>>()
                 .join(", ")
         ))),
-        Found::Nothing => Err(missing),
+        ArchiveMatch::Nothing => Err(missing),
     }
 }
 

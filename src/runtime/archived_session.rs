@@ -33,7 +33,7 @@ pub struct ArchivedSession {
 }
 
 /// What a beginning of an id fits in the archive.
-pub enum Found {
+pub enum ArchiveMatch {
     /// Nothing that was said.
     Nothing,
     /// One session or turn.
@@ -43,7 +43,7 @@ pub enum Found {
 }
 
 /// Looks for a session (`ses_…`) or a turn, by its id or a beginning of it.
-pub fn find(data_dir: &Path, text: &str) -> Result<Found, OfflineError> {
+pub fn find(data_dir: &Path, text: &str) -> Result<ArchiveMatch, OfflineError> {
     let wanted = text.to_ascii_lowercase();
     let fits = |id: &str| {
         let id = id.to_ascii_lowercase();
@@ -53,7 +53,7 @@ pub fn find(data_dir: &Path, text: &str) -> Result<Found, OfflineError> {
             && (id.starts_with(&wanted) || bare.starts_with(&wanted))
     };
     let mut ids: BTreeSet<String> = BTreeSet::new();
-    let mut told = Told::default();
+    let mut told = Retelling::default();
     let mut session_id = None;
     for event in archived_events(data_dir, Timestamp(i64::MIN))? {
         let event = event?;
@@ -72,14 +72,14 @@ pub fn find(data_dir: &Path, text: &str) -> Result<Found, OfflineError> {
         }
     }
     if ids.len() > 1 {
-        return Ok(Found::Several(ids.into_iter().collect()));
+        return Ok(ArchiveMatch::Several(ids.into_iter().collect()));
     }
     Ok(match session_id {
-        Some(session_id) if !told.entries.is_empty() => Found::One(ArchivedSession {
+        Some(session_id) if !told.entries.is_empty() => ArchiveMatch::One(ArchivedSession {
             session_id,
             entries: told.entries,
         }),
-        Some(_) | None => Found::Nothing,
+        Some(_) | None => ArchiveMatch::Nothing,
     })
 }
 
@@ -98,12 +98,12 @@ struct Turn {
 
 /// A transcript as far as events have told it.
 #[derive(Default)]
-struct Told {
+struct Retelling {
     entries: Vec<TranscriptEntry>,
     turns: HashMap<ContinuationId, Turn>,
 }
 
-impl Told {
+impl Retelling {
     fn push(&mut self, id: ContinuationId, at: Timestamp, body: TranscriptBody) -> usize {
         let position = self.entries.len();
         self.entries.push(TranscriptEntry {
