@@ -203,6 +203,11 @@ pub enum Subcommands {
         /// Name of a theme
         name: Option<String>,
     },
+    /// How many questions wait, in one line; for status bars too
+    ///
+    /// tmux: `set -g status-right "#(leverframe status --tmux)"`. waybar: `"exec": "leverframe status --waybar",
+    /// "return-type": "json", "interval": 5`.
+    Status(crate::cli::status::StatusArguments),
     /// What waits, what is out of the ordinary, who did what and what was spent: for whoever takes over the shift
     Summary {
         /// Not before this time: RFC 3339, or how long ago (30m, 8h, 3d); eight hours when left out

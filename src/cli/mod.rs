@@ -47,6 +47,7 @@ pub mod routine;
 pub mod rules;
 pub mod run;
 pub mod sessions;
+pub mod status;
 pub mod summary;
 pub mod sweep;
 pub mod table;

@@ -394,6 +394,8 @@ fn options(
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,
         notify: settings.notify,
+        // The consoles of Linux and serial lines have no title.
+        title: settings.title && !matches!(environment.term(), None | Some("linux" | "dumb")),
         tmux: environment.tmux(),
         replay: None,
     }

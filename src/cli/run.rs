@@ -20,7 +20,7 @@ use crate::cli::terminal::{Attendance, Format, Terminal, cell, read};
 use crate::cli::{
     audit, backup, cache, channels, completions, connect, costs, doctor, duty, emergency, events,
     hooks, init, keys, leftovers, list, memory, models, outbox, policy, release, reload, resolve,
-    routine, rules, sessions, summary, sweep, take_over, themes, why,
+    routine, rules, sessions, status, summary, sweep, take_over, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -198,6 +198,10 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = events::client(&data_dir, arguments.watch).await?;
             events::run(&*client, &data_dir, terminal, format, arguments).await
+        Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, opening, &id).await?),
+        Some(Subcommands::Status(arguments)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            status::run(&data_dir, terminal, format, &arguments).await
         }
         Some(Subcommands::EmergencyStop { reason }) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
@@ -250,6 +254,7 @@ pub async fn execute(
         | Subcommands::Completions { .. }
         | Subcommands::Themes { .. }
         | Subcommands::Events(_)
+        | Subcommands::Status(_)
         | Subcommands::Replay { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),

@@ -442,6 +442,8 @@ pub struct ConsoleTable {
     pub keymap: Option<String>,
     /// How the terminal notifies while it has not the focus.
     pub notify: Option<Notify>,
+    /// Whether the title of the terminal says how many questions wait.
+    pub title: Option<bool>,
 }
 
 /// `[log]`.

@@ -116,6 +116,7 @@ pub fn load_console(
         theme: or(&flags.theme, console.theme, "terminal"),
         keymap: or(&flags.keymap, console.keymap, "default"),
         notify: console.notify.unwrap_or_default(),
+        title: console.title.unwrap_or(true),
         demo: flags.demo,
     })
 }

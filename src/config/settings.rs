@@ -46,6 +46,8 @@ pub struct ConsoleSettings {
     pub keymap: String,
     /// Notifications of the terminal.
     pub notify: Notify,
+    /// Whether the title of the terminal says how many questions wait.
+    pub title: bool,
     /// Whether this is `--demo`.
     pub demo: bool,
 }

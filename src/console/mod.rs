@@ -20,6 +20,7 @@ pub mod opened;
 pub mod preview;
 pub mod queue;
 pub mod release;
+pub mod status;
 pub mod time;
 pub mod trim;
 pub mod undo;

@@ -19,6 +19,7 @@ use crate::console::hosts::HostAddress;
 use crate::console::ids::HostId;
 use crate::console::message::DaemonMessage;
 use crate::console::model::Tone;
+use crate::console::status::Status;
 use crate::console::time::{Millis, Now};
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Command, Envelope, Query};
@@ -120,6 +121,8 @@ struct Console<T> {
     state: State,
     theme: Theme,
     cache: ViewCache,
+    /// The title that the terminal was given.
+    title: Option<String>,
     frames: FrameScheduler,
     watch: Watch,
     started: Instant,
@@ -205,6 +208,7 @@ impl<T: ConsoleTerminal> Console<T> {
             state,
             theme,
             cache: ViewCache::default(),
+            title: None,
             frames: FrameScheduler::default(),
             watch,
             started,
@@ -563,7 +567,20 @@ impl<T: ConsoleTerminal> Console<T> {
         self.terminal.end_frame()?;
         drawn?;
         self.frames.drawn(self.now().steady);
+        self.entitle();
         Ok(self.feed(Message::Drawn(report.unwrap_or_default())))
+    }
+
+    /// Says in the title of the terminal how many questions wait, where that changed.
+    fn entitle(&mut self) {
+        if !self.options.title {
+            return;
+        }
+        let title = Status::of(&self.state.model).title();
+        if self.title.as_ref() != Some(&title) {
+            self.control(&terminal::title_sequence(&title));
+            self.title = Some(title);
+        }
     }
 
     fn suspend(&mut self) -> anyhow::Result<()> {
@@ -572,6 +589,7 @@ impl<T: ConsoleTerminal> Console<T> {
         // go on waiting, and the shell behind it too.
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         self.terminal.acquire()?;
+        self.title = None;
         if let Err(error) = stopped {
             self.state.flash(Tone::Error, format!("suspend: {error}"));
         }
@@ -586,6 +604,7 @@ impl<T: ConsoleTerminal> Console<T> {
         self.terminal.release()?;
         let result = editor::edit(&options, text).await;
         self.terminal.acquire()?;
+        self.title = None;
         Ok(result)
     }
 }

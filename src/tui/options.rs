@@ -41,6 +41,8 @@ pub struct ConsoleOptions {
     pub clock: Clock,
     /// Notifications of the terminal.
     pub notify: Notify,
+    /// Whether the title of the terminal says how many questions wait.
+    pub title: bool,
     /// Inside tmux: what is meant for the terminal around it is wrapped.
     pub tmux: bool,
     /// What to play; nothing else is then done.

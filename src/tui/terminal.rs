@@ -18,6 +18,7 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::layout::Size;
 
+use crate::text::untrusted::reveal_line;
 use crate::tui::scrolling::ScrollingBackend;
 
 /// What the loop needs of a terminal beyond drawing cells.
@@ -69,6 +70,23 @@ pub fn mouse_sequence(on: bool) -> &'static str {
     if on { MOUSE_ON } else { MOUSE_OFF }
 }
 
+/// Whether the title is ours while the terminal is.
+static TITLED: AtomicBool = AtomicBool::new(false);
+
+/// The terminal keeps its title on a stack (xterm's window operations 22 and 23).
+const TITLE_PUSH: &str = "\x1b[22;2t";
+const TITLE_POP: &str = "\x1b[23;2t";
+
+/// Sets the title; remembered, so that the terminal gets its own one back.
+pub fn title_sequence(title: &str) -> String {
+    let push = if TITLED.swap(true, Ordering::SeqCst) {
+        ""
+    } else {
+        TITLE_PUSH
+    };
+    format!("{push}\x1b]2;{}\x07", reveal_line(title))
+}
+
 /// Undoes everything `enter` did. Safe to call more than once, and from a panic hook.
 pub fn restore() {
     if !HELD.swap(false, Ordering::SeqCst) {
@@ -77,6 +95,9 @@ pub fn restore() {
     let mut out = io::stdout();
     if MOUSE.load(Ordering::SeqCst) {
         let _ = out.write_all(MOUSE_OFF.as_bytes());
+    }
+    if TITLED.swap(false, Ordering::SeqCst) {
+        let _ = out.write_all(TITLE_POP.as_bytes());
     }
     // Each step is tried even when one before it failed: a terminal half restored is worse.
     let _ = execute!(

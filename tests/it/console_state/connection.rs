@@ -156,6 +156,7 @@ impl Console {
             editor: None,
             clock: Clock::manual(fixture::NOW),
             notify: Notify::Off,
+            title: false,
             tmux: false,
         };
         let mut receiver = Some(receiver);
