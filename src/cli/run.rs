@@ -198,7 +198,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = events::client(&data_dir, arguments.watch).await?;
             events::run(&*client, &data_dir, terminal, format, arguments).await
-        Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, opening, &id).await?),
+        }
         Some(Subcommands::Status(arguments)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             status::run(&data_dir, terminal, format, &arguments).await

@@ -77,14 +77,14 @@ static TITLED: AtomicBool = AtomicBool::new(false);
 const TITLE_PUSH: &str = "\x1b[22;2t";
 const TITLE_POP: &str = "\x1b[23;2t";
 
-/// Sets the title; remembered, so that the terminal gets its own one back.
+/// Sets the title, without a byte that rings; remembered, so that the terminal gets its own one back.
 pub fn title_sequence(title: &str) -> String {
     let push = if TITLED.swap(true, Ordering::SeqCst) {
         ""
     } else {
         TITLE_PUSH
     };
-    format!("{push}\x1b]2;{}\x07", reveal_line(title))
+    format!("{push}\x1b]2;{}\x1b\\", reveal_line(title))
 }
 
 /// Undoes everything `enter` did. Safe to call more than once, and from a panic hook.

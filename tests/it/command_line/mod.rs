@@ -6,4 +6,5 @@ mod approvals;
 mod events;
 mod people;
 mod policy;
+mod status;
 mod watch;
