@@ -108,7 +108,7 @@ fn copied_all(state: &State) -> Option<String> {
             .selected
             .and_then(|p| state.screens.session.entries.get(&p))
         {
-            Some(held) => Some(crate::tui::state::session_view::search_text(&held.entry)),
+            Some(held) => Some(crate::tui::state::hunt::search_text(&held.entry)),
             None => {
                 let entries: Vec<String> = state
                     .screens
@@ -116,7 +116,7 @@ fn copied_all(state: &State) -> Option<String> {
                     .visible()
                     .iter()
                     .filter_map(|p| state.screens.session.entries.get(p))
-                    .map(|h| crate::tui::state::session_view::search_text(&h.entry))
+                    .map(|h| crate::tui::state::hunt::search_text(&h.entry))
                     .collect();
                 (!entries.is_empty()).then(|| entries.join("\n\n"))
             }

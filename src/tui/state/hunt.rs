@@ -1,12 +1,13 @@
 //! Looking for something in the parts of a transcript that are not loaded: page after page, without keeping any
 //! page but the one in which it is found.
 
+use std::collections::BTreeSet;
+
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
-use crate::protocol::session::{TranscriptBody, TranscriptEntry};
+use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::tui::state::landmark::Landmark;
-use crate::tui::state::session_view::{search_text, visible_of};
 
 /// Entries asked for at once; also what tells its pages from those that are only scrolled to.
 pub const HUNT_PAGE: u32 = 500;
@@ -160,5 +161,64 @@ impl Hunt {
             }
             _ => Found::Nowhere,
         }
+    }
+}
+
+/// Positions of entries that are drawn: all but results that a tool card among them shows.
+pub fn visible_of<'e>(entries: impl Iterator<Item = &'e TranscriptEntry> + Clone) -> Vec<u64> {
+    let mut shown_calls: BTreeSet<ToolCallId> = BTreeSet::new();
+    for entry in entries.clone() {
+        if let TranscriptBody::Step { tool_calls, .. } = &entry.body {
+            shown_calls.extend(tool_calls.iter().map(|call| call.id));
+        }
+    }
+    entries
+        .filter(|entry| match &entry.body {
+            TranscriptBody::Step { step, .. } => match &step.body {
+                StepBody::ToolResult { call_id, .. } => !shown_calls.contains(call_id),
+                StepBody::Model { .. }
+                | StepBody::OperatorNote { .. }
+                | StepBody::Final { .. }
+                | StepBody::Error { .. } => true,
+            },
+            TranscriptBody::User { .. }
+            | TranscriptBody::State { .. }
+            | TranscriptBody::Compacted { .. } => true,
+        })
+        .map(|entry| entry.position)
+        .collect()
+}
+
+/// Everything of an entry that search looks at.
+pub fn search_text(entry: &TranscriptEntry) -> String {
+    match &entry.body {
+        TranscriptBody::User { sender, text } => format!("{sender}\n{text}"),
+        TranscriptBody::Step { step, tool_calls } => {
+            let mut out = match &step.body {
+                StepBody::Model { text, .. }
+                | StepBody::Final { text, .. }
+                | StepBody::OperatorNote { text, .. } => text.clone(),
+                StepBody::ToolResult { name, content, .. } => format!("{name}\n{content}"),
+                StepBody::Error { error } => format!("{}\n{}", error.code, error.message),
+            };
+            for call in tool_calls {
+                out.push('\n');
+                out.push_str(&call.name);
+                out.push('\n');
+                out.push_str(&call.args.to_string());
+                if let Some(result) = &call.result {
+                    out.push('\n');
+                    out.push_str(result);
+                }
+            }
+            out
+        }
+        TranscriptBody::State { state, error } => {
+            format!(
+                "{state} {}",
+                error.as_ref().map_or("", |e| e.message.as_str())
+            )
+        }
+        TranscriptBody::Compacted { .. } => "compacted".to_owned(),
     }
 }

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::console::time::Millis;
-use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
-use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::tui::state::hunt::{Found, HUNT_PAGE, Hunt, Quarry};
+use crate::protocol::session::{TranscriptBody, TranscriptEntry};
+use crate::tui::state::hunt::{Found, HUNT_PAGE, Hunt, Quarry, search_text, visible_of};
 use crate::tui::state::landmark::Landmark;
 
 /// Entries asked for at once.
@@ -617,63 +617,4 @@ impl SessionView {
 
 fn first_of(entries: &[TranscriptEntry]) -> u64 {
     entries.first().map_or(0, |entry| entry.position)
-}
-
-/// Positions of entries that are drawn: all but results that a tool card among them shows.
-pub fn visible_of<'e>(entries: impl Iterator<Item = &'e TranscriptEntry> + Clone) -> Vec<u64> {
-    let mut shown_calls: BTreeSet<ToolCallId> = BTreeSet::new();
-    for entry in entries.clone() {
-        if let TranscriptBody::Step { tool_calls, .. } = &entry.body {
-            shown_calls.extend(tool_calls.iter().map(|call| call.id));
-        }
-    }
-    entries
-        .filter(|entry| match &entry.body {
-            TranscriptBody::Step { step, .. } => match &step.body {
-                StepBody::ToolResult { call_id, .. } => !shown_calls.contains(call_id),
-                StepBody::Model { .. }
-                | StepBody::OperatorNote { .. }
-                | StepBody::Final { .. }
-                | StepBody::Error { .. } => true,
-            },
-            TranscriptBody::User { .. }
-            | TranscriptBody::State { .. }
-            | TranscriptBody::Compacted { .. } => true,
-        })
-        .map(|entry| entry.position)
-        .collect()
-}
-
-/// Everything of an entry that search looks at.
-pub fn search_text(entry: &TranscriptEntry) -> String {
-    match &entry.body {
-        TranscriptBody::User { sender, text } => format!("{sender}\n{text}"),
-        TranscriptBody::Step { step, tool_calls } => {
-            let mut out = match &step.body {
-                StepBody::Model { text, .. }
-                | StepBody::Final { text, .. }
-                | StepBody::OperatorNote { text, .. } => text.clone(),
-                StepBody::ToolResult { name, content, .. } => format!("{name}\n{content}"),
-                StepBody::Error { error } => format!("{}\n{}", error.code, error.message),
-            };
-            for call in tool_calls {
-                out.push('\n');
-                out.push_str(&call.name);
-                out.push('\n');
-                out.push_str(&call.args.to_string());
-                if let Some(result) = &call.result {
-                    out.push('\n');
-                    out.push_str(result);
-                }
-            }
-            out
-        }
-        TranscriptBody::State { state, error } => {
-            format!(
-                "{state} {}",
-                error.as_ref().map_or("", |e| e.message.as_str())
-            )
-        }
-        TranscriptBody::Compacted { .. } => "compacted".to_owned(),
-    }
 }

@@ -50,7 +50,6 @@ pub const EXCEPTIONS: &[&[&str]] = &[
         "tui::state::undo",
         "tui::state::why",
     ],
-    &["tui::state::hunt", "tui::state::session_view"],
     &[
         "cli::modes",
         "cli::plain::face",
