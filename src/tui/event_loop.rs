@@ -27,23 +27,21 @@ use crate::protocol::words::Surface;
 use crate::text::ascii;
 use crate::tui::action::Action;
 use crate::tui::assets::{self, AssetKind};
-use crate::tui::editor;
-use crate::tui::export;
 use crate::tui::frames::{FrameScheduler, Wanted};
-use crate::tui::keymap;
 use crate::tui::message::{Effect, Message, Mouse, MouseKind, QuitKind};
-use crate::tui::notify;
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
-use crate::tui::state::app::{Dirty, Screen, State};
+use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::hosts;
+use crate::tui::state::screen::Screen;
 use crate::tui::state::update::update;
-use crate::tui::terminal;
-use crate::tui::terminal::{CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence};
-use crate::tui::theme;
+use crate::tui::terminal::{
+    self, CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence,
+};
 use crate::tui::theme::roles::Theme;
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::screen;
+use crate::tui::{editor, export, keymap, notify, theme};
 
 /// Terminal events.
 pub type Input = Pin<Box<dyn Stream<Item = io::Result<InputEvent>> + Send>>;

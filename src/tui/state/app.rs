@@ -14,21 +14,22 @@ use crate::console::world::World;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{OutboxId, SessionId, TakeOverId};
 use crate::protocol::words::DecisionWord;
+use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
-use crate::tui::message::Spot;
+use crate::tui::message::{Effect, Spot};
+use crate::tui::state::asking::Asking;
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
-use crate::tui::state::command_line::History;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
 use crate::tui::state::list::ListDetail;
 use crate::tui::state::memory::MemoryPanel;
-use crate::tui::state::modal::Modal;
-use crate::tui::state::panel::Asking;
+use crate::tui::state::modal::{History, Modal};
 use crate::tui::state::replay::{Replay, Source};
 use crate::tui::state::rules::RulesPanel;
+use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 
 /// How long a notice at the bottom stays.
@@ -41,79 +42,6 @@ pub const WHICH_KEY_MS: u64 = 300;
 pub const WIDE_COLUMNS: u16 = 140;
 /// Below this size there is one pane.
 pub const ONE_PANE: (u16, u16) = (60, 16);
-
-/// A screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen {
-    /// What needs a person.
-    Queue,
-    /// Every session.
-    Live,
-    /// One transcript.
-    Session,
-    /// Channels.
-    Channels,
-    /// What runs, waits, was interrupted or has ended.
-    Continuations,
-    /// Rules and session grants, and what they match.
-    Rules,
-    /// Cached responses, spending, budgets.
-    CacheCost,
-    /// What is remembered, and what goes.
-    Memory,
-    /// Who did what.
-    Audit,
-    /// Checks with fixes, hooks, models.
-    Doctor,
-}
-
-impl Screen {
-    /// All, in the order of their numbers.
-    pub const ALL: &'static [Screen] = &[
-        Screen::Queue,
-        Screen::Live,
-        Screen::Session,
-        Screen::Channels,
-        Screen::Continuations,
-        Screen::Rules,
-        Screen::CacheCost,
-        Screen::Memory,
-        Screen::Audit,
-        Screen::Doctor,
-    ];
-
-    /// Its title.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Queue => "Queue",
-            Self::Live => "Live",
-            Self::Session => "Session",
-            Self::Channels => "Channels",
-            Self::Continuations => "Continuations",
-            Self::Rules => "Rules",
-            Self::CacheCost => "Cache & cost",
-            Self::Memory => "Memory",
-            Self::Audit => "Audit & log",
-            Self::Doctor => "Doctor",
-        }
-    }
-
-    /// Its keymap table.
-    pub const fn context(self) -> Context {
-        match self {
-            Self::Queue => Context::Queue,
-            Self::Live => Context::Live,
-            Self::Session => Context::Session,
-            Self::Channels => Context::Channels,
-            Self::Continuations => Context::Continuations,
-            Self::Rules => Context::Rules,
-            Self::CacheCost => Context::CacheCost,
-            Self::Memory => Context::Memory,
-            Self::Audit => Context::Audit,
-            Self::Doctor => Context::Doctor,
-        }
-    }
-}
 
 /// A notice at the bottom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -307,6 +235,13 @@ impl State {
         self.touch(Dirty::Now);
     }
 
+    /// Says that nothing is selected for `action`.
+    pub fn nothing(&mut self, action: Action) -> Vec<Effect> {
+        let text = format!("{}: nothing is selected", action.short());
+        self.flash(Tone::Warning, text);
+        Vec::new()
+    }
+
     /// Shows what the model has to tell.
     pub fn take_notices(&mut self) {
         for notice in std::mem::take(&mut self.model.notices) {
@@ -405,7 +340,7 @@ impl State {
                 .map(|pending| pending.since.plus(WHICH_KEY_MS))
                 .filter(|at| *at > steady),
         );
-        if self.is_live() && crate::tui::state::panel::of(self.screen).is_some() {
+        if self.is_live() && self.screen.asks() {
             next.extend(
                 self.screens
                     .asking

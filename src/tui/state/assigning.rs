@@ -1,23 +1,20 @@
 //! Letting the selected question wait for somebody, and saying who is on call. Nothing here decides anything; the
 //! assignment is bound to what the card showed when its field opened.
 
-use crate::console::decision;
-use crate::console::decision::Bound;
-use crate::console::format;
-use crate::console::item;
-use crate::console::item::ItemKey;
+use crate::console::decision::{self, Bound};
+use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
-use crate::console::queue;
+use crate::console::{format, queue};
 use crate::protocol::duty::{AssignRequest, Duty, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
 use crate::protocol::request::{AssignApproval, Command, GetDuty, Query, SetOnCall};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::assets;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::command_line::Completion;
-use crate::tui::state::modal::{Modal, TextEntry, TextPurpose};
-use crate::tui::state::{decide, dialogs, submit};
+use crate::tui::state::app::State;
+use crate::tui::state::modal::{Completion, Modal, TextEntry, TextPurpose};
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{decide, opening, submit};
 
 /// Opens the field for the selected question.
 pub fn open(state: &mut State) -> Vec<Effect> {
@@ -38,7 +35,8 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         seen_ms: 0,
         title: decision::title(approval),
     };
-    dialogs::open_text(state, TextPurpose::Assignment(bound));
+    let start = start(state, &bound);
+    opening::open_begun(state, TextPurpose::Assignment(bound), &start);
     offer(state);
     // Somebody may have appeared since this console connected.
     vec![Effect::Query(Query::GetDuty(GetDuty { actor: None }))]
@@ -89,7 +87,7 @@ pub fn unavailable(state: &State) -> Option<String> {
 }
 
 /// What the field begins with: whoever is on call; nobody, where it waits for somebody already.
-pub fn start(state: &State, bound: &Bound) -> String {
+fn start(state: &State, bound: &Bound) -> String {
     let waits = state
         .model
         .world()

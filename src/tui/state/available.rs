@@ -5,10 +5,11 @@ use crate::console::access::Access;
 use crate::protocol::words::Scope;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
-use crate::tui::state::app::{Screen, State};
+use crate::tui::state::app::State;
 use crate::tui::state::focused::{
     focused_channel, focused_continuation, focused_flood, focused_session,
 };
+use crate::tui::state::screen::Screen;
 use crate::tui::state::{assigning, decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.

@@ -4,9 +4,9 @@ use crate::console::item::ItemKey;
 use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::panel;
-use crate::tui::state::perform::nothing;
+use crate::tui::state::app::State;
+use crate::tui::state::panels;
+use crate::tui::state::screen::Screen;
 
 /// What a copy takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
             state.flash(Tone::Info, format!("copied {} bytes{part}", text.len()));
             vec![Effect::Copy(text)]
         }
-        None => nothing(state, Action::CopyId),
+        None => state.nothing(Action::CopyId),
     }
 }
 
@@ -67,7 +67,7 @@ fn copied_id(state: &State) -> Option<String> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.copied)(state, false)),
+        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
 }
 
@@ -134,6 +134,6 @@ fn copied_all(state: &State) -> Option<String> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.copied)(state, true)),
+        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }
 }

@@ -2,22 +2,20 @@
 //! carries the digest and revision that were on screen.
 
 use crate::console::arming::{CONFIRM_MS, Demand, Refusal, Subject};
-use crate::console::decision;
-use crate::console::decision::{Bound, snoozes};
-use crate::console::item;
-use crate::console::item::ItemKey;
+use crate::console::decision::{self, Bound, snoozes};
+use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
 use crate::console::queue;
-use crate::protocol::approval::{Approval, snooze_end};
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::request::{Command, DismissLeftovers, DismissRefusedCalls, ResolveDelivery};
 use crate::protocol::words::{DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{HighConfirm, Screen, State};
-use crate::tui::state::dialogs;
+use crate::tui::state::app::{HighConfirm, State};
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::{batch, rule_editor, shape, submit};
+use crate::tui::state::offering::{not_offered, word_for};
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{batching, opening, rule_editing, shape, submit};
 
 /// What this decision key asks of the card.
 fn demand(action: Action) -> Demand {
@@ -54,48 +52,6 @@ pub fn armed(state: &State, action: Action) -> Result<u64, Refusal> {
 pub fn selected_subject(state: &State) -> Option<Subject> {
     let key = state.model.queue.selected.as_ref()?;
     queue::subject(&state.model.hosts, key)
-}
-
-/// The decision word a key stands for on this approval, when it is offered.
-pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
-    let candidates: &[DecisionWord] = match action {
-        Action::Approve => &[DecisionWord::Approve],
-        Action::Deny | Action::DenyWithReason => &[DecisionWord::Deny],
-        Action::EditArguments => &[DecisionWord::Edit],
-        Action::AnswerInstead => &[DecisionWord::Answer],
-        Action::DenyAndStop => &[DecisionWord::DenyAndStop],
-        Action::Snooze => &[DecisionWord::Snooze],
-        Action::AllowShape | Action::MakeRule => &[DecisionWord::Approve],
-        Action::SettleHappened => &[DecisionWord::Happened, DecisionWord::Sent],
-        Action::SettleAgain => &[DecisionWord::RunAgain, DecisionWord::SendAgain],
-        Action::SettleGiveUp => &[DecisionWord::GiveUp, DecisionWord::Drop],
-        _ => &[],
-    };
-    candidates
-        .iter()
-        .copied()
-        .find(|word| approval.offered.contains(word))
-}
-
-/// Whether a decision key means something on this approval, or why not.
-pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &str> {
-    let word = word_for(approval, action).ok_or("not offered here")?;
-    let why = match action {
-        Action::AllowShape => approval.only_once(),
-        Action::MakeRule => rule_editor::unavailable(approval),
-        _ => None,
-    };
-    why.map_or(Ok(word), Err)
-}
-
-/// Why a decision key means nothing on this approval now; none = it does.
-pub fn not_offered<'a>(state: &State, approval: &'a Approval, action: Action) -> Option<&'a str> {
-    if action == Action::Snooze
-        && snooze_end(state.model.now.wall, 1, approval.expires_at).is_none()
-    {
-        return Some("its deadline is within ten minutes");
-    }
-    offers(approval, action).err()
 }
 
 /// Why a decision key means nothing for what is selected; for the footer and the notice.
@@ -136,9 +92,9 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
 /// A decision key was pressed.
 pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) -> Vec<Effect> {
     let high = state.high.take();
-    let several = !state.model.queue.marks.is_empty() || batch::is_about_stack(state, action);
+    let several = !state.model.queue.marks.is_empty() || batching::is_about_stack(state, action);
     if several && state.modals.is_empty() {
-        return batch::begin(state, action);
+        return batching::begin(state, action);
     }
     if let Some(why) = unavailable(state, action) {
         state.flash(Tone::Warning, format!("{}: {why}", action.short()));
@@ -226,11 +182,11 @@ fn decide_approval(
         title: decision::title(approval),
     };
     match action {
-        Action::DenyWithReason => return dialogs::open_text(state, TextPurpose::DenyReason(bound)),
+        Action::DenyWithReason => return opening::open_text(state, TextPurpose::DenyReason(bound)),
         Action::EditArguments => {
-            return dialogs::open_text(state, TextPurpose::EditArguments(bound));
+            return opening::open_text(state, TextPurpose::EditArguments(bound));
         }
-        Action::AnswerInstead => return dialogs::open_text(state, TextPurpose::Answer(bound)),
+        Action::AnswerInstead => return opening::open_text(state, TextPurpose::Answer(bound)),
         Action::Snooze => {
             let choices = snoozes(state.model.now.wall, approval.expires_at);
             state.modals.push(Modal::Snooze {
@@ -247,7 +203,7 @@ fn decide_approval(
         }
         Action::MakeRule => {
             let approval = approval.clone();
-            return rule_editor::open(state, bound, approval);
+            return rule_editing::open(state, bound, approval);
         }
         _ => {}
     }
@@ -307,7 +263,7 @@ fn decide_approval(
                     }
                 }
             }
-            Risk::Critical => return dialogs::open_text(state, TextPurpose::Code(bound, word)),
+            Risk::Critical => return opening::open_text(state, TextPurpose::Code(bound, word)),
         }
     }
     let command = decision::command(&bound, decision::request(&bound, word));

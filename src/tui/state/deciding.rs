@@ -2,42 +2,17 @@
 //! Nothing is sent from one before what it says has been on screen as it is, in full, for as long as the arming rule
 //! asks.
 
-use crate::console::arming::{DialogExposure, DialogReport, Refusal};
-use crate::console::decision;
-use crate::console::decision::Bound;
+use crate::console::arming::{DialogExposure, DialogReport, Refusal, Subject};
+use crate::console::decision::{self, Bound};
 use crate::console::model::Tone;
+use crate::console::queue;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Decide, Outcome};
-use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
-use crate::tui::state::batch::{self, Batch};
-use crate::tui::state::dialogs;
-use crate::tui::state::modal::Modal;
-use crate::tui::state::rule_editor::{self, RuleEditor};
-use crate::tui::state::shape::{self, Shape};
+use crate::tui::state::modal::{About, Deciding, Modal};
 use crate::tui::state::submit;
-
-/// Which dialog, and how long it has been looked at.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Deciding {
-    /// What it decides.
-    pub about: About,
-    /// What of it has been on screen.
-    pub exposure: DialogExposure,
-}
-
-/// What a dialog decides.
-#[derive(Debug, Clone, PartialEq)]
-pub enum About {
-    /// A permission for a shape.
-    Shape(Shape),
-    /// A rule.
-    Rule(RuleEditor),
-    /// Several cards.
-    Batch(Batch),
-}
 
 /// Opens one.
 pub fn open(state: &mut State, about: About) {
@@ -110,22 +85,6 @@ pub fn page(state: &mut State, lines: i64) {
     }
 }
 
-/// The choice is taken, or the key of the shape dialog was pressed.
-pub fn press(state: &mut State, action: Action) -> Vec<Effect> {
-    let Some(dialog) = top(state) else {
-        return Vec::new();
-    };
-    match (&dialog.about, action) {
-        (About::Shape(shape), Action::DialogAgain) => {
-            let (bound, request) = (shape.bound.clone(), shape::request(&shape.bound));
-            send(state, &bound, request)
-        }
-        (About::Rule(_), Action::DialogAccept) => rule_editor::press(state),
-        (About::Batch(_), Action::DialogAccept) => batch::press(state),
-        (About::Shape(_) | About::Rule(_) | About::Batch(_), _) => Vec::new(),
-    }
-}
-
 /// Whether the press that decides in the dialog on top counts now.
 pub fn armed(state: &State) -> Result<(), Refusal> {
     match state.modals.last() {
@@ -145,21 +104,11 @@ pub fn send(state: &mut State, bound: &Bound, request: DecisionRequest) -> Vec<E
         state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
         return Vec::new();
     }
-    if !dialogs::still(state, &bound.subject) {
+    if !still(state, &bound.subject) {
         state.modals.pop();
         return Vec::new();
     }
     submit::submit(state, decision::command(bound, request))
-}
-
-/// Closes without deciding.
-pub fn cancel(state: &mut State) {
-    if let Some(dialog) = top(state) {
-        match dialog.about {
-            About::Batch(_) => drop(batch::close(state)),
-            About::Shape(_) | About::Rule(_) => drop(state.modals.pop()),
-        }
-    }
 }
 
 /// A decision was carried out or refused: the dialog that made it closes, or says why it was refused.
@@ -189,4 +138,17 @@ pub fn submitted(
         },
         About::Shape(_) | About::Rule(_) | About::Batch(_) => {}
     }
+}
+
+/// Whether a card is still exactly what the dialog was opened for.
+pub fn still(state: &mut State, subject: &Subject) -> bool {
+    let current = queue::subject(&state.model.hosts, &subject.key).as_ref() == Some(subject)
+        && state.model.hosts.is_open(&subject.key);
+    if !current {
+        state.flash(
+            Tone::Warning,
+            "not sent: it changed or was settled meanwhile; the draft is kept",
+        );
+    }
+    current
 }

@@ -5,12 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
-use crate::protocol::request::{Command, GetWhatIf, Query, SetPolicy};
+use crate::protocol::request::{GetWhatIf, Query};
 use crate::protocol::words::Autonomy;
 use crate::tui::message::Effect;
-use crate::tui::state::app::State;
-use crate::tui::state::modal::Modal;
-use crate::tui::state::submit;
 
 /// Past calls a what-if looks at.
 pub const WHAT_IF_CALLS: u32 = 20;
@@ -23,7 +20,7 @@ pub const LASTS: [Option<u64>; 5] = [
     None,
 ];
 /// Which of them is offered first: an hour.
-const OFFERED: usize = 1;
+pub(super) const OFFERED: usize = 1;
 
 /// The dial of a channel.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,24 +72,8 @@ pub fn lasts(level: Autonomy) -> &'static [Option<u64>] {
     }
 }
 
-/// Opens the dial of a channel.
-pub fn open(state: &mut State, channel: &str) -> Vec<Effect> {
-    let Some(known) = state.model.world().channels.get(channel) else {
-        return Vec::new();
-    };
-    let chosen = known.policy.autonomy;
-    state.modals.push(Modal::Dial(Dial {
-        channel: channel.to_owned(),
-        chosen,
-        lasts: OFFERED,
-        first: 0,
-        answers: BTreeMap::new(),
-        confirming: None,
-    }));
-    vec![what_if(channel, chosen)]
-}
-
-fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
+/// The question what would have happened under a level.
+pub(super) fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
     Effect::Query(Query::GetWhatIf(GetWhatIf {
         channel: channel.to_owned(),
         patch: PolicyPatch::level(autonomy),
@@ -146,39 +127,4 @@ pub fn scroll(dial: &mut Dial, lines: i64) {
     dial.first = usize::try_from(to)
         .unwrap_or(0)
         .min(calls.saturating_sub(1));
-}
-
-/// Takes the level, after a question where it raises.
-pub fn accept(state: &mut State, dial: &Dial) -> Vec<Effect> {
-    let Some(channel) = state.model.world().channels.get(&dial.channel) else {
-        state.modals.pop();
-        return Vec::new();
-    };
-    let policy = &channel.policy;
-    let confirming = match dial.confirming {
-        None if dial.raises(policy) => Some(Some(0)),
-        Some(0) => Some(None),
-        None | Some(_) => None,
-    };
-    if let Some(confirming) = confirming {
-        if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
-            dial.confirming = confirming;
-        }
-        return Vec::new();
-    }
-    let same = dial.chosen == policy.autonomy && policy.expires_at.is_none();
-    let command = Command::SetPolicy(SetPolicy {
-        channel: dial.channel.clone(),
-        patch: PolicyPatch {
-            autonomy: Some(dial.chosen),
-            expires_in_seconds: dial.seconds(policy),
-            if_version: Some(policy.version),
-            ..PolicyPatch::default()
-        },
-    });
-    state.modals.pop();
-    if same {
-        return Vec::new();
-    }
-    submit::submit(state, command)
 }

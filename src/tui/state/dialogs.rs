@@ -1,147 +1,29 @@
 //! What keys do in overlays.
 
-use crate::console::access::Hosting;
-use crate::console::arming::Subject;
-use crate::console::decision;
-use crate::console::decision::Bound;
+use crate::console::decision::{self, Bound};
 use crate::console::model::Tone;
-use crate::console::queue;
-use crate::console::release::{Release, ReleaseChoice};
+use crate::console::release::ReleaseChoice;
 use crate::protocol::command::{BudgetRequest, MAX_TEXT_BYTES};
-use crate::protocol::request::{Command, SendAsBot, SendMessage};
+use crate::protocol::policy::PolicyPatch;
+use crate::protocol::request::{Command, SendAsBot, SendMessage, SetPolicy};
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
-use crate::tui::state::app::{Dirty, Screen, State};
+use crate::tui::state::app::{Dirty, State};
+use crate::tui::state::deciding::{self, still};
+use crate::tui::state::dial::{self, Dial};
 use crate::tui::state::memory::MemoryText;
-use crate::tui::state::modal::{Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
-use crate::tui::state::rules::{self, RuleText};
+use crate::tui::state::modal::{About, Help, Modal, QuitChoice, TextEntry, TextPurpose};
+use crate::tui::state::opening::draft_key;
+use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    assigning, batch, command_line, deciding, dial, lists, memory_keys, models, perform,
-    rule_editor, submit, why,
+    assigning, batching, command_line, lists, memory_keys, models, perform, rule_editing,
+    rules_screen, running, shape, submit, why,
 };
 
 /// Longest reason that is sent.
 const MAX_REASON_BYTES: usize = 2 * 1024;
-
-fn draft_key(purpose: &TextPurpose) -> Option<String> {
-    match purpose {
-        TextPurpose::DenyReason(bound) => Some(format!("reason {}", bound.approval_id)),
-        TextPurpose::EditArguments(bound) => Some(format!(
-            "edit {} {}",
-            bound.approval_id, bound.subject.revision
-        )),
-        TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
-        TextPurpose::Compose(session) => Some(format!("message {session}")),
-        TextPurpose::Say(session, _) => Some(format!("say {session}")),
-        TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
-        TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
-        TextPurpose::Rule(RuleText::Add) => Some("rule".to_owned()),
-        TextPurpose::Rule(RuleText::Edit(id, version)) => Some(format!("rule {id} {version}")),
-        TextPurpose::Code(..)
-        | TextPurpose::Search
-        | TextPurpose::CommandLine
-        | TextPurpose::Filter(_)
-        | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test)
-        | TextPurpose::RuleValue
-        | TextPurpose::BatchReason
-        | TextPurpose::Assignment(_) => None,
-    }
-}
-
-/// Opens a text field, with the draft left behind, when there is one.
-pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
-    let lines = match purpose {
-        TextPurpose::EditArguments(_)
-        | TextPurpose::Answer(_)
-        | TextPurpose::Compose(_)
-        | TextPurpose::Say(..)
-        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
-        | TextPurpose::Rule(RuleText::Add | RuleText::Edit(..)) => Lines::Many,
-        TextPurpose::DenyReason(_)
-        | TextPurpose::Code(..)
-        | TextPurpose::Search
-        | TextPurpose::CommandLine
-        | TextPurpose::Filter(_)
-        | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test)
-        | TextPurpose::RuleValue
-        | TextPurpose::BatchReason
-        | TextPurpose::Assignment(_) => Lines::One,
-    };
-    let draft =
-        draft_key(&purpose).and_then(|key| state.model.host().drafts.get(&key).map(str::to_owned));
-    let start = match (&purpose, draft) {
-        (_, Some(draft)) => draft,
-        (TextPurpose::EditArguments(bound), None) => state
-            .model
-            .world()
-            .approvals
-            .get(&bound.approval_id)
-            .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
-            .unwrap_or_default(),
-        (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
-        (TextPurpose::RuleValue, None) => rule_editor::value(state),
-        (TextPurpose::Assignment(bound), None) => assigning::start(state, bound),
-        (TextPurpose::Filter(screen), None) => lists::filter_of(state, *screen),
-        (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
-            .screens
-            .memory
-            .memory()
-            .map(|one| one.text.clone())
-            .unwrap_or_default(),
-        (TextPurpose::Memory(MemoryText::Search), None) => {
-            state.screens.memory.search.clone().unwrap_or_default()
-        }
-        (_, None) => String::new(),
-    };
-    let mut entry = TextEntry {
-        field: TextField::new(lines, &start),
-        purpose,
-        error: None,
-        choices: Vec::new(),
-    };
-    if entry.purpose == TextPurpose::CommandLine {
-        entry.choices = command_line::completions(state, "");
-        state.commands.opened();
-    }
-    state.modals.push(Modal::Text(entry));
-    state.touch(Dirty::Now);
-    Vec::new()
-}
-
-/// Opens help or the palette for what has the keyboard now.
-pub fn open_help(state: &mut State, scope: HelpScope) {
-    let context = state.screen.context();
-    state.modals.push(Modal::Help(Help {
-        scope,
-        context,
-        field: TextField::new(Lines::One, ""),
-        chosen: 0,
-    }));
-}
-
-/// Opens the quit menu.
-pub fn open_quit(state: &mut State) {
-    let choices = match &state.model.hosting {
-        Hosting::Embedded { live_channels } if !live_channels.is_empty() => {
-            vec![QuitChoice::Stay, QuitChoice::Detach, QuitChoice::Stop]
-        }
-        Hosting::Embedded { .. } | Hosting::Attached => vec![QuitChoice::Stay, QuitChoice::Stop],
-    };
-    state.modals.push(Modal::Quit { choices, chosen: 0 });
-}
-
-/// Opens the release dialog.
-pub fn open_release(state: &mut State) {
-    let Some(release) = Release::open(state.model.world(), state.model.now.wall) else {
-        state.flash(Tone::Warning, "release: no emergency stop is in force");
-        return;
-    };
-    state.modals.push(Modal::Release(release));
-}
 
 /// Text goes into the field on top.
 pub fn insert(state: &mut State, text: &str) {
@@ -389,19 +271,6 @@ fn close_text(state: &mut State) {
     }
 }
 
-/// Whether a card is still exactly what the dialog was opened for.
-pub fn still(state: &mut State, subject: &Subject) -> bool {
-    let current = queue::subject(&state.model.hosts, &subject.key).as_ref() == Some(subject)
-        && state.model.hosts.is_open(&subject.key);
-    if !current {
-        state.flash(
-            Tone::Warning,
-            "not sent: it changed or was settled meanwhile; the draft is kept",
-        );
-    }
-    current
-}
-
 /// The text is finished.
 fn finish(state: &mut State) -> Vec<Effect> {
     if let Some(Modal::Help(help)) = state.modals.last() {
@@ -497,7 +366,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         TextPurpose::CommandLine => {
             state.modals.pop();
             state.commands.ran(&text);
-            command_line::run(state, &text)
+            running::run(state, &text)
         }
         TextPurpose::Filter(screen) => {
             if let Err(why) = lists::filter(state, screen, &text) {
@@ -507,7 +376,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             Vec::new()
         }
         TextPurpose::Memory(purpose) => finish_memory(state, &purpose, text),
-        TextPurpose::Rule(purpose) => match rules::finish(state, purpose, &text) {
+        TextPurpose::Rule(purpose) => match rules_screen::finish(state, purpose, &text) {
             Err(why) => refuse(state, why),
             Ok(effects) => {
                 if !effects.is_empty() {
@@ -520,14 +389,14 @@ fn finish(state: &mut State) -> Vec<Effect> {
         TextPurpose::RuleValue if text.trim().is_empty() => {
             refuse(state, "a rule compares with something".to_owned())
         }
-        TextPurpose::RuleValue => rule_editor::written(state, text),
+        TextPurpose::RuleValue => rule_editing::written(state, text),
         TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
             refuse(state, format!("at most {MAX_REASON_BYTES} bytes"))
         }
         TextPurpose::BatchReason => {
             state.modals.pop();
             let reason = Some(text).filter(|text| !text.trim().is_empty());
-            batch::open(state, Action::DenyWithReason, reason);
+            batching::open(state, Action::DenyWithReason, reason);
             Vec::new()
         }
         TextPurpose::Assignment(bound) => match assigning::request(state, &bound, &text) {
@@ -650,7 +519,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Action::DialogAgain => deciding::press(state, action),
+        Action::DialogAgain => press(state, action),
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
@@ -658,7 +527,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
                 return Vec::new();
             }
             if matches!(state.modals.last(), Some(Modal::Deciding(_))) {
-                deciding::cancel(state);
+                cancel(state);
             } else {
                 state.modals.pop();
             }
@@ -752,13 +621,74 @@ fn accept(state: &mut State) -> Vec<Effect> {
             request.minutes = choices.get(chosen).map(|choice| choice.minutes);
             submit::submit(state, decision::command(&bound, request))
         }
-        Some(Modal::Dial(dial)) => dial::accept(state, &dial),
+        Some(Modal::Dial(dial)) => accept_dial(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
-        Some(Modal::Deciding(_)) => deciding::press(state, Action::DialogAccept),
+        Some(Modal::Deciding(_)) => press(state, Action::DialogAccept),
         Some(Modal::Why(_) | Modal::Summary(_)) => {
             state.modals.pop();
             Vec::new()
         }
         Some(Modal::Help(_) | Modal::Text(_)) | None => Vec::new(),
+    }
+}
+
+/// Takes the level, after a question where it raises.
+fn accept_dial(state: &mut State, dial: &Dial) -> Vec<Effect> {
+    let Some(channel) = state.model.world().channels.get(&dial.channel) else {
+        state.modals.pop();
+        return Vec::new();
+    };
+    let policy = &channel.policy;
+    let confirming = match dial.confirming {
+        None if dial.raises(policy) => Some(Some(0)),
+        Some(0) => Some(None),
+        None | Some(_) => None,
+    };
+    if let Some(confirming) = confirming {
+        if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
+            dial.confirming = confirming;
+        }
+        return Vec::new();
+    }
+    let same = dial.chosen == policy.autonomy && policy.expires_at.is_none();
+    let command = Command::SetPolicy(SetPolicy {
+        channel: dial.channel.clone(),
+        patch: PolicyPatch {
+            autonomy: Some(dial.chosen),
+            expires_in_seconds: dial.seconds(policy),
+            if_version: Some(policy.version),
+            ..PolicyPatch::default()
+        },
+    });
+    state.modals.pop();
+    if same {
+        return Vec::new();
+    }
+    submit::submit(state, command)
+}
+
+/// The choice of a dialog that decides is taken, or the key of the shape dialog was pressed.
+fn press(state: &mut State, action: Action) -> Vec<Effect> {
+    let Some(dialog) = deciding::top(state) else {
+        return Vec::new();
+    };
+    match (&dialog.about, action) {
+        (About::Shape(shape), Action::DialogAgain) => {
+            let (bound, request) = (shape.bound.clone(), shape::request(&shape.bound));
+            deciding::send(state, &bound, request)
+        }
+        (About::Rule(_), Action::DialogAccept) => rule_editing::press(state),
+        (About::Batch(_), Action::DialogAccept) => batching::press(state),
+        (About::Shape(_) | About::Rule(_) | About::Batch(_), _) => Vec::new(),
+    }
+}
+
+/// Closes a dialog that decides, without deciding.
+fn cancel(state: &mut State) {
+    if let Some(dialog) = deciding::top(state) {
+        match dialog.about {
+            About::Batch(_) => drop(batching::close(state)),
+            About::Shape(_) | About::Rule(_) => drop(state.modals.pop()),
+        }
     }
 }

@@ -3,8 +3,9 @@
 use crate::console::item::{self, ItemKey};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::words::ContinuationState;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::{continuations, panel};
+use crate::tui::state::app::State;
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{continuations_screen, panels};
 
 /// The session of what has the focus.
 pub fn focused_session(state: &State) -> Option<SessionId> {
@@ -43,7 +44,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.session)(state)),
+        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.session)(state)),
     }
 }
 
@@ -103,7 +104,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.channel)(state)),
+        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
     }
 }
 
@@ -125,7 +126,7 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
         let known = state.model.world().continuations.get(&id).map(|c| c.state);
         return Some((id, known.unwrap_or(ContinuationState::AwaitingApproval)));
     }
-    if let Some(panel) = panel::of(state.screen) {
+    if let Some(panel) = panels::of(state.screen) {
         let id = (panel.continuation)(state)?;
         let known = state
             .model
@@ -133,7 +134,10 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
             .continuations
             .get(&id)
             .map(|turn| turn.state);
-        return Some((id, known.or_else(|| continuations::state_of(state, id))?));
+        return Some((
+            id,
+            known.or_else(|| continuations_screen::state_of(state, id))?,
+        ));
     }
     let session = state.model.world().sessions.get(&focused_session(state)?)?;
     if let Some(open) = &session.open_continuation {

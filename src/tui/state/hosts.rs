@@ -4,11 +4,11 @@
 use crate::console::hosts::{HostAddress, Hosts};
 use crate::console::ids::HostId;
 use crate::console::model::Tone;
-use crate::protocol::request::{Command, EmergencyStop};
 use crate::tui::assets;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Dirty, Screen, State};
-use crate::tui::state::perform;
+use crate::tui::state::app::{Dirty, State};
+use crate::tui::state::going;
+use crate::tui::state::screen::Screen;
 
 /// Opens the console on several daemons; the first has the focus. With fewer than two, nothing changes.
 pub fn open(state: &mut State, hosts: Vec<HostAddress>) {
@@ -41,7 +41,7 @@ fn focus(state: &mut State, to: HostId) -> Vec<(HostId, Effect)> {
     state.model.queue.marks.clear();
     state.arming.forget();
     state.high = None;
-    let shown = perform::shows(state);
+    let shown = going::shows(state);
     effects.extend(addressed(to, shown));
     state.touch(Dirty::Now);
     effects
@@ -101,7 +101,7 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
 
 fn go(state: &mut State, id: HostId) {
     // What is played is of the host that has the focus, and lies over its transcript.
-    if perform::stays_in_replay(state) {
+    if going::stays_in_replay(state) {
         return;
     }
     state.model.queue.selected = None;
@@ -128,16 +128,6 @@ pub fn known(state: &State) -> Vec<(String, String)> {
         .ids()
         .map(|id| (hosts.name(id).to_owned(), link_word(state, id)))
         .collect()
-}
-
-/// The emergency stop on every host, also on those that look dead.
-pub fn stop_all(state: &mut State) -> Vec<Effect> {
-    state.stops = state.model.hosts.ids().map(|id| (id, None)).collect();
-    let text = format!("EMERGENCY STOP sent to {}", state.model.hosts.names());
-    state.flash(Tone::Warning, text);
-    vec![Effect::SubmitToAll(Command::EmergencyStop(EmergencyStop {
-        reason: None,
-    }))]
 }
 
 /// Says for every host what came of the emergency stop.

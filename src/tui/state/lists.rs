@@ -10,10 +10,11 @@ use crate::console::world::SessionWord;
 use crate::protocol::ids::SessionId;
 use crate::protocol::words::{ChannelState, SessionState};
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
+use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List, Sort};
-use crate::tui::state::panel::{self, Moves};
-use crate::tui::state::{audit, continuations};
+use crate::tui::state::panel::Moves;
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{audit_screen, continuations_screen, panels};
 
 /// Columns of Live.
 pub const LIVE_COLUMNS: &[&str] = &[
@@ -50,7 +51,7 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => Some((panel::list_of(screen)?.list)(state)),
+        | Screen::Doctor => Some((panels::list_of(screen)?.list)(state)),
     }
 }
 
@@ -66,7 +67,7 @@ pub fn columns(screen: Screen) -> &'static [&'static str] {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => panel::list_of(screen).map_or(&[], |list| list.columns),
+        | Screen::Doctor => panels::list_of(screen).map_or(&[], |list| list.columns),
     }
 }
 
@@ -83,7 +84,7 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor => {
-            if let Some(list) = panel::list_of(screen) {
+            if let Some(list) = panels::list_of(screen) {
                 (list.arrange)(state, afresh);
             }
         }
@@ -92,7 +93,7 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
 
 /// Moves the selection of the screen that is shown, or scrolls its detail.
 pub fn step(state: &mut State, step: Step) -> Vec<Effect> {
-    if let Some(Moves::Own { step: own, .. }) = panel::of(state.screen).map(|panel| &panel.moves) {
+    if let Some(Moves::Own { step: own, .. }) = panels::of(state.screen).map(|panel| &panel.moves) {
         own(state, step);
         return Vec::new();
     }
@@ -101,7 +102,7 @@ pub fn step(state: &mut State, step: Step) -> Vec<Effect> {
 
 /// The same by lines: down where positive.
 pub fn page(state: &mut State, lines: i64) -> Vec<Effect> {
-    if let Some(Moves::Own { page, .. }) = panel::of(state.screen).map(|panel| &panel.moves) {
+    if let Some(Moves::Own { page, .. }) = panels::of(state.screen).map(|panel| &panel.moves) {
         page(state, lines);
         return Vec::new();
     }
@@ -110,7 +111,7 @@ pub fn page(state: &mut State, lines: i64) -> Vec<Effect> {
 
 fn change(state: &mut State, change: impl FnOnce(&mut dyn List)) -> Vec<Effect> {
     let screen = state.screen;
-    let around = panel::list_of(screen);
+    let around = panels::list_of(screen);
     if let Some(around) = around {
         (around.before_move)(state);
     }
@@ -132,10 +133,10 @@ pub fn open(state: &mut State) -> Vec<Effect> {
 /// Closes what was opened last: the detail, then the selection, then the filter. False when nothing was left to close.
 pub fn back(state: &mut State) -> bool {
     let screen = state.screen;
-    if let Some(Moves::Own { back, .. }) = panel::of(screen).map(|panel| &panel.moves) {
+    if let Some(Moves::Own { back, .. }) = panels::of(screen).map(|panel| &panel.moves) {
         return back(state);
     }
-    if panel::list_of(screen).is_some_and(|list| (list.close)(state)) {
+    if panels::list_of(screen).is_some_and(|list| (list.close)(state)) {
         return true;
     }
     if of(state, screen).is_some_and(List::back) {
@@ -155,8 +156,8 @@ pub fn is_filtered(screen: Screen) -> bool {
 pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), String> {
     match screen {
         Screen::Queue => state.model.queue.set_filter(&state.model.hosts, text),
-        Screen::Audit => audit::filter(state, text)?,
-        Screen::Continuations => continuations::filter(state, text),
+        Screen::Audit => audit_screen::filter(state, text)?,
+        Screen::Continuations => continuations_screen::filter(state, text),
         Screen::Live
         | Screen::Session
         | Screen::Channels
@@ -224,9 +225,9 @@ pub fn open_lists(state: &mut State) {
 
 /// A screen opens: nothing is selected, nothing of it is open, and every row is at its place.
 pub fn opens(state: &mut State, screen: Screen) {
-    let mut open = panel::list_of(screen).is_some_and(|list| (list.close)(state));
+    let mut open = panels::list_of(screen).is_some_and(|list| (list.close)(state));
     while std::mem::take(&mut open) {
-        open = panel::list_of(screen).is_some_and(|list| (list.close)(state));
+        open = panels::list_of(screen).is_some_and(|list| (list.close)(state));
     }
     if let Some(list) = of(state, screen) {
         while list.back() {}

@@ -1,13 +1,12 @@
 //! Memory: what is remembered, and what goes; routines stand beside it.
 //!
 //! Selection is by id; while something is selected, what is loaded again keeps its place and new rows go to the end.
-//! Nothing is drawn or asked by itself: `panel` asks, `view::memory` draws, `memory_keys` does what keys mean.
+//! Nothing is drawn or asked by itself: `panels` asks, `view::memory` draws, `memory_keys` does what keys mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
-use crate::console::labels::problem_text;
-use crate::protocol::event::{Event, EventBody};
+use crate::console::world::World;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, RoutineId, SessionId};
 use crate::protocol::memory::{
@@ -15,27 +14,18 @@ use crate::protocol::memory::{
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Answer, Command, GetContinuation, GetHygiene, GetMemory, GetMemoryStats, GetSessionSummary,
-    ListHygieneRuns, ListMemories, ListRoutines, Outcome, PreviewHygiene, Query, ReviewMemories,
-    SearchMemories,
+    Command, GetContinuation, GetMemory, ListMemories, Outcome, Query, SearchMemories,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
-use crate::tui::state::app::State;
-use crate::tui::state::memory_keys;
-use crate::tui::state::panel::{Moves, Panel};
 
 /// Rows of one page.
 const PAGE: u32 = 100;
 /// Most rows that are loaded again at once.
 const MOST: usize = 500;
-/// Of each kind that a person should look through.
-pub const REVIEWED: u32 = 50;
 /// Texts of what would go that are asked for at once.
 const TEXTS: usize = 40;
-/// Runs that are listed.
-const RUNS: u32 = 50;
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -171,25 +161,6 @@ pub struct MemoryPanel {
     pub problem: Option<String>,
 }
 
-/// Its table.
-pub const PANEL: Panel = Panel {
-    ask,
-    answered,
-    concerns,
-    moves: Moves::Own {
-        step: memory_keys::moved,
-        page: memory_keys::page,
-        back: memory_keys::back,
-    },
-    open: memory_keys::open,
-    perform: memory_keys::perform,
-    copied,
-    session,
-    continuation,
-    channel,
-    hints: memory_keys::hints,
-};
-
 impl MemoryPanel {
     /// Nothing is selected when the screen opens.
     pub fn unselect(&mut self) {
@@ -283,8 +254,48 @@ impl MemoryPanel {
         filter
     }
 
+    /// The scopes, in the order of the left pane.
+    pub fn places(&self, world: &World) -> Vec<Place> {
+        let mut channels: BTreeSet<&String> = world.channels.keys().collect();
+        let groups = self.stats.iter().flat_map(|stats| &stats.groups);
+        channels.extend(
+            groups
+                .filter(|group| group.scope == MemoryScope::Channel)
+                .filter_map(|group| group.channel.as_ref()),
+        );
+        let mut places = Vec::new();
+        if self.to_review() > 0 || self.place == Place::Review {
+            places.push(Place::Review);
+        }
+        places.extend([Place::All, Place::Session]);
+        places.extend(
+            channels
+                .into_iter()
+                .map(|name| Place::Channel(name.clone())),
+        );
+        places.extend([Place::Global, Place::Archived]);
+        places
+    }
+
+    /// The session of what is selected.
+    pub(super) fn session(&self, world: &World) -> Option<SessionId> {
+        if let Some(run) = self.continuation().filter(|_| self.view == View::Routines) {
+            let known = world.continuations.get(&run).map(|c| c.session_id);
+            return known.or_else(|| self.sessions.get(&run).copied().flatten());
+        }
+        self.memory()?.session_id
+    }
+
+    /// The continuation of what is selected.
+    pub(super) fn continuation(&self) -> Option<ContinuationId> {
+        match self.routine() {
+            Some(routine) => routine.last_run.as_ref()?.continuation_id,
+            None => self.memory()?.source,
+        }
+    }
+
     /// The question for the rows; none = they come with what is to be looked through.
-    fn rows_query(&self) -> Option<Query> {
+    pub(super) fn rows_query(&self) -> Option<Query> {
         let loaded = self.rows.as_ref().map_or(0, Vec::len).min(MOST);
         let limit = Some(u32::try_from(loaded).unwrap_or(PAGE).max(PAGE));
         match (&self.search, &self.place) {
@@ -334,22 +345,19 @@ impl MemoryPanel {
     }
 
     /// Questions for the sessions of last runs.
-    fn session_queries(&self, state: &State) -> Vec<Query> {
+    pub(super) fn session_queries(&self, world: &World) -> Vec<Query> {
         let runs = self.routines.iter().flatten();
         runs.filter_map(|routine| routine.last_run.as_ref())
             .filter(|run| run.continuation_state.is_some())
             .filter_map(|run| run.continuation_id)
-            .filter(|id| {
-                !self.sessions.contains_key(id)
-                    && !state.model.world().continuations.contains_key(id)
-            })
+            .filter(|id| !self.sessions.contains_key(id) && !world.continuations.contains_key(id))
             .take(TEXTS)
             .map(|id| Query::GetContinuation(GetContinuation { id }))
             .collect()
     }
 
     /// Takes rows that were loaded again.
-    fn replace(&mut self, fresh: Vec<Row>, cursor: Option<String>) {
+    pub(super) fn replace(&mut self, fresh: Vec<Row>, cursor: Option<String>) {
         let old = self.rows.take().unwrap_or_default();
         let ids: BTreeSet<MemoryId> = fresh.iter().map(|row| row.memory.id).collect();
         // Older than all of these, so that they can only be on a later page.
@@ -387,7 +395,7 @@ impl MemoryPanel {
     }
 
     /// Takes a further page.
-    fn append(&mut self, page: Page<Memory>) {
+    pub(super) fn append(&mut self, page: Page<Memory>) {
         let rows = self.rows.get_or_insert_default();
         let known: BTreeSet<MemoryId> = rows.iter().map(|row| row.memory.id).collect();
         let new = page.items.into_iter().filter(|m| !known.contains(&m.id));
@@ -413,7 +421,7 @@ impl MemoryPanel {
     }
 }
 
-fn listed(memory: Memory) -> Row {
+pub(super) fn listed(memory: Memory) -> Row {
     Row {
         memory,
         why: Why::Listed,
@@ -421,7 +429,7 @@ fn listed(memory: Memory) -> Row {
 }
 
 /// What a person should look through, each once: what waits, what differs, what is said twice, what nobody needed.
-fn reviewed(review: &MemoryReview) -> Vec<Row> {
+pub(super) fn reviewed(review: &MemoryReview) -> Vec<Row> {
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
     let mut take = |memory: &Memory, why: Why| {
@@ -451,200 +459,6 @@ fn reviewed(review: &MemoryReview) -> Vec<Row> {
     rows
 }
 
-/// The scopes, in the order of the left pane.
-pub fn places(state: &State) -> Vec<Place> {
-    let memory = &state.screens.memory;
-    let mut channels: BTreeSet<&String> = state.model.world().channels.keys().collect();
-    let groups = memory.stats.iter().flat_map(|stats| &stats.groups);
-    channels.extend(
-        groups
-            .filter(|group| group.scope == MemoryScope::Channel)
-            .filter_map(|group| group.channel.as_ref()),
-    );
-    let mut places = Vec::new();
-    if memory.to_review() > 0 || memory.place == Place::Review {
-        places.push(Place::Review);
-    }
-    places.extend([Place::All, Place::Session]);
-    places.extend(
-        channels
-            .into_iter()
-            .map(|name| Place::Channel(name.clone())),
-    );
-    places.extend([Place::Global, Place::Archived]);
-    places
-}
-
-fn ask(state: &State) -> Vec<Query> {
-    let memory = &state.screens.memory;
-    match memory.view {
-        View::Facts => [
-            Query::GetMemoryStats(GetMemoryStats {}),
-            Query::ReviewMemories(ReviewMemories {
-                limit: Some(REVIEWED),
-            }),
-            Query::GetHygiene(GetHygiene {}),
-        ]
-        .into_iter()
-        .chain(memory.rows_query())
-        .collect(),
-        View::Hygiene => [
-            Query::GetHygiene(GetHygiene {}),
-            Query::PreviewHygiene(PreviewHygiene {}),
-            Query::ListHygieneRuns(ListHygieneRuns {
-                page: PageRequest {
-                    limit: Some(RUNS),
-                    cursor: None,
-                },
-            }),
-        ]
-        .into_iter()
-        .chain(memory.text_queries())
-        .collect(),
-        View::Routines => std::iter::once(Query::ListRoutines(ListRoutines {}))
-            .chain(memory.session_queries(state))
-            .collect(),
-    }
-}
-
-fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let memory = &mut state.screens.memory;
-    let answer = match result {
-        Ok(answer) => answer,
-        Err(problem) => {
-            match query {
-                Query::GetMemory(GetMemory { id }) => {
-                    memory.texts.insert(*id, None);
-                }
-                Query::GetContinuation(GetContinuation { id }) => {
-                    memory.sessions.insert(*id, None);
-                }
-                Query::GetSessionSummary(GetSessionSummary { session_id }) => {
-                    read(memory, *session_id, Err(problem_text(problem)));
-                }
-                _ => memory.problem = Some(problem_text(problem)),
-            }
-            return;
-        }
-    };
-    match (query, answer) {
-        (_, Answer::GetHygiene(status)) => {
-            memory.problem = None;
-            memory.status = Some(Box::new(status.clone()));
-        }
-        (_, Answer::PreviewHygiene(report)) => {
-            if report.too_much.is_empty() {
-                memory.too_much = false;
-            }
-            if memory
-                .going
-                .is_some_and(|id| !report.memories.contains(&id))
-            {
-                memory.going = None;
-                memory.close();
-            }
-            memory.texts.retain(|id, _| report.memories.contains(id));
-            memory.preview = Some(report.clone());
-            if !memory.text_queries().is_empty() {
-                state.screens.asking.now();
-            }
-        }
-        (_, Answer::ListHygieneRuns(page)) => {
-            memory.runs = Some(page.items.clone());
-            if memory
-                .run
-                .is_some_and(|id| page.items.iter().all(|run| run.id != id))
-            {
-                memory.run = None;
-                memory.close();
-            }
-        }
-        (_, Answer::ListRoutines(page)) => {
-            memory.problem = None;
-            if memory
-                .routine
-                .is_some_and(|id| page.items.iter().all(|routine| routine.id != id))
-            {
-                memory.routine = None;
-                memory.close();
-            }
-            memory.routines = Some(page.items.clone());
-            if !state.screens.memory.session_queries(state).is_empty() {
-                state.screens.asking.now();
-            }
-        }
-        (Query::GetContinuation(GetContinuation { id }), Answer::GetContinuation(continuation)) => {
-            memory.sessions.insert(*id, Some(continuation.session_id));
-        }
-        (_, Answer::GetMemoryStats(stats)) => memory.stats = Some(stats.clone()),
-        (_, Answer::ReviewMemories(review)) => {
-            if memory.place == Place::Review && memory.search.is_none() {
-                memory.replace(reviewed(review), None);
-            }
-            memory.review = Some(review.clone());
-        }
-        // Another scope or search may have been chosen since it was asked.
-        (
-            Query::ListMemories(ListMemories {
-                filter,
-                page: asked,
-            }),
-            Answer::ListMemories(page),
-        ) => {
-            if *filter != memory.filter()
-                || memory.search.is_some()
-                || memory.place == Place::Review
-            {
-                return;
-            }
-            if asked.cursor.is_some() {
-                memory.append(page.clone());
-            } else {
-                let rows = page.items.iter().cloned().map(listed).collect();
-                memory.replace(rows, page.next_cursor.clone());
-            }
-        }
-        (
-            Query::SearchMemories(SearchMemories { text, filter, .. }),
-            Answer::SearchMemories(found),
-        ) if *filter == memory.filter() && memory.search.as_ref() == Some(text) => {
-            memory.words_only.clone_from(&found.words_only);
-            let hits = found.items.iter().map(|hit| Row {
-                memory: hit.memory.clone(),
-                why: Why::Found(hit.found_by),
-            });
-            memory.replace(hits.collect(), None);
-        }
-        (Query::GetMemory(GetMemory { id }), Answer::GetMemory(one)) => {
-            memory.texts.insert(*id, Some(one.clone()));
-        }
-        (
-            Query::GetSessionSummary(GetSessionSummary { session_id }),
-            Answer::GetSessionSummary(summary),
-        ) => {
-            read(memory, *session_id, Ok(summary.clone()));
-        }
-        _ => {}
-    }
-}
-
-fn read(memory: &mut MemoryPanel, session: SessionId, summary: Result<Option<Summary>, String>) {
-    if let Some(reading) = &mut memory.reading
-        && reading.session_id == session
-    {
-        reading.summary = Some(summary);
-    }
-}
-
-fn concerns(event: &Event) -> bool {
-    matches!(
-        event.body,
-        EventBody::MemoryChanged { .. }
-            | EventBody::HygieneFinished { .. }
-            | EventBody::RoutineChanged { .. }
-    )
-}
-
 /// A command ended: what it says to this screen.
 pub fn submitted(
     memory: &mut MemoryPanel,
@@ -662,67 +476,5 @@ pub fn submitted(
             },
             Err(problem) => Some(Err(format!("{}: {}", problem.title, problem.detail))),
         };
-    }
-}
-
-fn copied(state: &State, all: bool) -> Option<String> {
-    let memory = &state.screens.memory;
-    if let Some(Reading {
-        summary: Some(Ok(Some(summary))),
-        ..
-    }) = &memory.reading
-    {
-        return Some(if all {
-            summary.text.clone()
-        } else {
-            summary.session_id.to_string()
-        });
-    }
-    if let Some(one) = memory.memory() {
-        return if all {
-            serde_json::to_string_pretty(one).ok()
-        } else {
-            Some(one.id.to_string())
-        };
-    }
-    if let Some(run) = memory.hygiene_run() {
-        return if all {
-            serde_json::to_string_pretty(run).ok()
-        } else {
-            Some(run.id.to_string())
-        };
-    }
-    let routine = memory.routine()?;
-    if all {
-        serde_json::to_string_pretty(routine).ok()
-    } else {
-        Some(routine.id.to_string())
-    }
-}
-
-fn session(state: &State) -> Option<SessionId> {
-    if let Some(run) = continuation(state).filter(|_| state.screens.memory.view == View::Routines) {
-        let known = state
-            .model
-            .world()
-            .continuations
-            .get(&run)
-            .map(|c| c.session_id);
-        return known.or_else(|| state.screens.memory.sessions.get(&run).copied().flatten());
-    }
-    state.screens.memory.memory()?.session_id
-}
-
-fn continuation(state: &State) -> Option<ContinuationId> {
-    match state.screens.memory.routine() {
-        Some(routine) => routine.last_run.as_ref()?.continuation_id,
-        None => state.screens.memory.memory()?.source,
-    }
-}
-
-fn channel(state: &State) -> Option<String> {
-    match state.screens.memory.routine() {
-        Some(routine) => Some(routine.channel.clone()),
-        None => state.screens.memory.memory()?.channel.clone(),
     }
 }

@@ -14,10 +14,12 @@ use crate::protocol::routine::RoutinePatch;
 use crate::protocol::words::{HygieneState, MemoryScope, MemoryState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::memory::{MemoryText, Place, Reading, View, Why, places};
+use crate::tui::state::app::State;
+use crate::tui::state::memory::{MemoryText, Place, Reading, View, Why};
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::{dialogs, focused, list, panel, perform as screens, submit};
+use crate::tui::state::panel::{self, Opening};
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{list, opening, submit};
 
 /// Characters of a text in a question.
 const FEW: usize = 120;
@@ -110,7 +112,7 @@ pub fn moved(state: &mut State, step: Step) {
         memory.scroll = list::scrolled(memory.scroll, step);
         return;
     }
-    let here = places(state);
+    let here = state.screens.memory.places(state.model.world());
     let memory = &mut state.screens.memory;
     memory.scroll = 0;
     match (memory.view, memory.second) {
@@ -169,39 +171,36 @@ pub fn page(state: &mut State, lines: i64) {
 }
 
 /// Opens what is selected: its detail, then the session it belongs to.
-pub fn open(state: &mut State) -> Vec<Effect> {
+pub fn open(state: &mut State) -> Opening {
+    let world = state.model.world();
     let memory = &mut state.screens.memory;
     match memory.view {
         View::Facts if memory.second => {
             memory.second = false;
-            Vec::new()
+            Opening::Here(Vec::new())
         }
-        View::Routines => match (memory.routine().is_some(), (panel_session(state))) {
-            (false, _) => nothing(state, Action::Open),
-            (true, Some(session)) => screens::open_session(state, session),
+        View::Routines => match (memory.routine().is_some(), memory.session(world)) {
+            (false, _) => Opening::Here(state.nothing(Action::Open)),
+            (true, Some(session)) => Opening::Session(session, None),
             (true, None) => {
                 state.flash(Tone::Warning, "it has no run whose session is known");
-                Vec::new()
+                Opening::Here(Vec::new())
             }
         },
         View::Facts | View::Hygiene => {
             if memory.memory().is_none() && memory.hygiene_run().is_none() {
-                return nothing(state, Action::Open);
+                return Opening::Here(state.nothing(Action::Open));
             }
             if !memory.zoomed {
                 memory.zoomed = true;
-                return Vec::new();
+                return Opening::Here(Vec::new());
             }
-            match panel_session(state) {
-                Some(session) => screens::open_session(state, session),
-                None => Vec::new(),
+            match memory.session(world) {
+                Some(session) => Opening::Session(session, None),
+                None => Opening::Here(Vec::new()),
             }
         }
     }
-}
-
-fn panel_session(state: &State) -> Option<crate::protocol::ids::SessionId> {
-    focused::focused_session(state)
 }
 
 /// Closes what was opened last; false when nothing was left to close.
@@ -277,17 +276,11 @@ pub fn hints(state: &State) -> Vec<Action> {
     hints
 }
 
-fn nothing(state: &mut State, action: Action) -> Vec<Effect> {
-    let text = format!("{}: nothing is selected", action.short());
-    state.flash(Tone::Warning, text);
-    Vec::new()
-}
-
 /// The selected one, or a word that none is.
 fn selected(state: &mut State, action: Action) -> Option<Memory> {
     let found = state.screens.memory.memory().cloned();
     if found.is_none() {
-        nothing(state, action);
+        state.nothing(action);
     }
     found
 }
@@ -315,7 +308,7 @@ fn toggle(state: &mut State, view: View) {
 }
 
 fn open_text(state: &mut State, text: MemoryText) -> Vec<Effect> {
-    dialogs::open_text(state, TextPurpose::Memory(text))
+    opening::open_text(state, TextPurpose::Memory(text))
 }
 
 fn ask_first(
@@ -524,7 +517,7 @@ fn run(state: &mut State) {
         View::Hygiene => run_hygiene(state),
         View::Routines => {
             let Some(routine) = state.screens.memory.routine().cloned() else {
-                nothing(state, Action::MemoryRun);
+                state.nothing(Action::MemoryRun);
                 return;
             };
             let lines = vec![
@@ -622,7 +615,7 @@ fn undo(state: &mut State) {
 /// Lets the selected routine run by itself, or no longer. Only the first is asked about.
 fn switch(state: &mut State) -> Vec<Effect> {
     let Some(routine) = state.screens.memory.routine().cloned() else {
-        return nothing(state, Action::MemoryToggle);
+        return state.nothing(Action::MemoryToggle);
     };
     let command = Command::ChangeRoutine(ChangeRoutine {
         routine: routine.id.to_string(),

@@ -1,25 +1,25 @@
-//! Overlays: a stack, the top one has the keyboard.
+//! Overlays: a stack, the top one has the keyboard. What opens them and what their keys do stands elsewhere.
 
-use crate::console::arming::Subject;
-use crate::console::decision::Bound;
-use crate::console::decision::SnoozeChoice;
+use crate::clock::Timestamp;
+use crate::console::arming::{DialogExposure, Subject};
+use crate::console::decision::{Bound, SnoozeChoice};
 use crate::console::release::Release;
-use crate::protocol::ids::{SessionId, TakeOverId};
+use crate::protocol::approval::Approval;
+use crate::protocol::ids::{SessionId, TakeOverId, ToolCallId};
+use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::protocol::request::Command;
+use crate::protocol::session::Why;
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
-use crate::tui::state::app::Screen;
-use crate::tui::state::command_line::Completion;
-use crate::tui::state::deciding::Deciding;
+use crate::tui::state::batch::Batch;
 use crate::tui::state::dial::Dial;
 use crate::tui::state::memory::MemoryText;
-use crate::tui::state::models::ModelsDialog;
+use crate::tui::state::rule_editor::RuleEditor;
 use crate::tui::state::rules::RuleText;
-use crate::tui::state::summary::SummaryPager;
+use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::TextField;
-use crate::tui::state::why::WhyPager;
 
 /// What the help overlay lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,4 +200,165 @@ impl Help {
         scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         scored.into_iter().map(|(_, action)| action).collect()
     }
+}
+
+/// Lines that are remembered at most.
+const REMEMBERED: usize = 100;
+
+/// Lines of `:` that were run, while this console runs; nothing of it is written down.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    lines: Vec<String>,
+    /// Which one is shown; none = what is being typed.
+    at: Option<usize>,
+    draft: String,
+}
+
+impl History {
+    /// The line was opened: nothing of the past is shown yet.
+    pub fn opened(&mut self) {
+        self.at = None;
+        self.draft.clear();
+    }
+
+    /// A line was run. A repeated one moves to the end.
+    pub fn ran(&mut self, line: &str) {
+        let line = line.trim();
+        if line.is_empty() {
+            return;
+        }
+        self.lines.retain(|known| known != line);
+        self.lines.push(line.to_owned());
+        if self.lines.len() > REMEMBERED {
+            self.lines.remove(0);
+        }
+    }
+
+    /// The line before the one that is shown. What was typed is kept for the way back.
+    pub fn older(&mut self, typed: &str) -> Option<String> {
+        let at = match self.at {
+            Some(at) => at.checked_sub(1)?,
+            None => {
+                let newest = self.lines.len().checked_sub(1)?;
+                typed.clone_into(&mut self.draft);
+                newest
+            }
+        };
+        self.at = Some(at);
+        self.lines.get(at).cloned()
+    }
+
+    /// The line after it, in the end what was being typed.
+    pub fn newer(&mut self) -> Option<String> {
+        let at = self.at? + 1;
+        if let Some(line) = self.lines.get(at) {
+            self.at = Some(at);
+            return Some(line.clone());
+        }
+        self.at = None;
+        Some(std::mem::take(&mut self.draft))
+    }
+}
+
+/// A way to go on with the `:` line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The whole line with it.
+    pub line: String,
+    /// Where in the line it begins.
+    pub from: usize,
+    /// What it is.
+    pub note: String,
+}
+
+/// A look for model servers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Look {
+    /// Nobody asked for one.
+    Not,
+    /// Under way.
+    Asked,
+    /// What it found.
+    Found(Discovery),
+    /// Why it was not made.
+    Failed(String),
+}
+
+/// The models of a session, and the choice among them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelsDialog {
+    /// The session whose model is chosen.
+    pub session_id: SessionId,
+    /// The configured providers; none = not answered yet.
+    pub known: Option<Result<Vec<ProviderModels>, String>>,
+    /// The highlighted one of [`ModelsDialog::models`].
+    pub chosen: usize,
+    /// Why the choice was not taken.
+    pub refused: Option<String>,
+    /// The look for servers.
+    pub look: Look,
+}
+
+impl ModelsDialog {
+    /// Every configured model that can answer, with whether its provider has its key.
+    pub fn models(&self) -> Vec<(&ModelEntry, KeyState)> {
+        let providers = self.known.iter().flatten().flatten();
+        providers
+            .flat_map(|provider| {
+                let models = provider.models.iter().filter(|model| !model.only_embeds());
+                models.map(|model| (model, provider.key))
+            })
+            .collect()
+    }
+}
+
+/// The shift summary, line by line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SummaryPager {
+    /// The lines, or why there are none; none = not answered yet.
+    pub lines: Option<Result<Vec<String>, String>>,
+    /// Lines scrolled down.
+    pub scroll: usize,
+}
+
+/// Calls with why they ran, asked or were refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WhyPager {
+    /// The calls, oldest first; each with its explanation once that has come.
+    pub calls: Vec<(ToolCallId, Option<Result<Why, String>>)>,
+    /// Older calls that are left out.
+    pub left_out: usize,
+    /// Lines scrolled down.
+    pub scroll: usize,
+}
+
+/// A permission for a shape, as the dialog prints it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// What it is bound to.
+    pub bound: Bound,
+    /// The call as it was shown.
+    pub approval: Box<Approval>,
+    /// When the permission ends at the latest.
+    pub until: Timestamp,
+}
+
+/// A dialog whose last press decides, and how long it has been looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deciding {
+    /// What it decides.
+    pub about: About,
+    /// What of it has been on screen.
+    pub exposure: DialogExposure,
+}
+
+/// What a dialog decides.
+#[derive(Debug, Clone, PartialEq)]
+pub enum About {
+    /// A permission for a shape.
+    Shape(Shape),
+    /// A rule.
+    Rule(RuleEditor),
+    /// Several cards.
+    Batch(Batch),
 }

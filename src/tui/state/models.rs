@@ -3,56 +3,15 @@
 
 use crate::console::labels::problem_text;
 use crate::protocol::ids::SessionId;
-use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
+use crate::protocol::models::ProviderModels;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Command, DiscoverModels, ListModels, Outcome, Query, UpdateSession,
 };
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::Modal;
+use crate::tui::state::modal::{Look, Modal, ModelsDialog};
 use crate::tui::state::submit;
-
-/// A look for model servers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Look {
-    /// Nobody asked for one.
-    Not,
-    /// Under way.
-    Asked,
-    /// What it found.
-    Found(Discovery),
-    /// Why it was not made.
-    Failed(String),
-}
-
-/// The dialog.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelsDialog {
-    /// The session whose model is chosen.
-    pub session_id: SessionId,
-    /// The configured providers; none = not answered yet.
-    pub known: Option<Result<Vec<ProviderModels>, String>>,
-    /// The highlighted one of [`ModelsDialog::models`].
-    pub chosen: usize,
-    /// Why the choice was not taken.
-    pub refused: Option<String>,
-    /// The look for servers.
-    pub look: Look,
-}
-
-impl ModelsDialog {
-    /// Every configured model that can answer, with whether its provider has its key.
-    pub fn models(&self) -> Vec<(&ModelEntry, KeyState)> {
-        let providers = self.known.iter().flatten().flatten();
-        providers
-            .flat_map(|provider| {
-                let models = provider.models.iter().filter(|model| !model.only_embeds());
-                models.map(|model| (model, provider.key))
-            })
-            .collect()
-    }
-}
 
 /// The dialog, where it is on top.
 fn top(state: &mut State) -> Option<&mut ModelsDialog> {

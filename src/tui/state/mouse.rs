@@ -7,8 +7,9 @@ use crate::console::item::QueueKey;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
 use crate::tui::message::{Effect, Mouse, MouseKind, Spot};
-use crate::tui::state::app::{Dirty, Screen, State};
+use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::modal::Modal;
+use crate::tui::state::screen::Screen;
 use crate::tui::state::{lists, moving, why};
 
 /// Lines of one step of the wheel.

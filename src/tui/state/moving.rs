@@ -5,12 +5,14 @@ use crate::console::model::Tone;
 use crate::console::queue::Step;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
+use crate::tui::state::app::State;
 use crate::tui::state::focused::focused_session;
+use crate::tui::state::going::{go, open_session, open_session_at};
 use crate::tui::state::hunt::Quarry;
 use crate::tui::state::landmark::Landmark;
-use crate::tui::state::perform::{nothing, open_session, open_session_at, perform};
-use crate::tui::state::{dial, lists, panel};
+use crate::tui::state::panel::Opening;
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{lists, opening, panels};
 
 /// Moves the selection or scrolls the open card.
 pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
@@ -89,7 +91,7 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
 pub fn open(state: &mut State) -> Vec<Effect> {
     match state.screen {
         Screen::Queue => match state.model.queue.selected.clone() {
-            None => nothing(state, Action::Open),
+            None => state.nothing(Action::Open),
             Some(_) if !state.model.queue.zoomed => {
                 state.model.queue.zoomed = true;
                 Vec::new()
@@ -102,20 +104,62 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         },
         Screen::Live => match state.screens.live.selected {
             Some(id) => open_session(state, id),
-            None => nothing(state, Action::Open),
+            None => state.nothing(Action::Open),
         },
         Screen::Channels => match state.screens.channels.selected.clone() {
-            Some(channel) => dial::open(state, &channel),
-            None => nothing(state, Action::Open),
+            Some(channel) => opening::open_dial(state, &channel),
+            None => state.nothing(Action::Open),
         },
-        Screen::Session => perform(state, Action::Fold),
+        Screen::Session => fold(state),
         screen @ (Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panel::of(screen).map_or_else(Vec::new, |panel| (panel.open)(state)),
+        | Screen::Doctor) => match panels::of(screen).map(|panel| (panel.open)(state)) {
+            None => Vec::new(),
+            Some(Opening::Here(effects)) => effects,
+            Some(Opening::Detail) => lists::open(state),
+            Some(Opening::Session(id, None)) => open_session(state, id),
+            Some(Opening::Session(id, Some(place))) => open_session_at(state, id, place),
+        },
     }
+}
+
+/// Folds or unfolds the selected entry of the transcript.
+pub fn fold(state: &mut State) -> Vec<Effect> {
+    if let Some(position) = state.screens.session.selected
+        && !state.screens.session.toggled.remove(&position)
+    {
+        state.screens.session.toggled.insert(position);
+    }
+    Vec::new()
+}
+
+/// Goes to the question that the selected turn waits for; it is answered on its card.
+pub fn open_question(state: &mut State) -> Vec<Effect> {
+    let Some(id) = state.screens.continuations.list.selected else {
+        state.flash(Tone::Warning, "its question: nothing is selected");
+        return Vec::new();
+    };
+    let question = state
+        .model
+        .world()
+        .pending()
+        .find(|approval| approval.continuation_id == Some(id))
+        .map(|approval| state.model.key(ItemKey::Approval(approval.id)));
+    let Some(key) = question else {
+        state.flash(Tone::Warning, "this turn asks nothing");
+        return Vec::new();
+    };
+    let effects = go(state, Screen::Queue);
+    if state.model.queue.order.contains(&key) {
+        state.model.queue.selected = Some(key);
+        state.model.queue.zoomed = true;
+    } else {
+        state.flash(Tone::Warning, "its question is snoozed");
+    }
+    effects
 }
 
 /// Where the transcript of an item's session shows what the item is about.

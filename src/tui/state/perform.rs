@@ -2,36 +2,33 @@
 
 use crate::client::export::ExportFormat;
 use crate::console::access::Access;
-use crate::console::item;
-use crate::console::item::ItemKey;
+use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::protocol::ids::SessionId;
 use crate::protocol::request::{
     CancelContinuation, Command, PauseChannel, ResumeChannel, ResumeContinuation,
     RetryContinuation, StartSession, UpdateSession,
 };
 use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
-use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
+use crate::tui::state::app::State;
 use crate::tui::state::copying::{self, Copied};
-use crate::tui::state::hunt::Quarry;
+use crate::tui::state::going::go;
 use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
-use crate::tui::state::session_view::SessionView;
+use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    assigning, available, dial, dialogs, focused, hosts, lists, models, mouse, moving, panel,
-    replay, submit, summary, taking_over, undo, why,
+    assigning, available, command_line, focused, hosts, lists, models, mouse, moving, opening,
+    panels, replaying, submit, summary, taking_over, undo, why,
 };
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
-    if let Some(effects) = replay::perform(state, action) {
+    if let Some(effects) = replaying::perform(state, action) {
         return effects;
     }
-    if let Some(panel) = panel::of(state.screen)
+    if let Some(panel) = panels::of(state.screen)
         && let Some(effects) = (panel.perform)(state, action)
     {
         return effects;
@@ -78,12 +75,12 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::RetryContinuation => confirm_continuation(state, Verb::Retry),
         Action::KillContinuation => confirm_continuation(state, Verb::Kill),
         Action::Autonomy => match focused::focused_channel(state) {
-            Some(channel) => dial::open(state, &channel),
-            None => nothing(state, action),
+            Some(channel) => opening::open_dial(state, &channel),
+            None => state.nothing(action),
         },
         Action::Models => match focused::focused_session(state) {
             Some(id) => models::open(state, id),
-            None => nothing(state, action),
+            None => state.nothing(action),
         },
         Action::PauseChannel => pause_channel(state),
         Action::PauseSession => pause_session(state),
@@ -101,14 +98,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DrainChannel => taking_over::drain(state),
         Action::TestChannel => taking_over::test(state),
         Action::ShiftSummary => summary::open(state, None),
-        Action::Fold => {
-            if let Some(position) = state.screens.session.selected
-                && !state.screens.session.toggled.remove(&position)
-            {
-                state.screens.session.toggled.insert(position);
-            }
-            Vec::new()
-        }
+        Action::Fold => moving::fold(state),
         Action::FoldAll => {
             state.screens.session.unfold_all = !state.screens.session.unfold_all;
             state.screens.session.toggled.clear();
@@ -122,23 +112,23 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             state.screens.session.stop_following();
             Vec::new()
         }
-        Action::Search => dialogs::open_text(state, TextPurpose::Search),
+        Action::Search => opening::open_text(state, TextPurpose::Search),
         Action::SearchNext => moving::search(state, true),
         Action::SearchPrevious => moving::search(state, false),
         Action::CopyId => copying::copy(state, Copied::Id),
         Action::CopyAll => copying::copy(state, Copied::All),
         Action::Help => {
-            dialogs::open_help(state, HelpScope::Screen);
+            opening::open_help(state, HelpScope::Screen);
             Vec::new()
         }
         Action::Palette => {
-            dialogs::open_help(state, HelpScope::All);
+            opening::open_help(state, HelpScope::All);
             Vec::new()
         }
-        Action::CommandLine => dialogs::open_text(state, TextPurpose::CommandLine),
+        Action::CommandLine => command_line::open(state),
         Action::EmergencyStop => submit::emergency_stop(state),
         Action::ReleaseStop => {
-            dialogs::open_release(state);
+            opening::open_release(state);
             Vec::new()
         }
         Action::Mouse => mouse::toggle(state),
@@ -172,13 +162,14 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Suspend => vec![Effect::Suspend],
         Action::Quit => {
             if !moving::back(state) {
-                dialogs::open_quit(state);
+                opening::open_quit(state);
             }
             Vec::new()
         }
         Action::Why => why::open(state),
         Action::Filter if lists::is_filtered(state.screen) => {
-            dialogs::open_text(state, TextPurpose::Filter(state.screen))
+            let words = lists::filter_of(state, state.screen);
+            opening::open_begun(state, TextPurpose::Filter(state.screen), &words)
         }
         Action::GroupQueue if state.screen == Screen::Queue => {
             state.model.queue.group_next(&state.model.hosts);
@@ -191,13 +182,16 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             mark(state);
             Vec::new()
         }
+        Action::OpenQuestion if state.screen == Screen::Continuations => {
+            moving::open_question(state)
+        }
         Action::NextHost => hosts::next(state),
         Action::Export => export(state, ExportFormat::Markdown),
         Action::NextApproval => moving::jump(state, Landmark::Approval, true),
         Action::PreviousApproval => moving::jump(state, Landmark::Approval, false),
         Action::NextError => moving::jump(state, Landmark::Error, true),
         Action::PreviousError => moving::jump(state, Landmark::Error, false),
-        Action::Replay => replay::open(state),
+        Action::Replay => replaying::open(state),
         Action::Assign => assigning::open(state),
         Action::ReplayPause
         | Action::ReplayForward
@@ -296,7 +290,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
 /// Writes the session that has the focus to a file.
 pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
     let Some(id) = focused::focused_session(state) else {
-        return nothing(state, Action::Export);
+        return state.nothing(Action::Export);
     };
     if !state.is_live() {
         state.flash(Tone::Warning, "not exported: not connected");
@@ -328,99 +322,6 @@ pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
         }
         ActionClass::Dialog | ActionClass::Text => Vec::new(),
     }
-}
-
-/// Says that nothing is selected for `action`.
-pub fn nothing(state: &mut State, action: Action) -> Vec<Effect> {
-    state.flash(
-        Tone::Warning,
-        format!("{}: nothing is selected", action.short()),
-    );
-    Vec::new()
-}
-
-/// Goes to a screen. Nothing is selected when a screen opens.
-pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
-    if state.screen == screen || stays_in_replay(state) {
-        return Vec::new();
-    }
-    let left = state.screen;
-    state.last_screen = left;
-    state.screen = screen;
-    state.high = None;
-    state.arming.drawn(None, state.model.now.steady);
-    if screen == Screen::Queue {
-        state
-            .model
-            .queue
-            .open(&state.model.hosts, state.model.now.wall);
-    }
-    let effects = shows(state);
-    if left == Screen::Session && screen != Screen::Session {
-        return vec![Effect::SetDeltas(Vec::new())];
-    }
-    effects
-}
-
-/// The screen that is shown opens: nothing is selected on it, and it asks what it shows. The Queue is the
-/// same for every host and stays as it is.
-pub fn shows(state: &mut State) -> Vec<Effect> {
-    let screen = state.screen;
-    state.screens.memory.unselect();
-    match screen {
-        Screen::Queue | Screen::Session => {}
-        Screen::Live | Screen::Channels => lists::open_lists(state),
-        Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor => {
-            lists::opens(state, screen);
-            state.screens.asking.now();
-        }
-    }
-    if state.screen != Screen::Session {
-        return Vec::new();
-    }
-    state.screens.session.stale = true;
-    vec![Effect::SetDeltas(
-        state.screens.session.session_id.into_iter().collect(),
-    )]
-}
-
-/// Whether a replay is shown, which is left before anything else is; says so.
-pub(super) fn stays_in_replay(state: &mut State) -> bool {
-    if state.replay.is_some() {
-        let back = state.keymap.key_of(Context::Replay, Action::Back);
-        let text = format!("a replay is shown; {} ends it", back.unwrap_or_default());
-        state.flash(Tone::Warning, text);
-    }
-    state.replay.is_some()
-}
-
-/// Opens a session's transcript.
-pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
-    if stays_in_replay(state) {
-        return Vec::new();
-    }
-    if state.screens.session.session_id != Some(id) {
-        state.screens.session = SessionView::open(id);
-    }
-    if state.screen == Screen::Session {
-        return vec![Effect::SetDeltas(vec![id])];
-    }
-    go(state, Screen::Session)
-}
-
-/// Opens a session's transcript at a place.
-pub fn open_session_at(state: &mut State, id: SessionId, place: Quarry) -> Vec<Effect> {
-    if stays_in_replay(state) {
-        return Vec::new();
-    }
-    state.screens.session = SessionView::open(id);
-    state.screens.session.wanted = Some(place);
-    open_session(state, id)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -491,7 +392,7 @@ fn mark(state: &mut State) {
             state.model.queue.mark(key);
         }
         Some(_) => state.flash(Tone::Warning, "mark: only cards that wait for a decision"),
-        None => drop(nothing(state, Action::Mark)),
+        None => drop(state.nothing(Action::Mark)),
     }
 }
 
@@ -499,7 +400,7 @@ fn pause_session(state: &mut State) -> Vec<Effect> {
     let Some(session) =
         focused::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
     else {
-        return nothing(state, Action::PauseSession);
+        return state.nothing(Action::PauseSession);
     };
     let command = Command::UpdateSession(UpdateSession {
         session_id: session.id,
@@ -514,7 +415,7 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
     let Some(channel) =
         focused::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
     else {
-        return nothing(state, Action::PauseChannel);
+        return state.nothing(Action::PauseChannel);
     };
     let name = channel.name.clone();
     if channel.paused {

@@ -3,20 +3,11 @@
 
 use serde_json::Value;
 
-use crate::console::decision;
 use crate::console::decision::Bound;
-use crate::console::labels::problem_text;
 use crate::protocol::approval::Approval;
-use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, GetRuleMatches, Query};
 use crate::protocol::rule::{RuleMatches, RulePatch, covers_commands};
 use crate::protocol::words::{ApprovalKind, DecisionWord, RuleMatcher, RuleScope, VerdictWord};
 use crate::text::quote::quote;
-use crate::tui::message::Effect;
-use crate::tui::state::app::State;
-use crate::tui::state::deciding::{self, About, Deciding};
-use crate::tui::state::dialogs;
-use crate::tui::state::modal::{Modal, TextPurpose};
 
 /// How long a rule can hold: seconds, and in words. 0 = until it is removed.
 pub const LIVES: &[(u64, &str)] = &[
@@ -27,6 +18,7 @@ pub const LIVES: &[(u64, &str)] = &[
     (30 * 24 * 3_600, "in 30 days"),
     (0, "never, until it is removed"),
 ];
+
 /// How many calls a rule may allow; 0 = any number.
 pub const USES: &[u64] = &[0, 1, 5, 20, 100];
 /// Arguments that are offered to be compared.
@@ -99,39 +91,12 @@ pub struct RuleEditor {
     pub found: Option<Result<Box<RuleMatches>, String>>,
     /// Why it was not made.
     pub refused: Option<String>,
-    asked: Option<Box<RulePatch>>,
+    pub(super) asked: Option<Box<RulePatch>>,
 }
 
 /// Why no rule can be made here; none = one can.
 pub fn unavailable(approval: &Approval) -> Option<&'static str> {
     (approval.kind != ApprovalKind::Execute).then_some("rules are about calls")
-}
-
-/// Opens the editor, with the narrowest rule that is not this call alone.
-pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> {
-    let verdict = match approval.rules_only_deny() {
-        Some(_) => VerdictWord::Deny,
-        None => VerdictWord::Allow,
-    };
-    let field = fields(&approval.args).into_iter().next().flatten();
-    let mut editor = RuleEditor {
-        bound,
-        approval: Box::new(approval),
-        place: Place::Matcher,
-        matcher: RuleMatcher::Exact,
-        field,
-        value: String::new(),
-        scope: RuleScope::Channel,
-        verdict,
-        life: 1,
-        uses: 0,
-        found: None,
-        refused: None,
-        asked: None,
-    };
-    editor.suggest();
-    deciding::open(state, About::Rule(editor));
-    ask(state)
 }
 
 /// Arguments that can be compared, the telling ones first; the last is all of them.
@@ -201,7 +166,7 @@ fn next<T: PartialEq + Clone>(all: &[T], now: &T) -> Option<T> {
 }
 
 impl RuleEditor {
-    fn suggest(&mut self) {
+    pub(super) fn suggest(&mut self) {
         if self.field.is_none() {
             self.matcher = RuleMatcher::Exact;
         }
@@ -232,7 +197,7 @@ impl RuleEditor {
     }
 
     /// Takes the next choice of the chosen line.
-    fn next_choice(&mut self) {
+    pub(super) fn next_choice(&mut self) {
         match self.place {
             Place::Matcher if self.field.is_none() => {
                 self.refused = Some("all arguments together are compared exactly".to_owned());
@@ -264,7 +229,7 @@ impl RuleEditor {
     }
 
     /// What is compared: all that the preview depends on.
-    fn compared(&self) -> RulePatch {
+    pub(super) fn compared(&self) -> RulePatch {
         let plan = &self.approval.plan;
         let commands = covers_commands(self.verdict, &self.approval.tool);
         RulePatch {
@@ -302,118 +267,4 @@ impl RuleEditor {
             VerdictWord::Deny | VerdictWord::Ask => DecisionWord::Deny,
         }
     }
-}
-
-fn editor(state: &mut State) -> Option<&mut RuleEditor> {
-    match &mut deciding::top(state)?.about {
-        About::Rule(editor) => Some(editor),
-        About::Shape(_) | About::Batch(_) => None,
-    }
-}
-
-/// Asks what it would have matched, unless that is asked already.
-fn ask(state: &mut State) -> Vec<Effect> {
-    let Some(editor) = editor(state) else {
-        return Vec::new();
-    };
-    let compared = Box::new(editor.compared());
-    if editor.asked.as_ref() == Some(&compared) {
-        return Vec::new();
-    }
-    editor.asked = Some(compared.clone());
-    editor.found = None;
-    let query = Query::GetRuleMatches(GetRuleMatches {
-        id: None,
-        rule: compared,
-    });
-    vec![Effect::Query(query)]
-}
-
-/// Takes what it would have matched; false when it was not asked from here.
-pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) -> bool {
-    let Query::GetRuleMatches(GetRuleMatches { id: None, rule }) = query else {
-        return false;
-    };
-    for modal in &mut state.modals {
-        if let Modal::Deciding(dialog) = modal
-            && let Deciding {
-                about: About::Rule(editor),
-                exposure,
-            } = dialog.as_mut()
-        {
-            if editor.asked.as_ref() == Some(rule) {
-                editor.found = Some(match result {
-                    Ok(Answer::GetRuleMatches(found)) => Ok(Box::new(found.clone())),
-                    Ok(_) => Err("an answer to something else".to_owned()),
-                    Err(problem) => Err(problem_text(problem)),
-                });
-                exposure.changed();
-            }
-            return true;
-        }
-    }
-    false
-}
-
-/// The chosen line was taken.
-pub fn press(state: &mut State) -> Vec<Effect> {
-    let Some(editor) = editor(state) else {
-        return Vec::new();
-    };
-    match editor.place {
-        Place::Cancel => {
-            state.modals.pop();
-            Vec::new()
-        }
-        Place::Value => dialogs::open_text(state, TextPurpose::RuleValue),
-        Place::Make => {
-            let mut request = decision::request(&editor.bound, editor.decision());
-            request.rule = Some(Box::new(editor.rule()));
-            let bound = editor.bound.clone();
-            deciding::send(state, &bound, request)
-        }
-        Place::Matcher
-        | Place::Field
-        | Place::Scope
-        | Place::Verdict
-        | Place::Life
-        | Place::Uses => {
-            editor.refused = None;
-            editor.next_choice();
-            if let Some(dialog) = deciding::top(state) {
-                dialog.exposure.changed();
-            }
-            ask(state)
-        }
-    }
-}
-
-/// The value that is being written.
-pub fn value(state: &State) -> String {
-    state
-        .modals
-        .iter()
-        .rev()
-        .find_map(|modal| match modal {
-            Modal::Deciding(dialog) => match &dialog.about {
-                About::Rule(editor) => Some(editor.value.clone()),
-                About::Shape(_) | About::Batch(_) => None,
-            },
-            _ => None,
-        })
-        .unwrap_or_default()
-}
-
-/// The value was written: the field closes and what it would match is asked.
-pub fn written(state: &mut State, text: String) -> Vec<Effect> {
-    state.modals.pop();
-    let Some(editor) = editor(state) else {
-        return Vec::new();
-    };
-    editor.refused = None;
-    editor.value = text;
-    if let Some(dialog) = deciding::top(state) {
-        dialog.exposure.changed();
-    }
-    ask(state)
 }

@@ -7,7 +7,6 @@ use crate::console::undo;
 use crate::protocol::request::{Command, Decide, EmergencyStop};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::hosts;
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
@@ -52,10 +51,20 @@ pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if state.model.hosts.several() {
-        return hosts::stop_all(state);
+        return stop_all(state);
     }
     state.flash(Tone::Warning, "EMERGENCY STOP sent");
     vec![Effect::Submit(Command::EmergencyStop(EmergencyStop {
+        reason: None,
+    }))]
+}
+
+/// The emergency stop on every host, also on those that look dead.
+pub fn stop_all(state: &mut State) -> Vec<Effect> {
+    state.stops = state.model.hosts.ids().map(|id| (id, None)).collect();
+    let text = format!("EMERGENCY STOP sent to {}", state.model.hosts.names());
+    state.flash(Tone::Warning, text);
+    vec![Effect::SubmitToAll(Command::EmergencyStop(EmergencyStop {
         reason: None,
     }))]
 }

@@ -11,15 +11,6 @@ use crate::tui::state::modal::Modal;
 /// Hours that a summary covers when nothing else is said.
 const HOURS: u32 = 8;
 
-/// The pager.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SummaryPager {
-    /// The lines, or why there are none; none = not answered yet.
-    pub lines: Option<Result<Vec<String>, String>>,
-    /// Lines scrolled down.
-    pub scroll: usize,
-}
-
 /// Opens the summary of the last hours: eight, or as many as were said.
 pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
     let hours = match hours.map(str::parse::<u32>) {

@@ -12,10 +12,8 @@ use crate::protocol::words::{OutboxState, SessionState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::focused;
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::perform::nothing;
-use crate::tui::state::{dialogs, submit};
+use crate::tui::state::{focused, opening, submit};
 
 /// Whether this console writes in place of the agent of a session. Another console of the same person does not.
 pub fn is_here(state: &State, session: &Session) -> bool {
@@ -29,7 +27,7 @@ pub fn is_here(state: &State, session: &Session) -> bool {
 /// active is resumed first, after a yes.
 pub fn compose(state: &mut State) -> Vec<Effect> {
     let Some(id) = focused::focused_session(state) else {
-        return nothing(state, Action::Compose);
+        return state.nothing(Action::Compose);
     };
     if let Some(session) = state.model.world().sessions.get(&id)
         && session.state != SessionState::Active
@@ -45,8 +43,8 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
         .get(&id)
         .and_then(|session| Some((session.taken_over.clone()?, is_here(state, session))));
     match held {
-        None => dialogs::open_text(state, TextPurpose::Compose(id)),
-        Some((held, true)) => dialogs::open_text(state, TextPurpose::Say(id, held.id)),
+        None => opening::open_text(state, TextPurpose::Compose(id)),
+        Some((held, true)) => opening::open_text(state, TextPurpose::Say(id, held.id)),
         Some((held, false)) => {
             let text = format!(
                 "{} has taken this conversation over, from elsewhere: take it over to write here",
@@ -82,7 +80,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
     let Some(session) =
         focused::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
     else {
-        return nothing(state, Action::TakeOver);
+        return state.nothing(Action::TakeOver);
     };
     let session_id = session.id;
     if is_here(state, session) {
@@ -126,7 +124,7 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
     let Some(channel) =
         focused::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
     else {
-        return nothing(state, Action::DrainChannel);
+        return state.nothing(Action::DrainChannel);
     };
     let name = channel.name.clone();
     if channel.draining.is_some() {
@@ -156,7 +154,7 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
 /// Sends a test after a yes, to the conversation with the newest change.
 pub fn test(state: &mut State) -> Vec<Effect> {
     let Some(channel) = focused::focused_channel(state) else {
-        return nothing(state, Action::TestChannel);
+        return state.nothing(Action::TestChannel);
     };
     let newest = state
         .model

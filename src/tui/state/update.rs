@@ -3,12 +3,11 @@
 use crate::console::ids::HostId;
 use crate::console::item::ItemKey;
 use crate::console::labels::problem_text;
-use crate::console::loading;
 use crate::console::message::DaemonMessage;
 use crate::console::model::Tone;
-use crate::console::queue;
 use crate::console::time::Now;
 use crate::console::update::{self as model, Sending};
+use crate::console::{loading, queue};
 use crate::protocol::event::Event;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
@@ -18,18 +17,19 @@ use crate::protocol::request::{
 use crate::protocol::snapshot::Snapshot;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, FrameReport, Message, QuitKind};
-use crate::tui::state::app::{BELL_MS, Dirty, Screen, Screens, State};
+use crate::tui::state::app::{BELL_MS, Dirty, Screens, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, audit, batch, decide, deciding, dialogs, hosts, input, lists, memory, models, mouse,
-    panel, perform, replay, rule_editor, summary, taking_over, why,
+    assigning, audit_screen, batching, decide, deciding, dialogs, going, hosts, input, lists,
+    memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over, why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Effect)> {
     state.model.now = now;
-    replay::advance(state);
+    replaying::advance(state);
     let to = match &message {
         Message::Daemon(host, _) => *host,
         _ => state.model.hosts.focused(),
@@ -48,7 +48,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Eff
 
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
-    let mut effects = panel::refresh(state);
+    let mut effects = panels::refresh(state);
     let shown = match state.model.selected() {
         Some(ItemKey::Approval(id)) if state.screen == Screen::Queue => Some(*id),
         Some(_) | None => None,
@@ -206,7 +206,7 @@ fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect
                 .as_ref()
                 .map(|answer| &**answer)
                 .map_err(|problem| &**problem);
-            let (taken, effects) = replay::answered(state, &query, borrowed);
+            let (taken, effects) = replaying::answered(state, &query, borrowed);
             if !taken {
                 answered(state, host, &query, result);
             }
@@ -240,7 +240,7 @@ fn take_snapshot(state: &mut State, host: HostId, snapshot: Snapshot) -> Vec<Eff
         }
         state.screens.asking.lost();
         if let Some(source) = state.wanted_replay.take() {
-            effects = replay::begin(state, source, true);
+            effects = replaying::begin(state, source, true);
         }
     }
     refresh_lists(state);
@@ -257,7 +257,7 @@ fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
     let change = model::take_event(&mut state.model, host, event, &sessions);
     state.take_notices();
     if focused {
-        panel::happened(state, event);
+        panels::happened(state, event);
         state.screens.doctor.note(event);
         taking_over::happened(state, event);
     }
@@ -353,12 +353,12 @@ fn submitted_here(
 ) -> Vec<Effect> {
     deciding::submitted(state, command, result);
     // A table says for itself what came of each, and of all.
-    let sending = match (batch::sent(state, command), batch::some_done(state)) {
+    let sending = match (batching::sent(state, command), batching::some_done(state)) {
         (false, _) => Sending::Alone,
         (true, false) => Sending::FirstOfSeveral,
         (true, true) => Sending::OneOfSeveral,
     };
-    let mut effects = batch::submitted(state, command, result);
+    let mut effects = batching::submitted(state, command, result);
     models::submitted(state, command, result);
     model::take_outcome(&mut state.model, host, command, result, sending);
     state.take_notices();
@@ -371,8 +371,8 @@ fn submitted_here(
     if let Outcome::StartSession(session) = &**outcome {
         let id = session.id;
         refresh_lists(state);
-        effects.extend(perform::open_session(state, id));
-        effects.extend(dialogs::open_text(state, TextPurpose::Compose(id)));
+        effects.extend(going::open_session(state, id));
+        effects.extend(opening::open_text(state, TextPurpose::Compose(id)));
     }
     effects
 }
@@ -396,7 +396,7 @@ fn answered(
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if panel::answered(state, query, borrowed) || rule_editor::answered(state, query, borrowed) {
+    if panels::answered(state, query, borrowed) || rule_editing::answered(state, query, borrowed) {
         return;
     }
     let Some(result) = model::take_answer(&mut state.model, host, query, result) else {
@@ -427,7 +427,7 @@ fn answered(
                     why::answered(state, *tool_call_id, Err(problem_text(&problem)));
                 }
                 Query::GetShiftSummary(_) => summary::answered(state, Err(problem_text(&problem))),
-                Query::VerifyAudit(_) => audit::verified(state, Err(problem_text(&problem))),
+                Query::VerifyAudit(_) => audit_screen::verified(state, Err(problem_text(&problem))),
                 _ => tracing::debug!(%problem, "a background query failed"),
             }
             return;
@@ -456,7 +456,7 @@ fn answered(
         Answer::GetDuty(duty) => assigning::learned(state, duty),
         Answer::ListModels(page) => models::listed(state, Ok(page.items)),
         Answer::ExplainCall(found) => why::answered(state, found.call.id, Ok(found)),
-        Answer::VerifyAudit(report) => audit::verified(state, Ok(report)),
+        Answer::VerifyAudit(report) => audit_screen::verified(state, Ok(report)),
         // Whatever else comes back belongs to nobody any more.
         _ => {}
     }

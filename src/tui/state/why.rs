@@ -7,23 +7,13 @@ use crate::protocol::ids::ToolCallId;
 use crate::protocol::request::{ExplainCall, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, Why};
 use crate::tui::message::Effect;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::modal::Modal;
-use crate::tui::state::{audit, continuations};
+use crate::tui::state::app::State;
+use crate::tui::state::modal::{Modal, WhyPager};
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{audit_screen, continuations_screen};
 
 /// Calls that are explained at once.
 pub const MOST: usize = 20;
-
-/// The pager.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WhyPager {
-    /// The calls, oldest first; each with its explanation once that has come.
-    pub calls: Vec<(ToolCallId, Option<Result<Why, String>>)>,
-    /// Older calls that are left out.
-    pub left_out: usize,
-    /// Lines scrolled down.
-    pub scroll: usize,
-}
 
 /// The calls of what is selected, oldest first.
 fn focused(state: &State) -> Vec<ToolCallId> {
@@ -72,8 +62,8 @@ fn focused(state: &State) -> Vec<ToolCallId> {
                 | None => Vec::new(),
             }
         }
-        Screen::Continuations => continuations::calls(state),
-        Screen::Audit => audit::call(state).into_iter().collect(),
+        Screen::Continuations => continuations_screen::calls(state),
+        Screen::Audit => audit_screen::call(state).into_iter().collect(),
         Screen::Live
         | Screen::Channels
         | Screen::Rules

@@ -9,7 +9,7 @@ use crate::protocol::cache::CacheEntry;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::cache_cost::{COLUMNS, cells};
+use crate::tui::state::cache_cost_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::live::NONE_LEFT;
 use crate::tui::view::paint::{self, scrolled, span};

@@ -12,15 +12,13 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::state::app::State;
-use crate::tui::state::continuations::{
-    self, COLUMNS, ContinuationsPanel, Group, cells, in_flight, model, names, uncertain, word,
-};
+use crate::tui::state::continuations::{ContinuationsPanel, Group, in_flight, uncertain, word};
+use crate::tui::state::continuations_screen::{self, COLUMNS, cells, model, names};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::outcome;
-use crate::tui::view::detail;
-use crate::tui::view::paint;
 use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::{detail, paint};
 
 /// Characters of a message or an answer that the detail shows; the session has all of it.
 const TEXT_SHOWN: usize = 1_200;
@@ -320,7 +318,7 @@ fn questions(state: &State, turn: &Continuation, body: &mut Body<'_>) {
         body.text(Role::TextMuted, "none");
     }
     for id in &turn.approvals {
-        match continuations::approval(state, *id) {
+        match continuations_screen::approval(state, *id) {
             Some(approval) => {
                 let (role, end) = outcome(approval);
                 let what = if approval.tool.is_empty() {

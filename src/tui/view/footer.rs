@@ -9,12 +9,11 @@ use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::shown;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::decide;
-use crate::tui::state::deciding::About;
-use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::app::State;
+use crate::tui::state::modal::{About, Modal, TextPurpose};
+use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::Lines;
-use crate::tui::state::{available, panel};
+use crate::tui::state::{available, decide, offering, panels};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -241,7 +240,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor) => {
-            panel::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
+            panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
         }
     };
     hints.extend(plain(&[
@@ -319,7 +318,7 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                 Action::MakeRule,
             ];
             all.into_iter()
-                .filter(|action| decide::offers(approval, *action).is_ok())
+                .filter(|action| offering::offers(approval, *action).is_ok())
                 .map(decision)
                 .chain([Action::Mark, Action::Open].map(|action| Hint {
                     action,

@@ -14,7 +14,8 @@ use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
-use crate::tui::state::memory::{MemoryText, Place, REVIEWED, View, places};
+use crate::tui::state::memory::{MemoryText, Place, View};
+use crate::tui::state::memory_screen::REVIEWED;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::memory_words::{self as words, Lines};
 use crate::tui::view::paint::{self, span};
@@ -233,7 +234,7 @@ impl<'a> Canvas<'a> {
         let panel = paint::panel(self.buf, area, self.theme, "Memory", memory.second);
         let inner = paint::padded(panel);
         let width = usize::from(inner.width);
-        let all = places(self.state);
+        let all = self.state.screens.memory.places(self.state.model.world());
         let facts = self.about(width);
         let room = inner
             .height

@@ -10,7 +10,7 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::models::{Look, ModelsDialog};
+use crate::tui::state::modal::{Look, ModelsDialog};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 

@@ -8,14 +8,12 @@ use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
 use crate::protocol::words::VerdictWord;
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::state::app::State;
-use crate::tui::state::rules::{
-    COLUMNS, Key, RuleText, RulesPanel, cells, in_force, last, reach, until, uses,
-};
+use crate::tui::state::rules::{Key, RuleText, RulesPanel};
+use crate::tui::state::rules_screen::{COLUMNS, cells, in_force, last, reach, until, uses};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
-use crate::tui::view::detail;
-use crate::tui::view::paint;
 use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::{detail, paint};
 
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {

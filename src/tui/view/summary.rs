@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::tui::shown;
-use crate::tui::state::summary::SummaryPager;
+use crate::tui::state::modal::SummaryPager;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 

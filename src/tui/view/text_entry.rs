@@ -7,16 +7,14 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::tui::shown;
-use crate::tui::state::app::{Screen, State};
-use crate::tui::state::audit;
-use crate::tui::state::command_line::Completion;
-use crate::tui::state::modal::{TextEntry, TextPurpose};
+use crate::tui::state::app::State;
+use crate::tui::state::audit_screen;
+use crate::tui::state::modal::{Completion, TextEntry, TextPurpose};
+use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::rules;
-use crate::tui::view::transcript;
+use crate::tui::view::{memory, rules, transcript};
 
 /// Rows for the choices of the command line.
 const CHOICES: u16 = 6;
@@ -233,7 +231,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
         TextPurpose::Filter(screen) => {
             let note = match screen {
-                Screen::Audit => audit::FILTER_WORDS,
+                Screen::Audit => audit_screen::FILTER_WORDS,
                 Screen::Continuations => "words of state, channel, person, text; empty shows all",
                 Screen::Queue => {
                     "words of channel, tool, risk, person, arguments, for:me; empty shows all"

@@ -4,7 +4,7 @@ use crate::console::format;
 use crate::protocol::approval::{Approval, UnknownOutcome};
 use crate::protocol::words::{ApprovalState, DecisionWord, OutboxClass};
 use crate::tui::action::Action;
-use crate::tui::state::decide;
+use crate::tui::state::offering;
 use crate::tui::theme::roles::Role;
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::Console;
@@ -51,7 +51,7 @@ pub fn draw(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
             Action::SettleAgain,
             Action::SettleGiveUp,
         ] {
-            if let Some(word) = decide::word_for(approval, action) {
+            if let Some(word) = offering::word_for(approval, action) {
                 choice(console, action, word, body);
             }
         }

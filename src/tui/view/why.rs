@@ -9,7 +9,7 @@ use crate::protocol::decision::effect_text;
 use crate::protocol::session::Why;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::why::WhyPager;
+use crate::tui::state::modal::WhyPager;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::outcome;

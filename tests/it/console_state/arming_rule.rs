@@ -244,7 +244,7 @@ impl World {
     fn draw(&mut self) {
         let text = self.driver.text();
         let on_queue = self.driver.state.modals.is_empty()
-            && self.driver.state.screen == leverframe::tui::state::app::Screen::Queue;
+            && self.driver.state.screen == leverframe::tui::state::screen::Screen::Queue;
         let card =
             shown(&self.driver).filter(|card| on_queue && text.contains(&card.id.to_string()));
         self.oracle.log.push((

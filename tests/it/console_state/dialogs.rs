@@ -324,7 +324,7 @@ fn the_command_line_completes_and_has_no_decisions() {
     driver.press("tab enter");
     assert_eq!(
         driver.state.screen,
-        leverframe::tui::state::app::Screen::Live
+        leverframe::tui::state::screen::Screen::Live
     );
     driver.press(":");
     driver.type_text("approve");

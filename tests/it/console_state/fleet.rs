@@ -14,10 +14,10 @@ use leverframe::protocol::request::{
 use leverframe::protocol::session::*;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
-use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::audit::Chain;
 use leverframe::tui::state::continuations::Group;
 use leverframe::tui::state::modal::Modal;
+use leverframe::tui::state::screen::Screen;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;

@@ -15,8 +15,8 @@ use leverframe::protocol::request::{
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::hosts::open;
+use leverframe::tui::state::screen::Screen;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;

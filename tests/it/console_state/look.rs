@@ -5,9 +5,10 @@ use leverframe::protocol::words::Risk;
 use leverframe::tui::action::Action;
 use leverframe::tui::fuzzy::score;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::app::{Screen, WHICH_KEY_MS};
+use leverframe::tui::state::app::WHICH_KEY_MS;
 use leverframe::tui::state::available::why_not;
 use leverframe::tui::state::modal::{Help, Modal, TextEntry};
+use leverframe::tui::state::screen::Screen;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;

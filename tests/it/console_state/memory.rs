@@ -14,8 +14,8 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::modal::Modal;
+use leverframe::tui::state::screen::Screen;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;

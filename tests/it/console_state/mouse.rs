@@ -3,7 +3,7 @@
 use leverframe::console::item::{ItemKey, QueueKey};
 use leverframe::protocol::words::Risk;
 use leverframe::tui::message::{Effect, Message, Mouse, MouseKind, Spot};
-use leverframe::tui::state::app::Screen;
+use leverframe::tui::state::screen::Screen;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;

@@ -7,8 +7,8 @@ use leverframe::console::queue::LINGER_MS;
 use leverframe::protocol::approval::{Approval, Decision};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::*;
-use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::hunt::Quarry;
+use leverframe::tui::state::screen::Screen;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;

@@ -11,9 +11,9 @@ use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::parse_sequence;
 use leverframe::tui::message::{Effect, Message};
-use leverframe::tui::state::app::Screen;
 use leverframe::tui::state::hosts::open;
 use leverframe::tui::state::modal::{Confirm, Modal};
+use leverframe::tui::state::screen::Screen;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;

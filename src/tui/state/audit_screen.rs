@@ -1,0 +1,257 @@
+//! What Audit & log asks, lists and does. What it knows is in `audit`; nothing here is drawn.
+
+use crate::clock::Timestamp;
+use crate::console::format;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
+use crate::protocol::doctor::AuditReport;
+use crate::protocol::event::Event;
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Answer, ListAudit, Query, VerifyAudit};
+use crate::protocol::snapshot::AuditFilter;
+use crate::protocol::span;
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::State;
+use crate::tui::state::audit::{Chain, Kind};
+use crate::tui::state::list::{Cell, List};
+use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
+use crate::tui::state::screen::Screen;
+
+/// Rows from the end at which the next page is asked for.
+const NEAR_END: usize = 8;
+/// What the filter takes; the words of `leverframe audit list`.
+pub const FILTER_WORDS: &str =
+    "since 2h, channel NAME, action approval.decided, actor NAME; empty shows all";
+
+/// Its table.
+pub const PANEL: Panel = Panel {
+    ask,
+    answered,
+    concerns,
+    moves: Moves::List(ListScreen {
+        list,
+        columns: COLUMNS,
+        arrange,
+        before_move: reach_newest,
+        after_move,
+        close: |_| false,
+    }),
+    open: |_| Opening::Detail,
+    perform,
+    copied,
+    session,
+    continuation,
+    channel,
+    hints,
+};
+
+fn ask(state: &State) -> Vec<Query> {
+    vec![state.screens.audit.query(None)]
+}
+
+fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
+    let panel = &mut state.screens.audit;
+    match (query, result) {
+        (
+            Query::ListAudit(ListAudit {
+                filter,
+                page: asked,
+            }),
+            Ok(Answer::ListAudit(page)),
+        ) if *filter == panel.asked => panel.take(asked.cursor.as_deref(), page),
+        (Query::ListAudit(ListAudit { filter, .. }), Err(problem)) if *filter == panel.asked => {
+            panel.problem = Some(problem_text(problem));
+        }
+        _ => {}
+    }
+}
+
+/// Nearly everything that is stored leaves a row; what is only streamed does not.
+fn concerns(event: &Event) -> bool {
+    event.seq.is_some()
+}
+
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &[
+    "row", "age", "kind", "action", "who", "where", "channel", "what", "detail",
+];
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.audit.list
+}
+
+fn arrange(state: &mut State, _afresh: bool) {
+    let panel = &mut state.screens.audit;
+    if panel.row().is_none() {
+        panel.newest = panel.rows.keys().next_back().copied().unwrap_or(0);
+    }
+    let mut list = std::mem::take(&mut panel.list);
+    // A row never changes, so each keeps its place; older ones come below.
+    let all = panel.rows.range(..=panel.newest).rev();
+    let all = all.map(|(seq, _)| *seq).collect();
+    list.arrange_afresh(all, |seq| cells(state, *seq));
+    state.screens.audit.list = list;
+}
+
+/// Rows that came meanwhile are above, and a movement may reach them.
+fn reach_newest(state: &mut State) {
+    let panel = &mut state.screens.audit;
+    if !panel.list.zoomed {
+        panel.newest = panel.rows.keys().next_back().copied().unwrap_or(0);
+        arrange(state, false);
+    }
+}
+
+/// What the list shows of a row, in the order of its columns.
+pub fn cells(state: &State, seq: u64) -> Vec<Cell> {
+    let Some(row) = state.screens.audit.rows.get(&seq) else {
+        return Vec::new();
+    };
+    vec![
+        Cell::ranked(seq.to_string(), seq as f64),
+        Cell::ranked(
+            format::age(state.model.now.wall, row.at),
+            -(row.at.as_millis() as f64),
+        ),
+        Cell::new(Kind::of(&row.action).as_str()),
+        Cell::new(&row.action),
+        Cell::new(&row.actor),
+        Cell::new(row.surface.to_string()),
+        Cell::new(row.channel.as_deref().unwrap_or("-")),
+        Cell::new(&row.subject),
+        Cell::new(&row.detail),
+    ]
+}
+
+/// Older rows are asked for near the end of the list.
+fn after_move(state: &mut State) -> Vec<Effect> {
+    let panel = &state.screens.audit;
+    let (Some(at), Some(cursor)) = (panel.list.position(), &panel.next) else {
+        return Vec::new();
+    };
+    let query = panel.query(Some(cursor.clone()));
+    if at + NEAR_END + 1 < panel.list.order.len() || state.screens.asking.awaits(&query) {
+        return Vec::new();
+    }
+    vec![panel::ask(state, Screen::Audit, query)]
+}
+
+/// The filter that a text asks for: `since 2h`, `channel=NAME`, `--action X`, in any order.
+fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
+    let mut filter = AuditFilter::default();
+    // A `=` parts a word from its value as a space does.
+    let mut words = text
+        .split(|c: char| c.is_whitespace() || c == '=')
+        .filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        let name = word.trim_start_matches('-');
+        if !["since", "channel", "action", "actor"].contains(&name) {
+            return Err(format!("`{name}`: expected {FILTER_WORDS}"));
+        }
+        let value = words
+            .next()
+            .ok_or_else(|| format!("{name}: expected a word behind it"))?;
+        let text = Some(value.to_owned());
+        match name {
+            "since" => {
+                let ago = || span::seconds(value).map(|seconds| now.plus_seconds(-seconds));
+                let at = span::time(value).or_else(ago).ok_or_else(|| {
+                    format!("since {value}: expected how long ago, 45s 30m 2h 3d 1w, or a time like 2026-01-31T12:00:00Z")
+                })?;
+                filter.since = Some(at);
+            }
+            "channel" => filter.channel = text,
+            "action" => filter.action = text,
+            _ => filter.actor = text,
+        }
+    }
+    Ok(filter)
+}
+
+/// Asks for the rows that a text describes; an error says what is wrong with it.
+pub fn filter(state: &mut State, text: &str) -> Result<(), String> {
+    let asked = parse(text, state.model.now.wall)?;
+    let panel = &mut state.screens.audit;
+    text.trim().clone_into(&mut panel.filter);
+    panel.asked = asked;
+    panel.rows.clear();
+    panel.next = None;
+    panel.answered = false;
+    panel.list.select(None);
+    state.screens.asking.lost();
+    Ok(())
+}
+
+/// Walks the chain.
+fn verify(state: &mut State) -> Vec<Effect> {
+    if state.screens.audit.chain == Chain::Walking {
+        return Vec::new();
+    }
+    if !state.is_live() {
+        state.flash(Tone::Warning, "verify: not connected");
+        return Vec::new();
+    }
+    state.screens.audit.chain = Chain::Walking;
+    vec![Effect::Query(Query::VerifyAudit(VerifyAudit {
+        anchor: None,
+    }))]
+}
+
+/// The walk ended.
+pub fn verified(state: &mut State, result: Result<AuditReport, String>) {
+    state.screens.audit.chain = match result {
+        Ok(report) => Chain::Walked {
+            report,
+            at: state.model.now.wall,
+        },
+        Err(why) => Chain::Failed(why),
+    };
+}
+
+fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
+    match action {
+        Action::VerifyAudit => Some(verify(state)),
+        _ => None,
+    }
+}
+
+/// The call that the selected row is about.
+pub fn call(state: &State) -> Option<ToolCallId> {
+    state.screens.audit.row()?.subject.parse().ok()
+}
+
+fn copied(state: &State, all: bool) -> Option<String> {
+    let row = state.screens.audit.row()?;
+    if all {
+        serde_json::to_string_pretty(row).ok()
+    } else {
+        Some(row.subject.clone())
+    }
+}
+
+fn session(_state: &State) -> Option<SessionId> {
+    None
+}
+
+fn continuation(state: &State) -> Option<ContinuationId> {
+    state.screens.audit.row()?.subject.parse().ok()
+}
+
+fn channel(state: &State) -> Option<String> {
+    state.screens.audit.row()?.channel.clone()
+}
+
+fn hints(state: &State) -> Vec<Action> {
+    let mut hints = vec![if state.screens.audit.list.selected.is_some() {
+        Action::Open
+    } else {
+        Action::MoveDown
+    }];
+    if call(state).is_some() {
+        hints.push(Action::Why);
+    }
+    hints.extend([Action::Filter, Action::VerifyAudit]);
+    hints
+}

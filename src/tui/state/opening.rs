@@ -1,0 +1,147 @@
+//! Opening overlays: a text with the draft that was left behind, help, the menus and the dial.
+//!
+//! Opening one may ask the engine something; it submits nothing.
+
+use std::collections::BTreeMap;
+
+use crate::console::access::Hosting;
+use crate::console::model::Tone;
+use crate::console::release::Release;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Dirty, State};
+use crate::tui::state::dial::{self, Dial};
+use crate::tui::state::memory::MemoryText;
+use crate::tui::state::modal::{Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
+use crate::tui::state::rules::RuleText;
+use crate::tui::state::text_field::{Lines, TextField};
+
+/// Under which name what is written stays a draft; none = it does not.
+pub(super) fn draft_key(purpose: &TextPurpose) -> Option<String> {
+    match purpose {
+        TextPurpose::DenyReason(bound) => Some(format!("reason {}", bound.approval_id)),
+        TextPurpose::EditArguments(bound) => Some(format!(
+            "edit {} {}",
+            bound.approval_id, bound.subject.revision
+        )),
+        TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
+        TextPurpose::Compose(session) => Some(format!("message {session}")),
+        TextPurpose::Say(session, _) => Some(format!("say {session}")),
+        TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
+        TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
+        TextPurpose::Rule(RuleText::Add) => Some("rule".to_owned()),
+        TextPurpose::Rule(RuleText::Edit(id, version)) => Some(format!("rule {id} {version}")),
+        TextPurpose::Code(..)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(MemoryText::Search)
+        | TextPurpose::Rule(RuleText::Test)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason
+        | TextPurpose::Assignment(_) => None,
+    }
+}
+
+/// Opens a text field, with the draft left behind, when there is one.
+pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
+    let start = match &purpose {
+        TextPurpose::EditArguments(bound) => state
+            .model
+            .world()
+            .approvals
+            .get(&bound.approval_id)
+            .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
+            .unwrap_or_default(),
+        TextPurpose::Memory(MemoryText::Edit(..)) => state
+            .screens
+            .memory
+            .memory()
+            .map(|one| one.text.clone())
+            .unwrap_or_default(),
+        TextPurpose::Memory(MemoryText::Search) => {
+            state.screens.memory.search.clone().unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    open_begun(state, purpose, &start)
+}
+
+/// Opens a text field that holds this where no draft was left behind.
+pub fn open_begun(state: &mut State, purpose: TextPurpose, start: &str) -> Vec<Effect> {
+    let lines = match purpose {
+        TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Compose(_)
+        | TextPurpose::Say(..)
+        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
+        | TextPurpose::Rule(RuleText::Add | RuleText::Edit(..)) => Lines::Many,
+        TextPurpose::DenyReason(_)
+        | TextPurpose::Code(..)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(MemoryText::Search)
+        | TextPurpose::Rule(RuleText::Test)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason
+        | TextPurpose::Assignment(_) => Lines::One,
+    };
+    let draft =
+        draft_key(&purpose).and_then(|key| state.model.host().drafts.get(&key).map(str::to_owned));
+    state.modals.push(Modal::Text(TextEntry {
+        field: TextField::new(lines, draft.as_deref().unwrap_or(start)),
+        purpose,
+        error: None,
+        choices: Vec::new(),
+    }));
+    state.touch(Dirty::Now);
+    Vec::new()
+}
+
+/// Opens help or the palette for what has the keyboard now.
+pub fn open_help(state: &mut State, scope: HelpScope) {
+    let context = state.screen.context();
+    state.modals.push(Modal::Help(Help {
+        scope,
+        context,
+        field: TextField::new(Lines::One, ""),
+        chosen: 0,
+    }));
+}
+
+/// Opens the quit menu.
+pub fn open_quit(state: &mut State) {
+    let choices = match &state.model.hosting {
+        Hosting::Embedded { live_channels } if !live_channels.is_empty() => {
+            vec![QuitChoice::Stay, QuitChoice::Detach, QuitChoice::Stop]
+        }
+        Hosting::Embedded { .. } | Hosting::Attached => vec![QuitChoice::Stay, QuitChoice::Stop],
+    };
+    state.modals.push(Modal::Quit { choices, chosen: 0 });
+}
+
+/// Opens the release dialog.
+pub fn open_release(state: &mut State) {
+    let Some(release) = Release::open(state.model.world(), state.model.now.wall) else {
+        state.flash(Tone::Warning, "release: no emergency stop is in force");
+        return;
+    };
+    state.modals.push(Modal::Release(release));
+}
+
+/// Opens the dial of a channel.
+pub fn open_dial(state: &mut State, channel: &str) -> Vec<Effect> {
+    let Some(known) = state.model.world().channels.get(channel) else {
+        return Vec::new();
+    };
+    let chosen = known.policy.autonomy;
+    state.modals.push(Modal::Dial(Dial {
+        channel: channel.to_owned(),
+        chosen,
+        lasts: dial::OFFERED,
+        first: 0,
+        answers: BTreeMap::new(),
+        confirming: None,
+    }));
+    vec![dial::what_if(channel, chosen)]
+}

@@ -1,0 +1,169 @@
+//! Running a line of `:`. Decisions have no form here: they are made on the card that shows them.
+
+use crate::console::model::Tone;
+use crate::protocol::request::{Command, ReloadConfiguration};
+use crate::tui::action::{Action, ActionClass};
+use crate::tui::message::{Effect, QuitKind};
+use crate::tui::state::app::State;
+use crate::tui::state::command_line::{arguments, words};
+use crate::tui::state::modal::HelpScope;
+use crate::tui::state::screen::Screen;
+use crate::tui::state::{assigning, going, hosts, lists, opening, perform, submit, summary};
+use crate::tui::{assets, fuzzy};
+
+/// Carries out a line.
+pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
+    let line = line.trim();
+    let (word, argument) = match line.split_once(char::is_whitespace) {
+        Some((word, rest)) => (word, Some(rest.trim())),
+        None => (line, None),
+    };
+    match (word, argument) {
+        ("", _) => {
+            opening::open_help(state, HelpScope::All);
+            Vec::new()
+        }
+        ("theme", Some(name)) => vec![Effect::LoadTheme(name.to_owned())],
+        ("keymap", Some(name)) => vec![Effect::LoadKeymap(name.to_owned())],
+        ("channel", Some(name)) => channel(state, name),
+        ("session", Some(wanted)) => session(state, wanted),
+        ("host", wanted) => hosts::named(state, wanted),
+        ("sort", column) => lists::sort(state, column),
+        ("oncall", wanted) => assigning::on_call(state, wanted),
+        ("export", Some(word)) => match word.parse() {
+            Ok(format) => perform::export(state, format),
+            Err(expected) => {
+                let word: String = word.chars().take(40).collect();
+                state.flash(Tone::Warning, format!("export `{word}`: {expected}"));
+                Vec::new()
+            }
+        },
+        ("theme" | "keymap" | "channel", None) => {
+            let known = arguments(state, word).unwrap_or_default();
+            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            let text = format!("{word} NAME; known: {}", names.join(", "));
+            state.flash(Tone::Info, text);
+            Vec::new()
+        }
+        ("queue", None) => perform::perform(state, Action::ScreenQueue),
+        ("live", None) => perform::perform(state, Action::ScreenLive),
+        ("session", None) => perform::perform(state, Action::ScreenSession),
+        ("channels", None) => perform::perform(state, Action::ScreenChannels),
+        ("continuations", None) => perform::perform(state, Action::ScreenContinuations),
+        ("rules", None) => perform::perform(state, Action::ScreenRules),
+        ("cache", None) => perform::perform(state, Action::ScreenCacheCost),
+        ("memory", None) => perform::perform(state, Action::ScreenMemory),
+        ("audit", None) => perform::perform(state, Action::ScreenAudit),
+        ("doctor", None) => perform::perform(state, Action::ScreenDoctor),
+        ("refresh", None) => perform::perform(state, Action::Refresh),
+        ("help", None) => perform::perform(state, Action::Help),
+        ("palette", None) => perform::perform(state, Action::Palette),
+        ("lock", None) => perform::perform(state, Action::Lock),
+        ("redraw", None) => vec![Effect::Redraw],
+        ("reconnect", None) => vec![Effect::Reconnect],
+        ("suspend", None) => vec![Effect::Suspend],
+        ("summary", hours) => summary::open(state, hours),
+        ("stop", None) => submit::emergency_stop(state),
+        ("reload", None) => {
+            let command = ReloadConfiguration { preview: false };
+            submit::submit(state, Command::ReloadConfiguration(command))
+        }
+        ("release", None) => perform::perform(state, Action::ReleaseStop),
+        ("quit" | "q", None) => {
+            opening::open_quit(state);
+            Vec::new()
+        }
+        ("quit!" | "q!", None)
+            if state.model.hosting == crate::console::access::Hosting::Attached =>
+        {
+            vec![Effect::Quit(QuitKind::Stop)]
+        }
+        (word, None) if ordinary(word).is_some() => {
+            ordinary(word).map_or_else(Vec::new, |action| perform::from_palette(state, action))
+        }
+        (word, _) => {
+            unknown(state, word);
+            Vec::new()
+        }
+    }
+}
+
+/// The action of this name; decisions have none here.
+fn ordinary(word: &str) -> Option<Action> {
+    Action::from_name(word).filter(|action| action.class() == ActionClass::Ordinary)
+}
+
+fn unknown(state: &mut State, word: &str) {
+    let what = if words().any(|(known, _)| known == word) {
+        "takes no argument"
+    } else {
+        "is not a command"
+    };
+    let hint = match assets::nearest(word, words().map(|(known, _)| known)) {
+        Some(near) if near == word => String::new(),
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => "; an empty line lists every action".to_owned(),
+    };
+    let word: String = word.chars().take(40).collect();
+    state.flash(Tone::Warning, format!("`{word}` {what}{hint}"));
+}
+
+/// Goes to Channels and selects one.
+fn channel(state: &mut State, name: &str) -> Vec<Effect> {
+    if !state.model.world().channels.contains_key(name) {
+        let known: Vec<&str> = state
+            .model
+            .world()
+            .channels
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let hint = match assets::nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known: {}", known.join(", ")),
+        };
+        let name: String = name.chars().take(40).collect();
+        let text = format!("there is no channel `{name}`; {hint}");
+        state.flash(Tone::Warning, text);
+        return Vec::new();
+    }
+    let effects = going::go(state, Screen::Channels);
+    state.screens.channels.select(Some(name.to_owned()));
+    effects
+}
+
+/// Opens the session of this id, or the only one that these words fit.
+fn session(state: &mut State, wanted: &str) -> Vec<Effect> {
+    let sessions = state.model.world().sessions_by_change();
+    let fits = |text: &str| fuzzy::score(wanted, "", text).is_some();
+    let mut found: Vec<_> = sessions
+        .iter()
+        .filter(|session| session.id.to_string().starts_with(wanted))
+        .map(|session| session.id)
+        .collect();
+    if found.is_empty() {
+        found = sessions
+            .iter()
+            .filter(|s| {
+                fits(&format!(
+                    "{} {}",
+                    s.channel,
+                    s.title.as_deref().unwrap_or("")
+                ))
+            })
+            .map(|session| session.id)
+            .collect();
+    }
+    match found.as_slice() {
+        [id] => going::open_session(state, *id),
+        found => {
+            let wanted: String = wanted.chars().take(40).collect();
+            let text = match found.len() {
+                0 => format!("no session fits `{wanted}`; tab completes ids"),
+                count => format!("`{wanted}` fits {count} sessions; tab completes ids"),
+            };
+            state.flash(Tone::Warning, text);
+            Vec::new()
+        }
+    }
+}
