@@ -20,6 +20,7 @@ pub mod doctor;
 pub mod duty;
 pub mod emergency;
 pub mod events;
+pub mod execute;
 pub mod exit;
 pub mod find;
 pub mod hooks;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cli::exit::Failure;
 use crate::cli::plain::input::LineReader;
-use crate::cli::plain::shell::Plain;
+use crate::cli::plain::line_loop::Plain;
 use crate::client::console_client::ConsoleClient;
 use crate::config::environment::Environment;
 use crate::tui::event_loop;

@@ -7,6 +7,7 @@ pub mod channels;
 pub mod face;
 pub mod gate;
 pub mod input;
+pub mod line_loop;
 pub mod out;
 pub mod queue;
 pub mod sessions;

@@ -4,28 +4,21 @@ use std::time::{Duration, Instant};
 
 use crate::cli::exit::Failure;
 use crate::cli::plain::input::InputLine;
-use crate::cli::plain::shell::Shell;
+use crate::cli::plain::shell::{Choice, PrintedItem, Shell};
 use crate::cli::plain::words;
 use crate::cli::terminal::cell;
-use crate::console::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
-use crate::console::decision::snoozes;
-use crate::console::decision::title;
-use crate::console::item::ItemKey;
-use crate::console::item::QueueKey;
+use crate::console::arming::{CONFIRM_MS, Refusal, VISIBLE_MS};
+use crate::console::decision::{snoozes, title};
+use crate::console::item::{ItemKey, QueueKey};
 use crate::console::labels::problem_text;
-use crate::console::loading;
-use crate::console::queue;
-use crate::console::world::CallResult;
-
+use crate::console::{loading, queue};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
 use crate::protocol::request::{
     CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
     ResumeContinuation, UpdateSession,
 };
-use crate::protocol::words::{
-    ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk, ToolCallState,
-};
+use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
 use crate::tui::view;
 
@@ -34,65 +27,6 @@ pub const WIDTH: usize = 78;
 
 /// Lines of a result that are printed with its end.
 const RESULT_LINES: usize = 3;
-
-/// How far an item has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// It needs a person.
-    Open,
-    /// It needs nobody any more.
-    Settled,
-    /// The call that somebody allowed has ended.
-    Ended,
-}
-
-/// What can be done about an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// A decision word as it is.
-    Word(DecisionWord),
-    /// Deny, and say why.
-    Reason,
-    /// Allow this shape for the session.
-    Shape,
-    /// How a rule is made of it.
-    Rule,
-    /// The turn goes on.
-    Resume,
-    /// The turn ends.
-    Kill,
-    /// A delivery is settled.
-    Delivery(DeliveryResolution),
-    /// What a run left was looked at.
-    Dismiss,
-}
-
-/// An item as it was printed in full.
-#[derive(Debug, Clone)]
-pub struct PrintedItem {
-    subject: Subject,
-    at: Instant,
-    choices: Vec<Choice>,
-}
-
-impl Choice {
-    fn label(self) -> String {
-        match self {
-            Self::Word(word) => word.text().choice(),
-            Self::Reason => "deny with a reason that the model reads".to_owned(),
-            Self::Shape => "allow this shape for the session".to_owned(),
-            Self::Rule => "how to make a rule of it".to_owned(),
-            Self::Resume => "resume from the last durable step".to_owned(),
-            Self::Kill => "kill: end the turn without an answer".to_owned(),
-            Self::Delivery(DeliveryResolution::Sent) => DecisionWord::Sent.text().choice(),
-            Self::Delivery(DeliveryResolution::SendAgain) => {
-                DecisionWord::SendAgain.text().choice()
-            }
-            Self::Delivery(DeliveryResolution::Drop) => DecisionWord::Drop.text().choice(),
-            Self::Dismiss => "dismiss it: you have looked at it; no file changes".to_owned(),
-        }
-    }
-}
 
 fn shape_possible(approval: &Approval) -> bool {
     approval.only_once().is_none() && approval.offered.contains(&DecisionWord::Approve)
@@ -123,28 +57,6 @@ fn quoted(text: &str) -> String {
 }
 
 impl Shell<'_> {
-    /// Whether an item needs a person now.
-    pub fn is_open(&self, key: &QueueKey) -> bool {
-        self.model.hosts.is_open(key)
-    }
-
-    /// How far an item has come.
-    pub fn stage(&self, key: &QueueKey) -> Stage {
-        match self.result(key) {
-            _ if self.is_open(key) => Stage::Open,
-            Some(result) if result.state != ToolCallState::Started => Stage::Ended,
-            Some(_) | None => Stage::Settled,
-        }
-    }
-
-    fn result(&self, key: &QueueKey) -> Option<&CallResult> {
-        let ItemKey::Approval(id) = &key.item else {
-            return None;
-        };
-        let world = self.model.hosts.world(key.host)?;
-        world.result(world.approvals.get(id)?)
-    }
-
     /// How a call ended that somebody allowed, and the first lines of its result.
     pub fn say_result(&mut self, key: &QueueKey) -> Result<(), Failure> {
         let number = self.items.of(key);

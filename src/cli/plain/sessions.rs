@@ -3,7 +3,7 @@
 use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::plain::queue::WIDTH;
-use crate::cli::plain::shell::Shell;
+use crate::cli::plain::shell::{Open, Shell};
 use crate::cli::terminal::cell;
 use crate::console::format;
 use crate::protocol::command::BudgetRequest;
@@ -18,19 +18,6 @@ use crate::tui::view;
 const PAGE: u32 = 20;
 /// Entries that are looked through for news.
 const NEWS: u32 = 100;
-
-/// The session whose transcript is printed as it grows.
-#[derive(Debug, Clone, Copy)]
-pub struct Open {
-    /// Which.
-    pub id: SessionId,
-    /// Something happened in it since it was last looked at.
-    pub stale: bool,
-    first: Option<u64>,
-    last: Option<u64>,
-    /// The interruption that was printed last, by its position.
-    interrupted: Option<u64>,
-}
 
 /// How a turn stands, where that is not its end: it will be said otherwise later, at the same position.
 fn unfinished(entry: &TranscriptEntry) -> Option<ContinuationState> {

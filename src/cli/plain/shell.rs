@@ -1,37 +1,31 @@
-//! The loop: print, wait for a line, do what it says. News is printed while nothing is asked, never
+//! What a console in lines holds, and how it waits, asks and submits. News is printed while nothing is asked, never
 //! between a question and its answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::Parser as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::cli::arguments::{ApprovalCommands, Arguments, ContinuationCommands, Subcommands};
 use crate::cli::exit::Failure;
-use crate::cli::outbox::OutboxCommands;
 use crate::cli::plain::gate::Gate;
-use crate::cli::plain::input::{Answers, Cut, InputEvent, InputLine, LineReader};
+use crate::cli::plain::input::{InputEvent, InputLine, LineReader};
 use crate::cli::plain::out::Out;
-use crate::cli::plain::queue::{PrintedItem, Stage};
-use crate::cli::plain::sessions::Open;
-use crate::cli::plain::words::{self, HELP};
-use crate::cli::run::execute;
-use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::cli::terminal::cell;
 use crate::client::console_client::ConsoleClient;
-use crate::console::access::Hosting;
-use crate::console::connection;
-use crate::console::hosts::Link;
+use crate::console::arming::Subject;
 use crate::console::ids::HostId;
-use crate::console::item::QueueKey;
+use crate::console::item::{ItemKey, QueueKey};
 use crate::console::message::DaemonMessage;
 use crate::console::model::Model;
 use crate::console::time::{Millis, Now};
-use crate::console::update;
+use crate::console::world::CallResult;
+use crate::console::{connection, update};
+use crate::protocol::command::DeliveryResolution;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::request::{Command, EmergencyStop};
+use crate::protocol::request::Command;
+use crate::protocol::words::{DecisionWord, ToolCallState};
 use crate::tui::message::QuitKind;
 use crate::tui::options::ConsoleOptions;
 
@@ -39,42 +33,8 @@ use crate::tui::options::ConsoleOptions;
 const HOST: HostId = HostId(0);
 /// News of one moment is said together.
 const GATHER: Duration = Duration::from_millis(150);
-/// How long the first look at the engine may take before the prompt comes without it.
-const FIRST_LOOK: Duration = Duration::from_secs(3);
 /// Messages taken at most at once.
 const DRAIN: usize = 512;
-
-/// A console in lines, over the consoles of one process.
-pub struct Plain {
-    heard: LineReader,
-    why: Option<&'static str>,
-}
-
-impl Plain {
-    /// Reads from this; says first why nobody asked for it.
-    pub const fn new(heard: LineReader, why: Option<&'static str>) -> Self {
-        Self { heard, why }
-    }
-
-    /// Runs until it is left.
-    pub async fn run(
-        &mut self,
-        client: Arc<dyn ConsoleClient>,
-        options: ConsoleOptions,
-    ) -> anyhow::Result<QuitKind> {
-        let why = self.why.take();
-        let mut shell = Shell::new(&mut self.heard, client, options);
-        match shell.main(why).await {
-            Ok(kind) => Ok(kind),
-            // Nobody reads any more.
-            Err(Failure::Output(error)) => {
-                tracing::info!(%error, "the output is closed");
-                Ok(QuitKind::Terminated)
-            }
-            Err(failure) => Err(anyhow::anyhow!("{failure}")),
-        }
-    }
-}
 
 /// Numbers that stay: what got one keeps it, and nothing else ever gets it.
 #[derive(Debug)]
@@ -104,20 +64,94 @@ impl<T: Clone + PartialEq> Numbers<T> {
     }
 }
 
+/// How far an item has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It needs a person.
+    Open,
+    /// It needs nobody any more.
+    Settled,
+    /// The call that somebody allowed has ended.
+    Ended,
+}
+
+/// What can be done about an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// A decision word as it is.
+    Word(DecisionWord),
+    /// Deny, and say why.
+    Reason,
+    /// Allow this shape for the session.
+    Shape,
+    /// How a rule is made of it.
+    Rule,
+    /// The turn goes on.
+    Resume,
+    /// The turn ends.
+    Kill,
+    /// A delivery is settled.
+    Delivery(DeliveryResolution),
+    /// What a run left was looked at.
+    Dismiss,
+}
+
+/// An item as it was printed in full.
+#[derive(Debug, Clone)]
+pub struct PrintedItem {
+    pub(super) subject: Subject,
+    pub(super) at: Instant,
+    pub(super) choices: Vec<Choice>,
+}
+
+impl Choice {
+    pub(super) fn label(self) -> String {
+        match self {
+            Self::Word(word) => word.text().choice(),
+            Self::Reason => "deny with a reason that the model reads".to_owned(),
+            Self::Shape => "allow this shape for the session".to_owned(),
+            Self::Rule => "how to make a rule of it".to_owned(),
+            Self::Resume => "resume from the last durable step".to_owned(),
+            Self::Kill => "kill: end the turn without an answer".to_owned(),
+            Self::Delivery(DeliveryResolution::Sent) => DecisionWord::Sent.text().choice(),
+            Self::Delivery(DeliveryResolution::SendAgain) => {
+                DecisionWord::SendAgain.text().choice()
+            }
+            Self::Delivery(DeliveryResolution::Drop) => DecisionWord::Drop.text().choice(),
+            Self::Dismiss => "dismiss it: you have looked at it; no file changes".to_owned(),
+        }
+    }
+}
+
+/// The session whose transcript is printed as it grows.
+#[derive(Debug, Clone, Copy)]
+pub struct Open {
+    /// Which.
+    pub id: SessionId,
+    /// Something happened in it since it was last looked at.
+    pub stale: bool,
+    pub(super) first: Option<u64>,
+    pub(super) last: Option<u64>,
+    /// The interruption that was printed last, by its position.
+    pub(super) interrupted: Option<u64>,
+}
+
 /// What a wait for a line ended with.
 pub enum Reply {
     /// A line.
     Line(InputLine),
     /// ctrl-c, or the end: nothing is answered.
     None,
+    /// Something is to be said; only where nothing is asked.
+    News,
 }
 
 /// The console while it is open.
 pub struct Shell<'h> {
-    heard: &'h mut LineReader,
+    pub(super) heard: &'h mut LineReader,
     /// The engine, as far as this console may use it.
     pub client: Arc<Gate>,
-    options: ConsoleOptions,
+    pub(super) options: ConsoleOptions,
     /// What is known.
     pub model: Model,
     /// Where lines go.
@@ -133,17 +167,17 @@ pub struct Shell<'h> {
     /// The session whose transcript is followed.
     pub open: Option<Open>,
     /// Queue items that were announced, and whether they were open when last spoken of.
-    told: BTreeMap<QueueKey, Stage>,
+    pub(super) told: BTreeMap<QueueKey, Stage>,
     /// Settled by this console: nothing needs to be said of it again.
     pub own: BTreeSet<QueueKey>,
     notices: Vec<String>,
-    news_since: Option<Instant>,
-    quiet: bool,
-    live: bool,
-    rang: Option<Instant>,
-    ended: Option<QuitKind>,
+    pub(super) news_since: Option<Instant>,
+    pub(super) quiet: bool,
+    pub(super) live: bool,
+    pub(super) rang: Option<Instant>,
+    pub(super) ended: Option<QuitKind>,
     started: Instant,
-    incoming: mpsc::Receiver<(HostId, DaemonMessage)>,
+    pub(super) incoming: mpsc::Receiver<(HostId, DaemonMessage)>,
     answers: JoinSet<DaemonMessage>,
     // Nobody's deltas are followed: whole answers are printed, not their pieces.
     _deltas: watch::Sender<Vec<SessionId>>,
@@ -152,7 +186,7 @@ pub struct Shell<'h> {
 }
 
 impl<'h> Shell<'h> {
-    fn new(
+    pub(super) fn new(
         heard: &'h mut LineReader,
         client: Arc<dyn ConsoleClient>,
         options: ConsoleOptions,
@@ -204,71 +238,6 @@ impl<'h> Shell<'h> {
             _deltas: deltas,
             _tasks: tasks,
         }
-    }
-
-    async fn main(&mut self, why: Option<&'static str>) -> Result<QuitKind, Failure> {
-        if let Some(why) = why {
-            self.out.line(why)?;
-        }
-        let place = cell(&self.client.description());
-        self.out.line(&format!(
-            "Leverframe {}, {place}. `help` lists what can be typed.",
-            env!("CARGO_PKG_VERSION")
-        ))?;
-        let until = tokio::time::Instant::now() + FIRST_LOOK;
-        while self.model.world().engine.is_none() {
-            match tokio::time::timeout_at(until, self.incoming.recv()).await {
-                Ok(Some((_, message))) => self.feed(message),
-                Ok(None) | Err(_) => break,
-            }
-        }
-        self.live = self.model.is_live();
-        if !self.live {
-            self.out
-                .line("No answer from the engine yet; it is tried again.")?;
-        }
-        self.list_queue()?;
-        loop {
-            self.say_news().await?;
-            self.prompt()?;
-            let line = self.listen(true).await?;
-            if let Reply::Line(line) = line {
-                self.catch_up();
-                if let Err(failure) = self.command(line).await {
-                    self.complain(failure)?;
-                }
-            } else if self.ended.is_none() {
-                self.out.line("")?;
-                self.quit().await?;
-            }
-            if let Some(kind) = self.ended {
-                return Ok(kind);
-            }
-        }
-    }
-
-    fn prompt(&mut self) -> Result<(), Failure> {
-        let (waiting, _) = self.model.needs();
-        let held = self
-            .model
-            .world()
-            .engine
-            .as_ref()
-            .is_some_and(|engine| engine.held_since.is_some());
-        let stop = if held { "STOPPED, " } else { "" };
-        Ok(self.out.prompt(&format!("[{stop}{waiting} need you] > "))?)
-    }
-
-    /// What failed, in words; an output that is closed ends the console.
-    fn complain(&mut self, failure: Failure) -> Result<(), Failure> {
-        if matches!(failure, Failure::Output(_)) {
-            return Err(failure);
-        }
-        let message = failure.message().unwrap_or_default();
-        for line in message.lines() {
-            self.out.line(&cell(line))?;
-        }
-        Ok(())
     }
 
     fn now(&self) -> Now {
@@ -338,8 +307,8 @@ impl<'h> Shell<'h> {
         }
     }
 
-    /// Waits for a line. `idle`: nothing is asked, and news may be printed meanwhile.
-    async fn listen(&mut self, idle: bool) -> Result<Reply, Failure> {
+    /// Waits for a line. `idle`: nothing is asked, and news ends the wait.
+    pub(super) async fn listen(&mut self, idle: bool) -> Result<Reply, Failure> {
         loop {
             let due = self
                 .news_since
@@ -370,9 +339,7 @@ impl<'h> Shell<'h> {
                     self.tick();
                     let news = self.news_since.is_some_and(|since| since.elapsed() >= GATHER);
                     if idle && !self.quiet && news {
-                        self.out.line("")?;
-                        self.say_news().await?;
-                        self.prompt()?;
+                        return Ok(Reply::News);
                     }
                 }
             }
@@ -384,7 +351,7 @@ impl<'h> Shell<'h> {
         self.out.prompt(&format!("{question} "))?;
         match self.listen(false).await? {
             Reply::Line(line) => Ok(Some(line)),
-            Reply::None => {
+            Reply::None | Reply::News => {
                 self.out.line("")?;
                 Ok(None)
             }
@@ -453,87 +420,33 @@ impl<'h> Shell<'h> {
         Ok(done)
     }
 
-    fn say_notices(&mut self) -> Result<(), Failure> {
+    pub(super) fn say_notices(&mut self) -> Result<(), Failure> {
         for notice in std::mem::take(&mut self.notices) {
             self.out.line(&cell(&notice))?;
         }
         Ok(())
     }
 
-    /// Everything that happened since it was last said, a line each.
-    async fn say_news(&mut self) -> Result<(), Failure> {
-        self.news_since = None;
-        self.say_notices()?;
-        let live = self.model.is_live();
-        if live != self.live {
-            self.live = live;
-            let line = match &self.model.host().link {
-                Link::Live { .. } => "connected again".to_owned(),
-                Link::Connecting => "connecting".to_owned(),
-                Link::Lost { why, .. } => {
-                    format!(
-                        "connection lost: {}; nothing is decided meanwhile",
-                        cell(why)
-                    )
-                }
-            };
-            self.out.line(&line)?;
-        }
-        let keys = self.model.queue.order.clone();
-        let mut arrived = Vec::new();
-        for key in keys {
-            let stage = self.stage(&key);
-            match (self.told.insert(key.clone(), stage), stage) {
-                (Some(before), _) if before == stage => {}
-                (Some(_), Stage::Ended) => {
-                    self.own.remove(&key);
-                    self.say_result(&key)?;
-                }
-                (Some(_), Stage::Settled) => {
-                    if !self.own.remove(&key)
-                        && let Some(words) = crate::tui::view::queue::in_words(&self.model, &key)
-                    {
-                        let number = self.items.of(&key);
-                        self.out.line(&format!("settled: {number}  {words}"))?;
-                    }
-                }
-                (None, Stage::Settled | Stage::Ended) => {}
-                (_, Stage::Open) => arrived.push(key),
-            }
-        }
-        let known: BTreeSet<&QueueKey> = self.model.queue.order.iter().collect();
-        self.told.retain(|key, _| known.contains(key));
-        if !arrived.is_empty() {
-            self.announce(&arrived)?;
-        }
-        self.say_transcript().await
+    /// Whether an item needs a person now.
+    pub fn is_open(&self, key: &QueueKey) -> bool {
+        self.model.hosts.is_open(key)
     }
 
-    fn announce(&mut self, arrived: &[QueueKey]) -> Result<(), Failure> {
-        const ONE_BY_ONE: usize = 3;
-        let bell = self
-            .rang
-            .is_none_or(|at| at.elapsed() >= Duration::from_secs(10));
-        if bell {
-            self.rang = Some(Instant::now());
-            self.out.prompt("\x07")?;
+    /// How far an item has come.
+    pub fn stage(&self, key: &QueueKey) -> Stage {
+        match self.result(key) {
+            _ if self.is_open(key) => Stage::Open,
+            Some(result) if result.state != ToolCallState::Started => Stage::Ended,
+            Some(_) | None => Stage::Settled,
         }
-        if arrived.len() > ONE_BY_ONE {
-            for key in arrived {
-                self.items.of(key);
-            }
-            return Ok(self.out.line(&format!(
-                "new: {} more need you; `queue` lists them",
-                arrived.len()
-            ))?);
-        }
-        for key in arrived {
-            let number = self.items.of(key);
-            if let Some(words) = crate::tui::view::queue::in_words(&self.model, key) {
-                self.out.line(&format!("new: {number}  {words}"))?;
-            }
-        }
-        Ok(())
+    }
+
+    pub(super) fn result(&self, key: &QueueKey) -> Option<&CallResult> {
+        let ItemKey::Approval(id) = &key.item else {
+            return None;
+        };
+        let world = self.model.hosts.world(key.host)?;
+        world.result(world.approvals.get(id)?)
     }
 
     /// Marks these as spoken of.
@@ -541,218 +454,5 @@ impl<'h> Shell<'h> {
         for key in keys {
             self.told.insert(key.clone(), self.stage(key));
         }
-    }
-
-    async fn command(&mut self, line: InputLine) -> Result<(), Failure> {
-        let (word, rest) = words::first(&line.text);
-        if let Ok(number) = word.parse::<usize>() {
-            return match rest.parse::<usize>() {
-                Ok(choice) => self.take_choice(number, choice, &line).await,
-                Err(_) if rest.is_empty() => self.print_item(number).await,
-                Err(_) => Ok(self
-                    .out
-                    .line("a number of the queue, or two: which one, and which of its choices")?),
-            };
-        }
-        match (word, rest) {
-            ("", _) => {}
-            ("help" | "?", _) => {
-                for line in HELP {
-                    self.out.line(line)?;
-                }
-            }
-            ("quit" | "exit" | "q", "") => self.quit().await?,
-            ("queue" | "approvals", "") => self.list_queue()?,
-            ("show", rest) if rest.parse::<usize>().is_ok() => {
-                self.print_item(rest.parse().unwrap_or_default()).await?;
-            }
-            (word, rest) if Self::is_decision(word, rest) => {
-                self.decide_in_words(word, rest, &line).await?;
-            }
-            ("stop" | "emergency-stop", "") => self.emergency_stop().await?,
-            ("sessions" | "live", "") => self.list_sessions()?,
-            ("open", rest) => self.open_session(rest).await?,
-            ("older", "") => self.older().await?,
-            ("write" | "say", rest) => self.write(rest).await?,
-            ("new", "") => self.new_session().await?,
-            ("channels", "") => self.list_channels()?,
-            ("autonomy", rest) => self.autonomy(rest).await?,
-            ("pause", rest) => self.pause(rest, true).await?,
-            ("unpause", rest) => self.pause(rest, false).await?,
-            ("turns" | "continuations", "") => self.list_turns().await?,
-            ("turn", rest) => self.print_turn(rest).await?,
-            ("resume" | "retry" | "kill", rest) => self.turn_act(word, rest).await?,
-            ("lock", "") => {
-                self.client.lock(true);
-                self.out.line("locked: nothing is sent; `unlock` unlocks")?;
-            }
-            ("unlock", "") => {
-                self.client.lock(false);
-                self.out.line("unlocked")?;
-            }
-            ("quiet", "") => {
-                self.quiet = true;
-                self.out.line("news waits until you press enter")?;
-            }
-            ("loud", "") => {
-                self.quiet = false;
-                self.out.line("news is printed when it comes")?;
-            }
-            ("keys" | "themes", _) => {
-                self.out.line("keys and themes are of the full console")?;
-            }
-            _ => self.as_command_line(&line.text).await?,
-        }
-        Ok(())
-    }
-
-    /// Everything else is a command of the command line, against the engine of this console.
-    async fn as_command_line(&mut self, line: &str) -> Result<(), Failure> {
-        let mut words = words::split(line).map_err(|why| Failure::Usage(why.to_owned()))?;
-        let bare = match words.as_slice() {
-            [one] => one.as_str(),
-            _ => "",
-        };
-        match bare {
-            "rules" | "models" | "hooks" | "routine" | "outbox" => words.push("list".to_owned()),
-            "cache" | "memory" => words.push("stats".to_owned()),
-            "audit" => words.extend(["list", "--limit", "20"].map(str::to_owned)),
-            _ => {}
-        }
-        words.insert(0, "leverframe".to_owned());
-        let parsed = match Arguments::try_parse_from(&words) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                for line in error.to_string().lines() {
-                    self.out.line(&cell(line))?;
-                }
-                return Ok(self.out.line("`help` lists what can be typed here")?);
-            }
-        };
-        let command = match parsed.command {
-            None => return Ok(self.out.line("`help` lists what can be typed")?),
-            // A decision is about what was printed here, so it is made here.
-            Some(
-                Subcommands::Approvals(
-                    ApprovalCommands::Approve { .. } | ApprovalCommands::Deny { .. },
-                )
-                | Subcommands::Continuations(ContinuationCommands::Resolve { .. })
-                | Subcommands::Outbox(OutboxCommands::Resolve { .. }),
-            ) => {
-                return Ok(self.out.line(
-                    "decide it here: `queue` lists it, its number prints it in full, its choices decide",
-                )?);
-            }
-            Some(
-                Subcommands::Attach { .. }
-                | Subcommands::Init(_)
-                | Subcommands::Backup { .. }
-                | Subcommands::Restore { .. }
-                | Subcommands::Doctor {
-                    database: Some(_), ..
-                },
-            ) => {
-                return Ok(self
-                    .out
-                    .line("not from here: run it on the command line of the machine itself")?);
-            }
-            Some(command) => command,
-        };
-        let format = if parsed.json {
-            Format::Json
-        } else {
-            Format::Human
-        };
-        let client = Arc::clone(&self.client);
-        let (mut out, mut err) = (Out::new(), Out::new());
-        let mut interrupted = self.heard.interruptions();
-        let mut answers = Answers::new(self.heard);
-        let mut terminal = Terminal {
-            out: &mut out,
-            err: &mut err,
-            input: &mut answers,
-            attended: Attendance::Person,
-        };
-        let incoming = &mut self.incoming;
-        let mut missed = Vec::new();
-        let done = {
-            let work = Box::pin(execute(
-                command,
-                client.as_ref(),
-                &mut terminal,
-                format,
-                parsed.model,
-            ));
-            tokio::pin!(work);
-            loop {
-                tokio::select! {
-                    done = &mut work => break Some(done),
-                    _ = interrupted.changed() => break None,
-                    // What happens meanwhile is kept, so that the engine never waits for this console.
-                    Some((_, message)) = incoming.recv() => missed.push(message),
-                }
-            }
-        };
-        let cut = answers.cut;
-        for message in missed {
-            self.feed(message);
-        }
-        let cut = match done {
-            Some(_) => cut,
-            None => Some(self.heard.skip_to_cut()),
-        };
-        match cut {
-            Some(Cut::End) => self.ended = Some(QuitKind::Stop),
-            Some(Cut::Terminate) => self.ended = Some(QuitKind::Terminated),
-            Some(Cut::Interrupt) => self.out.line("")?,
-            None => {}
-        }
-        match done {
-            None | Some(Err(Failure::Waiting)) => Ok(()),
-            Some(done) => done,
-        }
-    }
-
-    async fn emergency_stop(&mut self) -> Result<(), Failure> {
-        let question = format!(
-            "STOP {}: running tools are killed, everything is held. Type stop once more:",
-            cell(&self.model.host().place)
-        );
-        let Some(line) = self.ask(&question).await? else {
-            return Ok(());
-        };
-        if line.text.trim() != "stop" || line.pasted {
-            return Ok(self.out.line("not stopped")?);
-        }
-        self.act(Command::EmergencyStop(EmergencyStop { reason: None }))
-            .await?;
-        Ok(())
-    }
-
-    /// Leaves; asks first where people outside depend on it.
-    async fn quit(&mut self) -> Result<(), Failure> {
-        let live = match &self.options.hosting {
-            Hosting::Embedded { live_channels } => live_channels.join(", "),
-            Hosting::Attached => String::new(),
-        };
-        if live.is_empty() {
-            self.ended = Some(QuitKind::Stop);
-            return Ok(());
-        }
-        self.out.line(&format!(
-            "This console holds the engine, and with it the channels {}.",
-            cell(&live)
-        ))?;
-        let ways = [
-            "stay",
-            "leave, and let the engine go on in the background",
-            "leave, and end the engine in order",
-        ];
-        match self.choose("Which?", &ways.map(str::to_owned)).await? {
-            Some(2) => self.ended = Some(QuitKind::Detach),
-            Some(3) => self.ended = Some(QuitKind::Stop),
-            Some(_) | None => {}
-        }
-        Ok(())
     }
 }

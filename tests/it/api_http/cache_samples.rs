@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
-use leverframe::cli::run::execute;
+use leverframe::cli::execute::execute;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::protocol::cache::{

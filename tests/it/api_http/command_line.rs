@@ -2,8 +2,8 @@
 
 use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
+use leverframe::cli::execute::execute;
 use leverframe::cli::exit::Failure;
-use leverframe::cli::run::execute;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Ask, Command, Decide, Outcome};

@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use leverframe::cli::arguments::Arguments;
-use leverframe::cli::run::execute;
+use leverframe::cli::execute::execute;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
