@@ -9,10 +9,6 @@ use crate::layering::source::{code_of, words_of};
 /// Modules by the path they have in the crate, each with the modules that it imports.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 
-/// Modules that may stand in one knot, a set for each knot. The list only shrinks: what leaves its knot leaves the
-/// list, and nothing is added. A module gets out by moving what two of its neighbours share below both.
-pub const EXCEPTIONS: &[&[&str]] = &[];
-
 /// A path in the words of a file, `as` name and visibility included.
 struct Mention {
     segments: Vec<String>,
@@ -281,26 +277,13 @@ fn circle(imports: &Imports, module: &str) -> String {
     module.to_owned()
 }
 
-/// What is wrong: modules in a knot that no exception permits, and modules of an exception that stand in no knot.
-pub fn check_cycles(imports: &Imports, exceptions: &[&[&str]]) -> Vec<String> {
+/// What is wrong: every module in a knot, with the shortest way around. A module gets out by moving what two of its
+/// neighbours share below both.
+pub fn check_cycles(imports: &Imports) -> Vec<String> {
     let knots = knots(imports);
-    let mut found = Vec::new();
-    for knot in &knots {
-        let outside = |exception: &&[&str]| -> Vec<&String> {
-            let listed = |module: &&String| !exception.contains(&module.as_str());
-            knot.iter().filter(listed).collect()
-        };
-        let fewest = exceptions.iter().map(outside).min_by_key(Vec::len);
-        for module in fewest.unwrap_or_else(|| knot.iter().collect()) {
-            found.push(format!("import cycle: {}", circle(imports, module)));
-        }
-    }
-    for module in exceptions.iter().copied().flatten() {
-        if !knots.iter().any(|knot| knot.contains(*module)) {
-            found.push(format!(
-                "{module} stands in no import cycle any more: take it out of the exceptions"
-            ));
-        }
-    }
-    found
+    knots
+        .iter()
+        .flatten()
+        .map(|module| format!("import cycle: {}", circle(imports, module)))
+        .collect()
 }

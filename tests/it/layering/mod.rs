@@ -11,7 +11,7 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use crate::layering::cycles::{EXCEPTIONS, check_cycles, imports_of};
+use crate::layering::cycles::{check_cycles, imports_of};
 use crate::layering::rules::check;
 
 /// Every Rust file below `dir`, in order.
@@ -61,16 +61,16 @@ fn the_crate_keeps_its_layers() {
 
 #[test]
 fn no_modules_import_each_other_in_a_circle() {
-    let found = check_cycles(&imports_of(&crate_files()), EXCEPTIONS);
+    let found = check_cycles(&imports_of(&crate_files()));
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
 
-/// The checker finds exactly this in these files, with these exceptions.
+/// The checker finds exactly this in these files.
 #[track_caller]
-fn finds_cycles(files: &[(&str, &str)], exceptions: &[&[&str]], expected: &[&str]) {
+fn finds_cycles(files: &[(&str, &str)], expected: &[&str]) {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
     let files: Vec<(String, String)> = files.iter().map(owned).collect();
-    assert_eq!(check_cycles(&imports_of(&files), exceptions), expected);
+    assert_eq!(check_cycles(&imports_of(&files)), expected);
 }
 
 #[test]
@@ -102,7 +102,6 @@ fn two_files_that_import_each_other_are_found_in_every_spelling() {
                 ),
                 ("a/y.rs", back),
             ],
-            &[],
             &circle,
         );
     }
@@ -118,7 +117,6 @@ fn a_folder_that_imports_from_its_files_and_the_other_way_is_found() {
     ] {
         finds_cycles(
             &[("a/mod.rs", folder), ("a/x.rs", "use super::Shared;")],
-            &[],
             &[
                 "import cycle: a -> a::x -> a",
                 "import cycle: a::x -> a -> a::x",
@@ -136,8 +134,11 @@ fn a_circle_of_three_names_the_shortest_way_around() {
             ("c.rs", "use crate::a::A;"),
             ("d.rs", "fn d() {}"),
         ],
-        &[&["a", "b"]],
-        &["import cycle: c -> a -> b -> c"],
+        &[
+            "import cycle: a -> b -> c -> a",
+            "import cycle: b -> c -> a -> b",
+            "import cycle: c -> a -> b -> c",
+        ],
     );
 }
 
@@ -164,30 +165,7 @@ fn a_tree_is_no_cycle() {
             ("lib.rs", "pub mod a;"),
         ],
         &[],
-        &[],
     );
-}
-
-#[test]
-fn an_exception_covers_one_knot_and_only_while_it_is_one() {
-    let files = [
-        ("a.rs", "use crate::b::B;"),
-        ("b.rs", "use crate::a::A;"),
-        ("c.rs", "use crate::a::A;"),
-    ];
-    finds_cycles(&files, &[&["a", "b"]], &[]);
-    finds_cycles(
-        &files,
-        &[&["a", "b", "c"]],
-        &["c stands in no import cycle any more: take it out of the exceptions"],
-    );
-    finds_cycles(
-        &files,
-        &[&["a", "b"], &["gone"]],
-        &["gone stands in no import cycle any more: take it out of the exceptions"],
-    );
-    // Two knots that became one are not what either exception is for.
-    finds_cycles(&files, &[&["a"], &["b"]], &["import cycle: b -> a -> b"]);
 }
 
 /// The checker finds exactly this in a file of this name.
