@@ -10,7 +10,7 @@ use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, attended, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
-use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
+use crate::protocol::policy::{Policy, PolicyPatch, ToolStanding, WhatIf};
 use crate::protocol::request::{GetChannel, GetWhatIf, SetPolicy};
 use crate::protocol::words::Autonomy;
 use crate::text::untrusted::limit_line;
@@ -99,21 +99,13 @@ pub struct PolicyChange {
     pub yes: bool,
 }
 
-/// The list that a tool stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum List {
-    AutoApprove,
-    Block,
-    AlwaysAsk,
-}
-
 /// A change that somebody wants.
 #[derive(Debug)]
 enum Change {
     /// This one.
     Patch(PolicyPatch),
-    /// Tools go into one list and out of the others; none = out of all.
-    Move(Vec<String>, Option<List>),
+    /// Tools go into one list and out of the others, or out of all.
+    Move(Vec<String>, ToolStanding),
 }
 
 /// Carries a subcommand out.
@@ -156,19 +148,23 @@ pub async fn run(
         PolicyCommands::Allow { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, Some(List::AutoApprove)),
+            Change::Move(of.tools, ToolStanding::RunsAlone),
         ),
         PolicyCommands::Block { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, Some(List::Block)),
+            Change::Move(of.tools, ToolStanding::Blocked),
         ),
         PolicyCommands::Ask { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, Some(List::AlwaysAsk)),
+            Change::Move(of.tools, ToolStanding::AlwaysAsks),
         ),
-        PolicyCommands::Clear { of } => (of.channel, of.change, Change::Move(of.tools, None)),
+        PolicyCommands::Clear { of } => (
+            of.channel,
+            of.change,
+            Change::Move(of.tools, ToolStanding::Level),
+        ),
     };
     let before = client.call(GetChannel { name: name.clone() }).await?;
     let patch = PolicyPatch {
@@ -221,25 +217,9 @@ fn entries(text: String) -> Vec<String> {
 impl Change {
     /// What it changes of a policy.
     fn patch(&self, policy: &Policy) -> PolicyPatch {
-        let (tools, list) = match self {
-            Self::Patch(patch) => return patch.clone(),
-            Self::Move(tools, list) => (tools, *list),
-        };
-        let changed = |before: &[String], own: List| {
-            let stays = |entry: &&String| list == Some(own) || !tools.contains(entry);
-            let mut after: Vec<String> = before.iter().filter(stays).cloned().collect();
-            for tool in tools.iter().filter(|_| list == Some(own)) {
-                if !after.contains(tool) {
-                    after.push(tool.clone());
-                }
-            }
-            (after != before).then_some(after)
-        };
-        PolicyPatch {
-            auto_approve: changed(&policy.auto_approve, List::AutoApprove),
-            block: changed(&policy.block, List::Block),
-            always_ask: changed(&policy.always_ask, List::AlwaysAsk),
-            ..PolicyPatch::default()
+        match self {
+            Self::Patch(patch) => patch.clone(),
+            Self::Move(tools, standing) => policy.placing(tools, *standing),
         }
     }
 }

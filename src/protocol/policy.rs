@@ -74,6 +74,75 @@ impl PolicyPatch {
     }
 }
 
+/// How much a tool may do by the lists of a policy, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolStanding {
+    /// On the list `block`: it never runs.
+    Blocked,
+    /// On the list `always_ask`.
+    AlwaysAsks,
+    /// On no list: the level decides.
+    Level,
+    /// On the list `auto_approve`: it runs without asking.
+    RunsAlone,
+}
+
+impl ToolStanding {
+    /// Every standing, in order.
+    pub const ALL: [Self; 4] = [
+        Self::Blocked,
+        Self::AlwaysAsks,
+        Self::Level,
+        Self::RunsAlone,
+    ];
+
+    /// In words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Blocked => "never runs",
+            Self::AlwaysAsks => "always asks",
+            Self::Level => "the level decides",
+            Self::RunsAlone => "runs alone",
+        }
+    }
+}
+
+impl Policy {
+    /// What the lists say of a name, or of a prefix that stands in them.
+    pub fn standing(&self, entry: &str) -> ToolStanding {
+        let has = |list: &[String]| list.iter().any(|known| known == entry);
+        if has(&self.block) {
+            ToolStanding::Blocked
+        } else if has(&self.always_ask) {
+            ToolStanding::AlwaysAsks
+        } else if has(&self.auto_approve) {
+            ToolStanding::RunsAlone
+        } else {
+            ToolStanding::Level
+        }
+    }
+
+    /// The change that puts tools into one list and out of the others, or out of all.
+    pub fn placing(&self, tools: &[String], standing: ToolStanding) -> PolicyPatch {
+        let changed = |before: &[String], own: ToolStanding| {
+            let stays = |entry: &&String| standing == own || !tools.contains(entry);
+            let mut after: Vec<String> = before.iter().filter(stays).cloned().collect();
+            for tool in tools.iter().filter(|_| standing == own) {
+                if !after.contains(tool) {
+                    after.push(tool.clone());
+                }
+            }
+            (after != before).then_some(after)
+        };
+        PolicyPatch {
+            auto_approve: changed(&self.auto_approve, ToolStanding::RunsAlone),
+            block: changed(&self.block, ToolStanding::Blocked),
+            always_ask: changed(&self.always_ask, ToolStanding::AlwaysAsks),
+            ..PolicyPatch::default()
+        }
+    }
+}
+
 /// What the policy said about one call, with the text of the rule that said it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -102,6 +171,14 @@ pub struct WhatIfCall {
     pub would_be: Verdict,
     /// When.
     pub at: Timestamp,
+}
+
+impl WhatIf {
+    /// The calls that would have ended otherwise.
+    pub fn changed(&self) -> impl Iterator<Item = &WhatIfCall> {
+        let calls = self.calls.iter();
+        calls.filter(|call| call.was != call.would_be.decision)
+    }
 }
 
 /// "Of the last N calls on this channel, M would have run without you."

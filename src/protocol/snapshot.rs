@@ -74,6 +74,9 @@ pub struct EngineStatus {
     pub demo: bool,
     /// How programs are confined: `bubblewrap` or `none (why)`.
     pub sandbox: String,
+    /// Names of the tools that there are.
+    #[serde(default)]
+    pub tools: Vec<String>,
     /// Usage since local midnight.
     pub usage_today: Usage,
     /// Money allowed per day, when limited.

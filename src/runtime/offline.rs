@@ -297,6 +297,7 @@ impl OfflineSessions {
                 scripted: false,
                 demo: false,
                 sandbox: String::new(),
+                tools: Vec::new(),
                 usage_today: Usage::default(),
                 budget_today_usd: None,
                 problems: Vec::new(),

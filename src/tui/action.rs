@@ -94,6 +94,7 @@ actions! {
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
     KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
     Autonomy = "autonomy", Ordinary, "autonomy", "open the autonomy dial with its what-if";
+    ToolLists = "tool-lists", Ordinary, "tools", "let tools of this channel run alone, always ask or never run";
     Models = "models", Ordinary, "models", "choose the session's model; look for model servers on this machine";
     PauseSession = "pause-session", Ordinary, "pause", "pause or resume the session";
     PauseChannel = "pause-channel", Ordinary, "pause channel", "pause or resume the channel";
@@ -178,8 +179,8 @@ actions! {
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
     DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
-    DialogLonger = "dialog-longer", Dialog, "longer", "let the raised level hold longer";
-    DialogShorter = "dialog-shorter", Dialog, "shorter", "let the raised level hold shorter";
+    DialogLonger = "dialog-longer", Dialog, "more", "let the raised level hold longer, or the tool do more";
+    DialogShorter = "dialog-shorter", Dialog, "less", "let the raised level hold shorter, or the tool do less";
     DialogAgain = "dialog-again", Dialog, "allow", "shape dialog: allow what it prints, 0.7 s after it appeared";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";

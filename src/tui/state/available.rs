@@ -23,6 +23,7 @@ const SESSION: &[Action] = &[
 /// What is about its channel.
 const CHANNEL: &[Action] = &[
     Action::Autonomy,
+    Action::ToolLists,
     Action::PauseChannel,
     Action::DrainChannel,
     Action::TestChannel,
@@ -40,6 +41,7 @@ const OPERATE: &[Action] = &[
     Action::NewSession,
     Action::Models,
     Action::Autonomy,
+    Action::ToolLists,
     Action::PauseSession,
     Action::PauseChannel,
     Action::TakeOver,

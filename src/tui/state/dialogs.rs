@@ -17,6 +17,7 @@ use crate::tui::state::modal::{About, Help, Modal, QuitChoice, TextEntry, TextPu
 use crate::tui::state::opening::draft_key;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::{Edit, Lines, TextField};
+use crate::tui::state::tool_lists::ToolLists;
 use crate::tui::state::{
     assigning, batching, command_line, lists, memory_keys, models, perform, rule_editing,
     rules_screen, running, shape, submit, why,
@@ -69,6 +70,7 @@ fn changed(state: &mut State) {
             | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
+            | Modal::Tools(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
             | Modal::Why(_)
@@ -204,6 +206,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
+            | Modal::Tools(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
             | Modal::Why(_)
@@ -505,6 +508,11 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             match state.modals.last_mut() {
                 Some(Modal::Why(pager)) => why::scroll(&mut pager.scroll, lines),
                 Some(Modal::Dial(dial)) => dial::scroll(dial, lines),
+                Some(Modal::Tools(lists)) => {
+                    if let Some(channel) = state.model.world().channels.get(&lists.channel) {
+                        lists.scroll(&channel.policy, lines);
+                    }
+                }
                 Some(Modal::Summary(pager)) => why::scroll(&mut pager.scroll, lines),
                 _ => {}
             }
@@ -517,12 +525,22 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             {
                 dial::last(dial, &channel.policy, action == Action::DialogLonger);
             }
+            if let Some(Modal::Tools(lists)) = state.modals.last_mut()
+                && let Some(channel) = state.model.world().channels.get(&lists.channel)
+            {
+                return lists.step(&channel.policy, action == Action::DialogLonger);
+            }
             Vec::new()
         }
         Action::DialogAgain => press(state, action),
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
+            {
+                return Vec::new();
+            }
+            if let Some(Modal::Tools(lists)) = state.modals.last_mut()
+                && lists.confirming.take().is_some()
             {
                 return Vec::new();
             }
@@ -564,6 +582,11 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
         Some(Modal::Deciding(_)) => deciding::turn(state, forward),
         Some(Modal::Summary(pager)) => why::scroll(&mut pager.scroll, line),
         Some(Modal::Dial(dial)) => return dial::turn(dial, forward),
+        Some(Modal::Tools(lists)) => {
+            if let Some(channel) = state.model.world().channels.get(&lists.channel) {
+                lists.turn(&channel.policy, forward);
+            }
+        }
         Some(Modal::Help(_) | Modal::Text(_)) | None => {}
     }
     Vec::new()
@@ -622,6 +645,7 @@ fn accept(state: &mut State) -> Vec<Effect> {
             submit::submit(state, decision::command(&bound, request))
         }
         Some(Modal::Dial(dial)) => accept_dial(state, &dial),
+        Some(Modal::Tools(lists)) => accept_lists(state, &lists),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
         Some(Modal::Deciding(_)) => press(state, Action::DialogAccept),
         Some(Modal::Why(_) | Modal::Summary(_)) => {
@@ -665,6 +689,38 @@ fn accept_dial(state: &mut State, dial: &Dial) -> Vec<Effect> {
         return Vec::new();
     }
     submit::submit(state, command)
+}
+
+/// Puts the tool into its list, after a question where it may do more. The lists stay open for the next tool.
+fn accept_lists(state: &mut State, lists: &ToolLists) -> Vec<Effect> {
+    let Some(channel) = state.model.world().channels.get(&lists.channel) else {
+        state.modals.pop();
+        return Vec::new();
+    };
+    let policy = &channel.policy;
+    let Some(patch) = lists.patch(policy) else {
+        return Vec::new();
+    };
+    let (confirming, sends) = match lists.confirming {
+        None if lists.raises(policy) => (Some(0), false),
+        Some(0) => (None, false),
+        None | Some(_) => (None, true),
+    };
+    let command = Command::SetPolicy(SetPolicy {
+        channel: lists.channel.clone(),
+        patch: PolicyPatch {
+            if_version: Some(policy.version),
+            ..patch
+        },
+    });
+    if let Some(Modal::Tools(lists)) = state.modals.last_mut() {
+        lists.confirming = confirming;
+    }
+    if sends {
+        submit::submit(state, command)
+    } else {
+        Vec::new()
+    }
 }
 
 /// The choice of a dialog that decides is taken, or the key of the shape dialog was pressed.

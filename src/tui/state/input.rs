@@ -133,6 +133,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
+            | Modal::Tools(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
             | Modal::Why(_)

@@ -57,6 +57,7 @@ pub mod submit;
 pub mod summary;
 pub mod taking_over;
 pub mod text_field;
+pub mod tool_lists;
 pub mod undo;
 pub mod update;
 pub mod why;

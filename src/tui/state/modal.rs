@@ -20,6 +20,7 @@ use crate::tui::state::rule_editor::RuleEditor;
 use crate::tui::state::rules::RuleText;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::TextField;
+use crate::tui::state::tool_lists::ToolLists;
 
 /// What the help overlay lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +138,8 @@ pub enum Modal {
     Confirm(Confirm),
     /// The autonomy dial.
     Dial(Dial),
+    /// The lists of a channel.
+    Tools(ToolLists),
     /// Choosing how long to snooze.
     Snooze {
         /// What.
@@ -165,6 +168,7 @@ impl Modal {
             | Self::Release(_)
             | Self::Confirm(_)
             | Self::Dial(_)
+            | Self::Tools(_)
             | Self::Snooze { .. }
             | Self::Models(_)
             | Self::Why(_)

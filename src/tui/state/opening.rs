@@ -14,6 +14,7 @@ use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
 use crate::tui::state::rules::RuleText;
 use crate::tui::state::text_field::{Lines, TextField};
+use crate::tui::state::tool_lists::ToolLists;
 
 /// Under which name what is written stays a draft; none = it does not.
 pub(super) fn draft_key(purpose: &TextPurpose) -> Option<String> {
@@ -144,4 +145,18 @@ pub fn open_dial(state: &mut State, channel: &str) -> Vec<Effect> {
         confirming: None,
     }));
     vec![dial::what_if(channel, chosen)]
+}
+
+/// Opens the lists of a channel.
+pub fn open_tools(state: &mut State, channel: &str) -> Vec<Effect> {
+    let world = state.model.world();
+    if let Some(known) = world.channels.get(channel) {
+        let tools = world
+            .engine
+            .as_ref()
+            .map_or(&[][..], |engine| &engine.tools);
+        let lists = ToolLists::new(channel, &known.policy, tools);
+        state.modals.push(Modal::Tools(lists));
+    }
+    Vec::new()
 }

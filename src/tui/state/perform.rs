@@ -78,6 +78,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Some(channel) => opening::open_dial(state, &channel),
             None => state.nothing(action),
         },
+        Action::ToolLists => match focused::focused_channel(state) {
+            Some(channel) => opening::open_tools(state, &channel),
+            None => state.nothing(action),
+        },
         Action::Models => match focused::focused_session(state) {
             Some(id) => models::open(state, id),
             None => state.nothing(action),

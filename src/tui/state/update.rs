@@ -421,6 +421,12 @@ fn answered(
                     {
                         dial.answers.insert(autonomy, Err(problem_text(&problem)));
                     }
+                    if let Some(Modal::Tools(lists)) = state.modals.last_mut()
+                        && lists.channel == *channel
+                    {
+                        let why = Err(problem_text(&problem));
+                        lists.answers.push((patch.clone(), why));
+                    }
                 }
                 Query::ListModels(_) => models::listed(state, Err(problem_text(&problem))),
                 Query::ExplainCall(ExplainCall { tool_call_id }) => {
@@ -451,6 +457,11 @@ fn answered(
                 && dial.channel == what_if.channel
             {
                 dial.answers.insert(what_if.autonomy, Ok(what_if));
+            } else if let Some(Modal::Tools(lists)) = state.modals.last_mut()
+                && let Query::GetWhatIf(GetWhatIf { patch, channel, .. }) = query
+                && lists.channel == *channel
+            {
+                lists.answers.push((patch.clone(), Ok(what_if)));
             }
         }
         Answer::GetDuty(duty) => assigning::learned(state, duty),

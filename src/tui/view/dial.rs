@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::console::format;
-use crate::protocol::policy::Policy;
+use crate::protocol::policy::{Policy, WhatIf, WhatIfCall};
 use crate::protocol::words::{Autonomy, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
@@ -138,81 +138,15 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
     );
     at += 2;
     let confirm_rows = if dial.confirming.is_some() { 3 } else { 0 };
-    let limit = inner.height.saturating_sub(confirm_rows);
-    match dial.answers.get(&dial.chosen) {
-        None => paint::line(
-            buf,
-            inner,
-            at,
-            &Line::from(span(
-                theme,
-                Role::TextMuted,
-                "asking what would have happened …",
-            )),
-        ),
-        Some(Err(problem)) => paint::line(
-            buf,
-            inner,
-            at,
-            &Line::from(span(theme, Role::NoticeError, shown::line(problem, width))),
-        ),
-        Some(Ok(what_if)) => {
-            let asked = if what_if.newly_unattended > 0 {
-                format!("; {} of them asked then", what_if.newly_unattended)
-            } else {
-                String::new()
-            };
-            let text = if what_if.considered == 0 {
-                "no call on this channel yet that this level could have changed".to_owned()
-            } else {
-                format!(
-                    "{} of the last {} calls would have run without you{asked}",
-                    what_if.would_run, what_if.considered
-                )
-            };
-            let role = if what_if.newly_unattended > 0 {
-                Role::NoticeWarning
-            } else {
-                Role::TextStrong
-            };
-            for piece in shown::block(&text, width) {
-                paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
-                at += 1;
-            }
-            for call in what_if.calls.iter().skip(dial.first) {
-                if at >= limit {
-                    break;
-                }
-                let changed = call.was != call.would_be.decision;
-                let verdict = format!("{} -> {}", call.was, call.would_be.decision);
-                let verdict_role = match call.would_be.decision {
-                    VerdictWord::Allow if changed => Role::NoticeWarning,
-                    VerdictWord::Allow | VerdictWord::Ask | VerdictWord::Deny => Role::TextMuted,
-                };
-                let what = format!("{} {}", call.tool, call.preview);
-                let line = Line::from(vec![
-                    span(theme, verdict_role, shown::column(&verdict, 15)),
-                    span(
-                        theme,
-                        paint::risk_role(call.risk),
-                        shown::column(call.risk.as_str(), 9),
-                    ),
-                    span(
-                        theme,
-                        Role::Outside,
-                        shown::column(&what, width.saturating_sub(30)),
-                    ),
-                    span(
-                        theme,
-                        Role::TextMuted,
-                        format!(" {}", format::age(state.model.now.wall, call.at)),
-                    ),
-                ]);
-                paint::line(buf, inner, at, &line);
-                at += 1;
-            }
-        }
-    }
+    let place = Rect {
+        y: inner.y.saturating_add(at),
+        height: inner.height.saturating_sub(at + confirm_rows),
+        ..inner
+    };
+    let answer = dial.answers.get(&dial.chosen);
+    let calls = answer.and_then(|answer| answer.as_ref().ok());
+    let calls = calls.into_iter().flat_map(|what_if| &what_if.calls);
+    what_if(state, theme, answer, calls.skip(dial.first), place, buf);
     if let Some(chosen) = dial.confirming {
         let text = format!(
             "Raise {} from {} to {} {}?",
@@ -234,5 +168,81 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
             from + 1,
             &paint::buttons(theme, &["Cancel", "Raise"], chosen),
         );
+    }
+}
+
+/// Draws what would have happened, and to which calls.
+pub fn what_if<'a>(
+    state: &State,
+    theme: &Theme,
+    answer: Option<&Result<WhatIf, String>>,
+    calls: impl Iterator<Item = &'a WhatIfCall>,
+    inner: Rect,
+    buf: &mut Buffer,
+) {
+    let width = usize::from(inner.width);
+    let (role, text) = match answer {
+        None => (
+            Role::TextMuted,
+            "asking what would have happened …".to_owned(),
+        ),
+        Some(Err(problem)) => (Role::NoticeError, problem.clone()),
+        Some(Ok(what_if)) if what_if.considered == 0 => (
+            Role::TextStrong,
+            "no call on this channel yet that this could have changed".to_owned(),
+        ),
+        Some(Ok(what_if)) if what_if.newly_unattended > 0 => (
+            Role::NoticeWarning,
+            format!(
+                "{} of the last {} calls would have run without you; {} of them asked then",
+                what_if.would_run, what_if.considered, what_if.newly_unattended
+            ),
+        ),
+        Some(Ok(what_if)) => (
+            Role::TextStrong,
+            format!(
+                "{} of the last {} calls would have run without you",
+                what_if.would_run, what_if.considered
+            ),
+        ),
+    };
+    let mut at = 0;
+    for piece in shown::block(&text, width) {
+        if at < inner.height {
+            paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
+        }
+        at += 1;
+    }
+    for call in calls {
+        if at >= inner.height {
+            break;
+        }
+        let changed = call.was != call.would_be.decision;
+        let verdict = format!("{} -> {}", call.was, call.would_be.decision);
+        let verdict_role = match call.would_be.decision {
+            VerdictWord::Allow if changed => Role::NoticeWarning,
+            VerdictWord::Allow | VerdictWord::Ask | VerdictWord::Deny => Role::TextMuted,
+        };
+        let what = format!("{} {}", call.tool, call.preview);
+        let line = Line::from(vec![
+            span(theme, verdict_role, shown::column(&verdict, 15)),
+            span(
+                theme,
+                paint::risk_role(call.risk),
+                shown::column(call.risk.as_str(), 9),
+            ),
+            span(
+                theme,
+                Role::Outside,
+                shown::column(&what, width.saturating_sub(30)),
+            ),
+            span(
+                theme,
+                Role::TextMuted,
+                format!(" {}", format::age(state.model.now.wall, call.at)),
+            ),
+        ]);
+        paint::line(buf, inner, at, &line);
+        at += 1;
     }
 }

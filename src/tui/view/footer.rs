@@ -151,7 +151,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogCancel,
             ]);
         }
-        Some(Modal::Dial(_)) => {
+        Some(Modal::Dial(_) | Modal::Tools(_)) => {
             return plain(&[
                 Action::DialogNext,
                 Action::DialogLonger,
@@ -230,6 +230,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         ]),
         Screen::Channels => plain(&[
             Action::Autonomy,
+            Action::ToolLists,
             Action::PauseChannel,
             Action::DrainChannel,
             Action::TestChannel,

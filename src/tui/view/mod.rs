@@ -38,6 +38,7 @@ pub mod screen;
 pub mod summary;
 pub mod table;
 pub mod text_entry;
+pub mod tool_lists;
 pub mod transcript;
 pub mod transcript_entry;
 pub mod unknown;

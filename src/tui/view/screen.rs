@@ -20,8 +20,8 @@ use crate::tui::view::console::HOST_COLUMNS;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, deciding, dial, dialog, doctor, footer, header,
-    help, live, memory, models, queue, release, rules, summary, text_entry, transcript, which_key,
-    why,
+    help, live, memory, models, queue, release, rules, summary, text_entry, tool_lists, transcript,
+    which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -106,6 +106,7 @@ pub fn draw(
             Modal::Summary(pager) => {
                 report.panel_max_scroll = Some(summary::draw(theme, pager, body, buf));
             }
+            Modal::Tools(lists) => tool_lists::draw(state, theme, lists, body, buf),
             Modal::Dial(overlay) => dial::draw(state, theme, overlay, body, buf),
             Modal::Quit { choices, chosen } => {
                 dialog::quit(state, theme, choices, *chosen, body, buf);

@@ -333,6 +333,11 @@ pub fn engine() -> EngineStatus {
         scripted: true,
         demo: false,
         sandbox: "bubblewrap".to_owned(),
+        tools: vec![
+            "write_file".to_owned(),
+            "execute_command".to_owned(),
+            "read_file".to_owned(),
+        ],
         usage_today: usage(),
         budget_today_usd: Some(1.5),
         problems: vec!["disk full".to_owned()],

@@ -234,6 +234,11 @@ pub fn engine() -> EngineStatus {
         scripted: true,
         demo: false,
         sandbox: "bubblewrap".into(),
+        tools: vec![
+            "write_file".to_owned(),
+            "execute_command".to_owned(),
+            "read_file".to_owned(),
+        ],
         usage_today: Usage {
             cost_usd: Some(1.27),
             ..usage()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
-use leverframe::protocol::policy::{WhatIf, WhatIfCall};
+use leverframe::protocol::policy::{ToolStanding, WhatIf, WhatIfCall};
 use leverframe::protocol::request::{Answer, GetWhatIf, Query};
 use leverframe::protocol::session::TranscriptBody;
 use leverframe::protocol::words::*;
@@ -290,6 +290,49 @@ fn channels_dial() {
             }),
             Answer::GetWhatIf(what_if),
         );
+        driver.press("enter");
+        driver
+    });
+}
+
+#[test]
+fn channels_tools() {
+    check("channels_tools", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("4 j j T + +");
+        let policy = &driver.state.model.world().channels["telegram"].policy;
+        let patch = policy.placing(&["execute_command".to_owned()], ToolStanding::Level);
+        let call = |minutes: i64, was, to| WhatIfCall {
+            tool: "execute_command".into(),
+            preview: "make test".into(),
+            access: Access::Exec,
+            risk: Risk::High,
+            was,
+            would_be: leverframe::protocol::policy::Verdict {
+                decision: to,
+                rule: "autonomy semi_auto".into(),
+                policy_version: 3,
+            },
+            at: fixture::ago(60 * minutes),
+        };
+        let what_if = WhatIf {
+            channel: "telegram".into(),
+            autonomy: Autonomy::SemiAuto,
+            considered: 20,
+            would_run: 9,
+            newly_unattended: 0,
+            calls: vec![
+                call(3, VerdictWord::Deny, VerdictWord::Ask),
+                call(9, VerdictWord::Allow, VerdictWord::Allow),
+                call(14, VerdictWord::Deny, VerdictWord::Ask),
+            ],
+        };
+        let query = Query::GetWhatIf(GetWhatIf {
+            channel: "telegram".into(),
+            patch,
+            limit: Some(20),
+        });
+        driver.answer(query, Answer::GetWhatIf(what_if));
         driver.press("enter");
         driver
     });

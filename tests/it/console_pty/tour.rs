@@ -127,6 +127,14 @@ fn sessions_channels_and_the_emergency_stop_are_within_reach() {
     pty.press_until("k", "> supervised");
     pty.send("\r");
     pty.gone("FULL community");
+    pty.press_until("T", "Tools of community");
+    pty.press_until("-", "-> never runs");
+    pty.send("\r");
+    pty.wait("the list", |screen| {
+        screen.contains("never runs") && !screen.contains("-> never runs")
+    });
+    pty.send("\x1b");
+    pty.gone("Tools of community");
 
     pty.send("\x18");
     pty.see("again within 1.5 s");

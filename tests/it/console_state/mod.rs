@@ -26,5 +26,6 @@ mod selection;
 mod streams;
 pub mod taking_over;
 mod text_field;
+mod tool_lists;
 mod trim;
 mod undo;
