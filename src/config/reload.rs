@@ -213,10 +213,11 @@ impl Pins {
     }
 }
 
-/// Whether a key of the file says a setting.
+/// Whether a key of the file says a setting. `channels.one_more.kind` is not of the channel `one`.
 fn says(key: &str, setting: &str) -> bool {
-    key.strip_prefix(setting)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
+    key.strip_prefix(setting).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with('.') || (rest.starts_with('_') && !rest.contains('.'))
+    })
 }
 
 /// What the file says otherwise than before.

@@ -96,7 +96,7 @@ impl Theirs {
 }
 
 /// A file whose lines do not all stay.
-struct Concerned {
+struct ChangedDay {
     path: PathBuf,
     lines: u64,
     /// Whether any line is left of it.
@@ -107,7 +107,7 @@ struct Concerned {
 fn look_through(
     data_dir: &std::path::Path,
     theirs: &mut Theirs,
-) -> Result<Vec<Concerned>, StoreError> {
+) -> Result<Vec<ChangedDay>, StoreError> {
     remove_unfinished(data_dir)?;
     let days = days(data_dir)?;
     for file in &days {
@@ -129,7 +129,7 @@ fn look_through(
             }
         }
         if concerned > 0 {
-            found.push(Concerned {
+            found.push(ChangedDay {
                 path: file.path,
                 lines: concerned,
                 is_left,
@@ -145,7 +145,7 @@ impl Store {
         person: &str,
         other: &str,
         traces: &Traces,
-    ) -> Result<(Theirs, Vec<Concerned>), StoreError> {
+    ) -> Result<(Theirs, Vec<ChangedDay>), StoreError> {
         let owned = person.to_owned();
         let direct = self
             .read(move |reader| Direct::of(reader.conn, &owned))

@@ -574,7 +574,14 @@ impl<T: ConsoleTerminal> Console<T> {
         if !self.options.title {
             return;
         }
-        let title = Status::of(&self.state.model).title();
+        let model = &self.state.model;
+        let status = if model.hosts.iter().any(|(_, host)| host.is_live()) {
+            Status::of(model)
+        } else {
+            // A count of before would be a lie.
+            Status::off()
+        };
+        let title = status.title();
         if self.title.as_ref() != Some(&title) {
             self.control(&terminal::title_sequence(&title));
             self.title = Some(title);

@@ -33,6 +33,14 @@ pub async fn reload(
         )
         .hint("`leverframe init` writes one"));
     }
+    let file = &engine.settings.paths.config_file;
+    if !engine.settings.source.values.is_empty() && !file.exists() {
+        // Without a file everything would fall back to its default.
+        return Err(
+            Problem::invalid(format!("{} does not exist any more", file.display()))
+                .hint("the configuration of before stays in use"),
+        );
+    }
     let loaded = load(&engine).await?;
     for secret in loaded.secrets() {
         engine.redactor.register(secret.expose());
@@ -56,8 +64,8 @@ pub async fn reload(
         file: report.file.clone(),
         changes: report.changes.clone(),
     };
-    engine.store.write(record).await.map_err(from_store)?;
     channels::ensure(&engine, &settings).await?;
+    engine.store.write(record).await.map_err(from_store)?;
     engine.configure(settings, models);
     for change in &report.changes {
         tracing::info!(key = %change.key, effect = %change.effect, by = %caller.actor.label(), "setting changed");

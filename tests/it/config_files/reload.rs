@@ -99,6 +99,25 @@ fn channels_that_come_or_go_wait_for_a_restart() {
 }
 
 #[test]
+fn a_channel_that_is_gone_holds_no_channel_back_whose_name_begins_the_same() {
+    let table = "[model]\nallow_scripted_on_channels = true\n[channels.one]\nkind = \"telegram\"\ntoken_env = \"T\"\n\
+                 [channels.one_more]\nkind = \"telegram\"\ntoken_env = \"U\"\nmax_queue = 3\n";
+    let (gone, _) = table.split_once("[channels.one]").unwrap();
+    let (_, stays) = table.split_once("[channels.one_more]").unwrap();
+    let case = Case::new(table).env("T", "1:a").env("U", "2:b");
+    let running = case.settings();
+    let after = format!("{gone}[channels.one_more]{}", stays.replace("= 3", "= 4"));
+    std::fs::write(case.file(), after).unwrap();
+    let plan = plan(&running, case.settings());
+    let effects = effects(&plan);
+    assert!(
+        effects.contains(&("channels.one_more.max_queue", ReloadEffect::Now)),
+        "{effects:?}"
+    );
+    assert_eq!(plan.settings.channels["one_more"].max_queue, 4);
+}
+
+#[test]
 fn another_content_of_a_key_file_is_a_change_though_the_file_says_the_same() {
     let case = Case::new("");
     let key = case.file().with_file_name("key");

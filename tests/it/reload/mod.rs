@@ -98,6 +98,28 @@ async fn a_configuration_with_faults_changes_nothing_and_every_fault_is_told() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_gone_is_no_reason_to_forget_everybody() {
+    // No flag and no variable names the file, so a start without it would take the defaults.
+    let home = Home::new(ANNA);
+    let place = home.path().join(".config/leverframe");
+    std::fs::create_dir_all(&place).unwrap();
+    let file = place.join("config.toml");
+    std::fs::rename(home.path().join("config/config.toml"), &file).unwrap();
+    let daemon = home.daemon_without_config();
+    assert_eq!(people(&daemon).await, ["anna"]);
+    std::fs::remove_file(&file).unwrap();
+    let (status, problem) = reload(&daemon, false).await;
+    assert_eq!(status, 400, "{problem}");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .unwrap()
+            .contains("does not exist any more")
+    );
+    assert_eq!(people(&daemon).await, ["anna"]);
+}
+
+#[tokio::test]
 async fn a_preview_shows_the_difference_and_a_reload_says_what_waits_for_a_restart() {
     let home = Home::new("instance = \"one\"\n");
     let daemon = home.daemon();

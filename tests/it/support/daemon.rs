@@ -110,6 +110,19 @@ impl Home {
             .expect("the daemon listens")
     }
 
+    /// A daemon that finds its configuration file by itself, below the home.
+    pub fn daemon_without_config(&self) -> Daemon {
+        let own = self.command();
+        let mut command = Command::new(own.get_program());
+        command.args(own.get_args().skip(2)).env_clear();
+        for (name, value) in own.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        self.start(command, &[]).expect("the daemon listens")
+    }
+
     fn start(&self, mut command: Command, environment: &[(&str, &str)]) -> Option<Daemon> {
         let stderr = std::fs::OpenOptions::new()
             .create(true)
