@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, verdict};
-use leverframe::model::exchange::Decode;
+use leverframe::model::decode::Decode;
 use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Policy;
@@ -149,8 +149,8 @@ fn decoders() {
             "{{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"word {n} \"}},\"finish_reason\":null}}]}}"
         )
     });
-    decoder("chat completions", &chat, &|| {
-        Box::new(openai_chat::decoder::Decoder::new(0))
+    decoder("chat completions", &chat, || {
+        openai_chat::decoder::Decoder::new(0)
     });
     let mut messages = texts(|n| {
         format!(
@@ -159,36 +159,34 @@ fn decoders() {
     });
     let start = "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}";
     messages.insert(0, start.to_owned());
-    decoder("messages", &messages, &|| {
-        Box::new(anthropic::decoder::Decoder::new(0))
+    decoder("messages", &messages, || {
+        anthropic::decoder::Decoder::new(0)
     });
     let responses = texts(|n| {
         format!(
             "{{\"type\":\"response.output_text.delta\",\"sequence_number\":{n},\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"word {n} \"}}"
         )
     });
-    decoder("responses", &responses, &|| {
-        Box::new(openai_responses::decoder::Decoder::new(0))
+    decoder("responses", &responses, || {
+        openai_responses::decoder::Decoder::new(0)
     });
     let generated = texts(|n| {
         format!(
             "{{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"word {n} \"}}],\"role\":\"model\"}},\"index\":0}}],\"usageMetadata\":{{\"promptTokenCount\":20,\"candidatesTokenCount\":{n},\"totalTokenCount\":{n}}},\"modelVersion\":\"gemini\"}}"
         )
     });
-    decoder("generateContent", &generated, &|| {
-        Box::new(gemini::decoder::Decoder::new(0))
+    decoder("generateContent", &generated, || {
+        gemini::decoder::Decoder::new(0)
     });
     let lines = texts(|n| {
         format!(
             "{{\"model\":\"m\",\"created_at\":\"2026-11-22T00:00:00.000000Z\",\"message\":{{\"role\":\"assistant\",\"content\":\"word {n} \"}},\"done\":false}}"
         )
     });
-    decoder("ollama lines", &lines, &|| {
-        Box::new(ollama::decoder::Decoder::new(0))
-    });
+    decoder("ollama lines", &lines, || ollama::decoder::Decoder::new(0));
 }
 
-fn decoder(name: &str, events: &[String], make: &dyn Fn() -> Box<dyn Decode>) {
+fn decoder<D: Decode>(name: &str, events: &[String], make: impl Fn() -> D) {
     let bytes: usize = events.iter().map(String::len).sum();
     let label = format!("decoder: {name}, {} deltas", events.len());
     let time = harness::measure(&label, || {

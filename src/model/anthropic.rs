@@ -6,18 +6,16 @@
 pub mod decoder;
 pub mod wire;
 
-use std::sync::Arc;
-
-use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::HeaderName;
+use serde_json::Value;
 
 use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
 use crate::model::http::address::EndpointProblem;
-use crate::model::http::{Endpoint, host_of, plain_header, secret_header};
-use crate::model::learnt::{Learnt, Lesson};
-use crate::model::producer::{EventSink, produce};
-use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
-use crate::model::{exchange, sse};
+use crate::model::http::{Endpoint, HttpRefusal, host_of, plain_header};
+use crate::model::provider::{Adjustment, Provider, Wire, headers};
+use crate::model::request::ModelRequest;
+use crate::model::sse;
 
 /// Anthropic's own host.
 const OWN_HOST: &str = "api.anthropic.com";
@@ -35,24 +33,17 @@ pub fn default_api_version(base_url: &str) -> &'static str {
 }
 
 /// One provider that speaks the Messages API.
+pub type Anthropic = Provider<Messages>;
+
+/// The Messages API.
 #[derive(Debug)]
-pub struct Anthropic {
-    provider: String,
-    endpoint: Arc<Endpoint>,
-    learnt: Arc<Learnt<wire::Parameters>>,
-}
+pub struct Messages;
 
 impl Anthropic {
     /// The provider named `provider`; `settings.base_url` is the part before `/v1/messages`.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(key) = &settings.api_key {
-            headers.insert(
-                HeaderName::from_static("x-api-key"),
-                secret_header(key.expose(), "api_key")?,
-            );
-        }
+        let key_header = HeaderName::from_static("x-api-key");
+        let mut headers = headers(settings, sse::MEDIA_TYPE, key_header)?;
         let version = settings
             .api_version
             .as_deref()
@@ -61,56 +52,40 @@ impl Anthropic {
             HeaderName::from_static("anthropic-version"),
             plain_header(version, "api_version")?,
         );
-        Ok(Self {
-            provider: provider.to_owned(),
-            endpoint: Arc::new(Endpoint::new(provider, settings, "/v1/messages", headers)?),
-            learnt: Arc::default(),
-        })
+        let endpoint = Endpoint::new(provider, settings, "/v1/messages", headers)?;
+        Ok(Self::at(provider, Messages, endpoint))
     }
 }
 
-impl Model for Anthropic {
-    fn provider(&self) -> &str {
-        &self.provider
+impl Wire for Messages {
+    const FAMILY: &'static str = FAMILY;
+    type Form = wire::Parameters;
+    type Decoder = Decoder;
+
+    fn first(&self, _model: &str) -> wire::Parameters {
+        wire::Parameters::default()
     }
 
-    fn family(&self) -> &'static str {
-        FAMILY
+    fn body(&self, _at: &Endpoint, request: &ModelRequest, form: wire::Parameters) -> Value {
+        wire::body(request, form)
     }
 
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        let endpoint = Arc::clone(&self.endpoint);
-        let learnt = Arc::clone(&self.learnt);
-        produce(move |sink| async move {
-            let call = call(&endpoint, &learnt, &request, &sink);
-            exchange::in_time(&endpoint, &sink, call).await
-        })
+    fn adjust(
+        &self,
+        _request: &ModelRequest,
+        form: wire::Parameters,
+        body: &Value,
+        refused: &HttpRefusal,
+    ) -> Option<Adjustment<wire::Parameters>> {
+        match refused.status {
+            Some(400 | 422) => form
+                .without_refused(body, &refused.words)
+                .map(Adjustment::lasting),
+            _ => None,
+        }
     }
-}
 
-async fn call(
-    endpoint: &Endpoint,
-    learnt: &Learnt<wire::Parameters>,
-    request: &ModelRequest,
-    sink: &EventSink,
-) -> Result<(), ModelError> {
-    let asked = learnt
-        .ask(
-            endpoint,
-            endpoint.url(),
-            (&request.model, wire::Parameters::default()),
-            |parameters| wire::body(request, parameters),
-            |parameters, body, refused| match refused.status {
-                Some(400 | 422) => parameters
-                    .without_refused(body, &refused.words)
-                    .map(Lesson::lasting),
-                _ => None,
-            },
-        )
-        .await
-        .map_err(|refused| refused.error)?;
-    let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    let limit = sse::limit_for(request.max_output_tokens);
-    let (answer, sent_bytes) = (asked.answer, asked.sent_bytes);
-    exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
+    fn decoder(&self, _at: &Endpoint, request: &ModelRequest, _: wire::Parameters) -> Decoder {
+        Decoder::new(request.earlier_calls())
+    }
 }

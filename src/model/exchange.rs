@@ -7,78 +7,20 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::model::decode::{Decode, Progress};
 use crate::model::failure::Failure;
 use crate::model::http::{Answer, Endpoint, with_causes};
 use crate::model::ndjson;
 use crate::model::pieces::StreamError;
 use crate::model::producer::EventSink;
-use crate::model::request::{ModelAnswer, ModelError, ModelErrorKind, ModelEvent};
+use crate::model::request::{ModelError, ModelErrorKind, ModelEvent};
 use crate::model::sse;
 use crate::model::surrogates::{self, Joiner};
-use crate::protocol::session::Usage;
 
 /// How long to wait for what may follow a complete answer: some servers never send it.
 const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
-
-/// What a step says of an answer whose server counted no token.
-pub const ESTIMATED: &str = "the server counted no tokens; those of this answer are estimated";
-
-/// What an answer used where its server counted nothing: four bytes are a token, so that a budget still counts.
-pub fn estimated(sent_bytes: usize, written: usize) -> Usage {
-    Usage {
-        input_tokens: (sent_bytes as u64).div_ceil(4),
-        output_tokens: (written as u64).div_ceil(4),
-        ..Usage::default()
-    }
-}
-
-/// What a server counted, where it counted anything; none = it is not believed.
-pub fn believed(usage: Option<Usage>) -> Option<Usage> {
-    usage.filter(|usage| usage.input_tokens + usage.output_tokens > 0)
-}
-
-/// The notes of an answer: that its tokens are estimated, where they were not counted.
-pub fn unless_counted(counted: Option<Usage>) -> Vec<String> {
-    match counted {
-        Some(_) => Vec::new(),
-        None => vec![ESTIMATED.to_owned()],
-    }
-}
-
-/// What a decoder knows after an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The answer is not complete.
-    Open,
-    /// The answer is complete; its trailer (usage, a closing word) may still follow.
-    Finishing,
-    /// Nothing more is to come.
-    Done,
-}
-
-/// The pure part of an adapter: the data of events in, our events out.
-pub trait Decode: Send {
-    /// Where the answer stands.
-    fn progress(&self) -> Progress;
-
-    /// Takes the data of one event, or one line.
-    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure>;
-
-    /// Takes a whole answer that came as one JSON body.
-    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure>;
-
-    /// The answer, once nothing more comes. `sent_bytes` is the size of the request, from which tokens are estimated
-    /// where the server reported none.
-    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure>;
-
-    /// What an error inside the answer asked us to wait.
-    fn retry_after(&self) -> Option<Duration> {
-        None
-    }
-}
 
 /// Carries out a call within the endpoint's time for all of it; silence and size have bounds of their own, which an
 /// answer that drips for ever never meets.
@@ -109,23 +51,12 @@ pub async fn in_time(
     }
 }
 
-/// Reads `answer` to its end through `decoder`; the last event sent is [`ModelEvent::Finished`].
-pub async fn receive(
+/// Reads `answer`, a stream of at most `limit` bytes, to its end through `decoder`; the last event sent is
+/// [`ModelEvent::Finished`].
+pub async fn receive<D: Decode>(
     endpoint: &Endpoint,
     answer: Answer,
-    decoder: Box<dyn Decode>,
-    sent_bytes: usize,
-    sink: &EventSink,
-) -> Result<(), ModelError> {
-    let limit = sse::MAX_STREAM_BYTES;
-    receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
-}
-
-/// As [`receive`], of a stream of at most `limit` bytes: an endless one ends there.
-pub async fn receive_within(
-    endpoint: &Endpoint,
-    answer: Answer,
-    mut decoder: Box<dyn Decode>,
+    mut decoder: D,
     sent_bytes: usize,
     limit: usize,
     sink: &EventSink,
@@ -150,7 +81,7 @@ pub async fn receive_within(
                 } else {
                     Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
                 };
-            read(data.as_mut(), decoder.as_mut(), sink, &mut joiner).await
+            read(data.as_mut(), &mut decoder, sink, &mut joiner).await
         }
     };
     if let Some(alone) = joiner.finish() {
@@ -173,7 +104,7 @@ pub async fn receive_within(
 
 async fn read(
     mut data: Pin<&mut (dyn Stream<Item = Result<String, StreamError>> + Send)>,
-    decoder: &mut dyn Decode,
+    decoder: &mut impl Decode,
     sink: &EventSink,
     joiner: &mut Joiner,
 ) -> Result<(), Failure> {

@@ -7,54 +7,41 @@ pub mod decoder;
 pub mod parts;
 pub mod wire;
 
-use std::sync::Arc;
-
-use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::HeaderName;
+use serde_json::Value;
 
 use crate::config::settings::ProviderSettings;
-use crate::model::exchange;
 use crate::model::gemini::decoder::{Decoder, FAMILY};
 use crate::model::gemini::parts::MISSING_SIGNATURE;
 use crate::model::gemini::wire::Parameters;
 use crate::model::http::address::EndpointProblem;
-use crate::model::http::{Endpoint, secret_header};
-use crate::model::learnt::Learnt;
-use crate::model::producer::{EventSink, produce};
-use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
+use crate::model::http::{Endpoint, HttpRefusal};
+use crate::model::provider::{Adjustment, Provider, Wire, headers};
+use crate::model::request::{ModelError, ModelRequest};
 use crate::model::sse;
 
 /// The API version asked for where the configuration names none.
 pub const DEFAULT_API_VERSION: &str = "v1beta";
 
 /// One Gemini provider.
+pub type Gemini = Provider<GenerateContent>;
+
+/// The API of `generateContent`.
 #[derive(Debug)]
-pub struct Gemini {
-    provider: String,
-    endpoint: Arc<Endpoint>,
-    learnt: Arc<Learnt<Parameters>>,
-}
+pub struct GenerateContent;
 
 impl Gemini {
     /// The provider named `provider`; `settings.base_url` is the part before `/v1beta`, or ends in a version.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(key) = &settings.api_key {
-            headers.insert(
-                HeaderName::from_static("x-goog-api-key"),
-                secret_header(key.expose(), "api_key")?,
-            );
-        }
+        let key_header = HeaderName::from_static("x-goog-api-key");
+        let headers = headers(settings, sse::MEDIA_TYPE, key_header)?;
         let path = match &settings.api_version {
             Some(version) => format!("/{version}"),
             None if ends_in_version(&settings.base_url) => String::new(),
             None => format!("/{DEFAULT_API_VERSION}"),
         };
-        Ok(Self {
-            provider: provider.to_owned(),
-            endpoint: Arc::new(Endpoint::new(provider, settings, &path, headers)?),
-            learnt: Arc::default(),
-        })
+        let endpoint = Endpoint::new(provider, settings, &path, headers)?;
+        Ok(Self::at(provider, GenerateContent, endpoint))
     }
 }
 
@@ -64,69 +51,56 @@ fn ends_in_version(base_url: &str) -> bool {
         .is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-impl Model for Gemini {
-    fn provider(&self) -> &str {
-        &self.provider
+impl Wire for GenerateContent {
+    const FAMILY: &'static str = FAMILY;
+    type Form = Parameters;
+    type Decoder = Decoder;
+
+    fn first(&self, model: &str) -> Parameters {
+        Parameters::of(model)
     }
 
-    fn family(&self) -> &'static str {
-        FAMILY
-    }
-
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        let endpoint = Arc::clone(&self.endpoint);
-        let learnt = Arc::clone(&self.learnt);
-        produce(move |sink| async move {
-            let call = call(&endpoint, &learnt, &request, &sink);
-            exchange::in_time(&endpoint, &sink, call).await
-        })
-    }
-}
-
-async fn call(
-    endpoint: &Endpoint,
-    learnt: &Learnt<Parameters>,
-    request: &ModelRequest,
-    sink: &EventSink,
-) -> Result<(), ModelError> {
-    let asked = learnt
-        .ask(
-            endpoint,
-            address(endpoint, &request.model),
-            (&request.model, Parameters::of(&request.model)),
-            |parameters| wire::body(request, parameters),
-            |parameters, _, refused| match refused.status {
-                Some(400) => parameters.after(&refused.words),
-                _ => None,
-            },
+    /// `tunedModels/…` and `models/…` name their collection themselves.
+    fn url(&self, endpoint: &Endpoint, model: &str) -> reqwest::Url {
+        let (collection, name) = model
+            .split_once('/')
+            .filter(|(collection, _)| matches!(*collection, "models" | "tunedModels"))
+            .unwrap_or(("models", model));
+        endpoint.below(
+            &[collection, &format!("{name}:streamGenerateContent")],
+            "alt=sse",
         )
-        .await
-        .map_err(|refused| refused.error)?;
-    let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    let limit = sse::limit_for(request.max_output_tokens);
-    let (answer, sent_bytes) = (asked.answer, asked.sent_bytes);
-    let outcome =
-        exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await;
-    if let Err(error) = &outcome
-        && error.message.contains(MISSING_SIGNATURE)
-    {
-        let demanded = Parameters {
-            mark_unsigned: true,
-            ..asked.parameters
-        };
-        learnt.set(&request.model, demanded.lasting());
     }
-    outcome
-}
 
-/// The address of one model; `tunedModels/…` and `models/…` name their collection themselves.
-fn address(endpoint: &Endpoint, model: &str) -> reqwest::Url {
-    let (collection, name) = model
-        .split_once('/')
-        .filter(|(collection, _)| matches!(*collection, "models" | "tunedModels"))
-        .unwrap_or(("models", model));
-    endpoint.below(
-        &[collection, &format!("{name}:streamGenerateContent")],
-        "alt=sse",
-    )
+    fn body(&self, _at: &Endpoint, request: &ModelRequest, form: Parameters) -> Value {
+        wire::body(request, form)
+    }
+
+    fn adjust(
+        &self,
+        _request: &ModelRequest,
+        form: Parameters,
+        _body: &Value,
+        refused: &HttpRefusal,
+    ) -> Option<Adjustment<Parameters>> {
+        match refused.status {
+            Some(400) => form.after(&refused.words),
+            _ => None,
+        }
+    }
+
+    fn decoder(&self, _at: &Endpoint, request: &ModelRequest, _: Parameters) -> Decoder {
+        Decoder::new(request.earlier_calls())
+    }
+
+    fn demanded(&self, form: Parameters, error: &ModelError) -> Option<Parameters> {
+        let unsigned = Parameters {
+            mark_unsigned: true,
+            ..form
+        };
+        error
+            .message
+            .contains(MISSING_SIGNATURE)
+            .then(|| unsigned.lasting())
+    }
 }

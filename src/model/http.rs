@@ -25,8 +25,10 @@ pub use crate::model::http::address::{has_no_path, host_of, is_loopback_address}
 use crate::model::http::connect::obstacle;
 pub use crate::model::http::connect::{client_for, with_causes};
 use crate::model::http::wait::retry_after;
+use crate::model::ndjson;
 use crate::model::pieces::StreamError;
 use crate::model::request::{ModelError, ModelErrorKind};
+use crate::model::sse;
 use crate::model::surrogates;
 
 /// Most bytes read of the body of a failed request.
@@ -253,11 +255,11 @@ impl Endpoint {
         }
         let content_type = header(CONTENT_TYPE);
         let (stream, wanted) = if self.lines {
-            ("application/x-ndjson", "JSON lines")
+            (ndjson::MEDIA_TYPE, "JSON lines")
         } else if self.whole {
-            ("text/event-stream", "JSON")
+            (sse::MEDIA_TYPE, "JSON")
         } else {
-            ("text/event-stream", "an event stream")
+            (sse::MEDIA_TYPE, "an event stream")
         };
         if content_type.is_empty() || content_type.starts_with(stream) {
             return Ok(Answer::Events(response));

@@ -12,6 +12,8 @@ use futures_util::Stream;
 use crate::model::pieces::{Cut, StreamError, pieces};
 use crate::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES};
 
+/// The media type of the format.
+pub const MEDIA_TYPE: &str = "application/x-ndjson";
 /// A UTF-8 byte order mark.
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 

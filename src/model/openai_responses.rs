@@ -8,122 +8,89 @@ pub mod decoder;
 pub mod items;
 pub mod wire;
 
-use std::sync::Arc;
-
 use reqwest::Url;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::AUTHORIZATION;
+use serde_json::Value;
 
 use crate::config::settings::ProviderSettings;
 use crate::model::http::address::EndpointProblem;
-use crate::model::http::{Endpoint, HttpRefusal, secret_header};
-use crate::model::learnt::{Learnt, Lesson};
+use crate::model::http::{Endpoint, HttpRefusal};
 use crate::model::openai_responses::decoder::{Decoder, FAMILY};
 use crate::model::openai_responses::wire::{Parameters, Replay};
-use crate::model::producer::{EventSink, produce};
-use crate::model::request::{Model, ModelError, ModelMessage, ModelRequest, ModelStream};
-use crate::model::{exchange, sse};
+use crate::model::provider::{Adjustment, Provider, Wire, headers};
+use crate::model::request::{ModelMessage, ModelRequest};
+use crate::model::sse;
 
 /// One provider that speaks the Responses API.
+pub type OpenAiResponses = Provider<Responses>;
+
+/// The Responses API.
 #[derive(Debug)]
-pub struct OpenAiResponses {
-    provider: String,
-    endpoint: Arc<Endpoint>,
-    learnt: Arc<Learnt<RequestForm>>,
-}
+pub struct Responses;
 
 impl OpenAiResponses {
     /// The provider named `provider`; `settings.base_url` is the part before `/responses`, and `/v1` is meant where it
     /// names a host only.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(key) = &settings.api_key {
-            headers.insert(
-                AUTHORIZATION,
-                secret_header(&format!("Bearer {}", key.expose()), "api_key")?,
-            );
-        }
+        let headers = headers(settings, sse::MEDIA_TYPE, AUTHORIZATION)?;
         let host_only = Url::parse(&settings.base_url).is_ok_and(|url| url.path() == "/");
         let path = if host_only {
             "/v1/responses"
         } else {
             "/responses"
         };
-        Ok(Self {
-            provider: provider.to_owned(),
-            endpoint: Arc::new(Endpoint::new(provider, settings, path, headers)?),
-            learnt: Arc::default(),
-        })
-    }
-}
-
-impl Model for OpenAiResponses {
-    fn provider(&self) -> &str {
-        &self.provider
-    }
-
-    fn family(&self) -> &'static str {
-        FAMILY
-    }
-
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        let endpoint = Arc::clone(&self.endpoint);
-        let learnt = Arc::clone(&self.learnt);
-        let provider = self.provider.clone();
-        produce(move |sink| async move {
-            let call = call(&provider, &endpoint, &learnt, &request, &sink);
-            exchange::in_time(&endpoint, &sink, call).await
-        })
+        let endpoint = Endpoint::new(provider, settings, path, headers)?;
+        Ok(Self::at(provider, Responses, endpoint))
     }
 }
 
 /// How a request is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RequestForm {
+pub struct RequestForm {
     parameters: Parameters,
-    /// Never learnt of a model: it is about one history.
+    /// Never kept for a model: it is about one history.
     replay: Replay,
 }
 
 const FIRST: Replay = Replay::Native;
 
-async fn call(
-    provider: &str,
-    endpoint: &Endpoint,
-    learnt: &Learnt<RequestForm>,
-    request: &ModelRequest,
-    sink: &EventSink,
-) -> Result<(), ModelError> {
-    let first = RequestForm {
-        parameters: Parameters::default(),
-        replay: FIRST,
-    };
-    let asked = learnt
-        .ask(
-            endpoint,
-            endpoint.url(),
-            (&request.model, first),
-            |sent| wire::body(request, sent.parameters, sent.replay),
-            |sent, _, refused| {
-                let (lesson, what) = after(request, sent, refused)?;
-                tracing::info!(provider, model = request.model, "{what}");
-                Some(lesson)
-            },
-        )
-        .await
-        .map_err(|refused| refused.error)?;
-    let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    let limit = sse::limit_for(request.max_output_tokens);
-    let (answer, sent_bytes) = (asked.answer, asked.sent_bytes);
-    exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
+impl Wire for Responses {
+    const FAMILY: &'static str = FAMILY;
+    type Form = RequestForm;
+    type Decoder = Decoder;
+
+    fn first(&self, _model: &str) -> RequestForm {
+        RequestForm {
+            parameters: Parameters::default(),
+            replay: FIRST,
+        }
+    }
+
+    fn body(&self, _at: &Endpoint, request: &ModelRequest, form: RequestForm) -> Value {
+        wire::body(request, form.parameters, form.replay)
+    }
+
+    fn adjust(
+        &self,
+        request: &ModelRequest,
+        form: RequestForm,
+        _body: &Value,
+        refused: &HttpRefusal,
+    ) -> Option<Adjustment<RequestForm>> {
+        after(request, form, refused)
+    }
+
+    fn decoder(&self, _at: &Endpoint, request: &ModelRequest, _: RequestForm) -> Decoder {
+        Decoder::new(request.earlier_calls())
+    }
 }
 
-/// What follows from a refusal, and in words.
+/// What follows from a refusal.
 fn after(
     request: &ModelRequest,
     sent: RequestForm,
     refused: &HttpRefusal,
-) -> Option<(Lesson<RequestForm>, &'static str)> {
+) -> Option<Adjustment<RequestForm>> {
     let (status, words) = (refused.status?, refused.words.as_str());
     if matches!(status, 400 | 404 | 422)
         && sent.replay == FIRST
@@ -134,9 +101,7 @@ fn after(
             replay: Replay::Flat,
             ..sent
         };
-        let what =
-            "the server does not take earlier reasoning items back; asking again without them";
-        return Some((Lesson::once(flat), what));
+        return Some(Adjustment::once(flat));
     }
     if !matches!(status, 400 | 422) {
         return None;
@@ -149,14 +114,10 @@ fn after(
         replay: FIRST,
         ..next
     };
-    let lesson = Lesson {
+    Some(Adjustment {
         next,
         kept: Some(kept),
-    };
-    Some((
-        lesson,
-        "the server refuses an optional parameter; asking again without it",
-    ))
+    })
 }
 
 /// Whether native items of ours are in the history.

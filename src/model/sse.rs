@@ -15,6 +15,8 @@ use futures_util::{Stream, StreamExt};
 
 use crate::model::pieces::{Cut, StreamError, pieces};
 
+/// The media type of the format.
+pub const MEDIA_TYPE: &str = "text/event-stream";
 /// Most bytes of one event, line ends and comments inside it included.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
 /// Most bytes of one stream.

@@ -8,26 +8,26 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
+use crate::model::decode::{
+    Decode, Progress, StreamedArgs, add_call, believed, is_kind, malformed, measured, no_args,
+    no_object, parse_args, set_count, word,
+};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
-    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason,
 };
 use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
 pub const FAMILY: &str = "anthropic";
-/// Most bytes of one call's arguments.
-const MAX_ARGS_BYTES: usize = 1024 * 1024;
 /// Most content blocks of one answer.
 const MAX_BLOCKS: usize = 512;
 
 #[derive(Debug, Default)]
 struct Block {
     raw: Value,
-    json: String,
-    too_large: bool,
+    args: StreamedArgs,
     closed: bool,
 }
 
@@ -64,118 +64,9 @@ impl Decoder {
         self.stopped
     }
 
-    /// Takes the data of one SSE event.
-    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let event: Value = surrogates::parse(data.trim()).map_err(|error| {
-            self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected JSON in the stream ({error}), got: {}",
-                    excerpt(data)
-                ),
-            )
-        })?;
-        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
-        match event.get("type").and_then(Value::as_str).unwrap_or("") {
-            "message_start" => {
-                self.take_usage(event.pointer("/message/usage"));
-                // Some compatible servers send the whole text in the opening message.
-                Ok(vec![ModelEvent::Heartbeat])
-            }
-            "content_block_start" => self.start(index, event.get("content_block")),
-            "content_block_delta" => self.delta(index, event.get("delta")),
-            "content_block_stop" => {
-                self.stop(index);
-                Ok(vec![ModelEvent::Heartbeat])
-            }
-            "message_delta" => {
-                if let Some(reason) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
-                    self.stop_reason = Some(reason.to_owned());
-                }
-                self.take_refusal(event.get("delta"));
-                self.take_usage(event.get("usage"));
-                Ok(vec![ModelEvent::Heartbeat])
-            }
-            "message_stop" => {
-                self.stopped = true;
-                Ok(Vec::new())
-            }
-            "error" => Err(self.reported(&event)),
-            // The API reserves the right to add events; `ping` is one of those without content.
-            _ if failure::provider_error(&event, false).is_some() => Err(self.reported(&event)),
-            _ => Ok(vec![ModelEvent::Heartbeat]),
-        }
-    }
-
-    /// Takes a whole message that came as one JSON body.
-    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        if failure::provider_error(body, false).is_some() {
-            return Err(self.reported(body));
-        }
-        let Some(content) = body.get("content").and_then(Value::as_array) else {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("expected a message, got: {}", excerpt(&body.to_string())),
-            ));
-        };
-        let mut events = Vec::new();
-        for (index, block) in content.iter().enumerate() {
-            if let Some(text) = block.get("text").and_then(Value::as_str)
-                && is_kind(block, "text")
-                && !text.is_empty()
-            {
-                events.push(ModelEvent::TextDelta(text.to_owned()));
-            }
-            self.blocks.insert(
-                index as u64,
-                Block {
-                    raw: block.clone(),
-                    closed: true,
-                    ..Block::default()
-                },
-            );
-        }
-        self.take_usage(body.get("usage"));
-        self.take_refusal(Some(body));
-        self.stop_reason = body
-            .get("stop_reason")
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        self.stopped = self.stop_reason.is_some();
-        Ok(events)
-    }
-
-    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
-        let usage = self.usage();
-        Failure {
-            kind,
-            what,
-            usage: (usage.input_tokens + usage.output_tokens > 0).then_some(TokenCount {
-                input: usage.input_tokens,
-                output: usage.output_tokens,
-            }),
-        }
-    }
-
-    fn reported(&self, event: &Value) -> Failure {
-        let error = failure::provider_error(event, true).unwrap_or_default();
-        let told = if error.message.is_empty() {
-            excerpt(&event.to_string())
-        } else {
-            excerpt(&error.message)
-        };
-        self.failure(
-            failure::classify_in_band(&error),
-            format!("it reported an error ({}): {told}", error.code),
-        )
-    }
-
     fn start(&mut self, index: u64, block: Option<&Value>) -> Result<Vec<ModelEvent>, Failure> {
         if self.blocks.len() >= MAX_BLOCKS {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("more than {MAX_BLOCKS} content blocks in one answer"),
-            ));
+            return Err(self.too_many(MAX_BLOCKS, "content blocks"));
         }
         let raw = block.cloned().unwrap_or_else(|| json!({}));
         let text = raw
@@ -205,7 +96,7 @@ impl Decoder {
                 format!("a delta for content block {index}, which never started"),
             ));
         };
-        let word = |name: &str| delta.get(name).and_then(Value::as_str).unwrap_or("");
+        let word = |name: &str| word(delta, name);
         match word("type") {
             "text_delta" => {
                 append(&mut block.raw, "text", word("text"));
@@ -215,14 +106,7 @@ impl Decoder {
             }
             "thinking_delta" => append(&mut block.raw, "thinking", word("thinking")),
             "signature_delta" => append(&mut block.raw, "signature", word("signature")),
-            "input_json_delta" => {
-                let part = word("partial_json");
-                if block.json.len() + part.len() > MAX_ARGS_BYTES {
-                    block.too_large = true;
-                } else {
-                    block.json.push_str(part);
-                }
-            }
+            "input_json_delta" => block.args.push(word("partial_json")),
             "citations_delta" => {
                 if let (Some(object), Some(citation)) =
                     (block.raw.as_object_mut(), delta.get("citation"))
@@ -258,20 +142,20 @@ impl Decoder {
     /// Snapshots, not increments: each field that is present replaces the one before.
     fn take_usage(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage else { return };
-        let set = |name: &str, target: &mut u64| {
-            if let Some(count) = usage.get(name).and_then(Value::as_u64) {
-                *target = count;
-            }
-        };
-        set("input_tokens", &mut self.counts.input);
-        set("output_tokens", &mut self.counts.output);
-        set("cache_read_input_tokens", &mut self.counts.cache_read);
-        set("cache_creation_input_tokens", &mut self.counts.cache_write);
+        let counts = &mut self.counts;
+        set_count(usage, "input_tokens", &mut counts.input);
+        set_count(usage, "output_tokens", &mut counts.output);
+        set_count(usage, "cache_read_input_tokens", &mut counts.cache_read);
+        set_count(
+            usage,
+            "cache_creation_input_tokens",
+            &mut counts.cache_write,
+        );
         // The same tokens, told apart by how long they are kept; some servers send only these.
         if let Some(Value::Object(by_life)) = usage.get("cache_creation")
             && usage.get("cache_creation_input_tokens").is_none()
         {
-            self.counts.cache_write = by_life.values().filter_map(Value::as_u64).sum();
+            counts.cache_write = by_life.values().filter_map(Value::as_u64).sum();
         }
     }
 
@@ -285,18 +169,93 @@ impl Decoder {
             cost_usd: None,
         }
     }
+}
 
-    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server
-    /// reports no usage, tokens are estimated (four bytes each), so that a budget still counts.
-    pub fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_complete() {
+            Progress::Done
+        } else {
+            Progress::Open
+        }
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let event: Value = self.parse(data.trim())?;
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
+        match event.get("type").and_then(Value::as_str).unwrap_or("") {
+            "message_start" => {
+                self.take_usage(event.pointer("/message/usage"));
+                // Some compatible servers send the whole text in the opening message.
+                Ok(vec![ModelEvent::Heartbeat])
+            }
+            "content_block_start" => self.start(index, event.get("content_block")),
+            "content_block_delta" => self.delta(index, event.get("delta")),
+            "content_block_stop" => {
+                self.stop(index);
+                Ok(vec![ModelEvent::Heartbeat])
+            }
+            "message_delta" => {
+                if let Some(reason) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
+                    self.stop_reason = Some(reason.to_owned());
+                }
+                self.take_refusal(event.get("delta"));
+                self.take_usage(event.get("usage"));
+                Ok(vec![ModelEvent::Heartbeat])
+            }
+            "message_stop" => {
+                self.stopped = true;
+                Ok(Vec::new())
+            }
+            "error" => Err(self.reported(&event)),
+            // The API reserves the right to add events; `ping` is one of those without content.
+            _ if failure::provider_error(&event, false).is_some() => Err(self.reported(&event)),
+            _ => Ok(vec![ModelEvent::Heartbeat]),
+        }
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        if failure::provider_error(body, false).is_some() {
+            return Err(self.reported(body));
+        }
+        let Some(content) = body.get("content").and_then(Value::as_array) else {
+            return Err(self.unexpected("a message", &body.to_string()));
+        };
+        let mut events = Vec::new();
+        for (index, block) in content.iter().enumerate() {
+            if let Some(text) = block.get("text").and_then(Value::as_str)
+                && is_kind(block, "text")
+                && !text.is_empty()
+            {
+                events.push(ModelEvent::TextDelta(text.to_owned()));
+            }
+            self.blocks.insert(
+                index as u64,
+                Block {
+                    raw: block.clone(),
+                    closed: true,
+                    ..Block::default()
+                },
+            );
+        }
+        self.take_usage(body.get("usage"));
+        self.take_refusal(Some(body));
+        self.stop_reason = body
+            .get("stop_reason")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        self.stopped = self.stop_reason.is_some();
+        Ok(events)
+    }
+
+    fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
         if !self.stopped {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
-                "the answer ended without message_stop".to_owned(),
+                "the answer ended without message_stop",
             ));
         }
-        let counted = believed(Some(self.usage()));
-        let notes = unless_counted(counted);
+        let counted = self.counted();
         let cut_off = matches!(
             self.stop_reason.as_deref(),
             Some("max_tokens" | "model_context_window_exceeded")
@@ -322,31 +281,20 @@ impl Decoder {
                 continue;
             }
             let args = read_args(&block, cut_off && Some(index) == last);
-            let word = |name: &str| block.raw.get(name).and_then(Value::as_str).unwrap_or("");
-            let given = word("id");
-            let taken = tool_calls.iter().any(|call| call.provider_call_id == given);
-            let provider_call_id = if given.is_empty() || taken {
-                format!("call_local_{}", self.first_local_id + tool_calls.len())
-            } else {
-                given.to_owned()
-            };
-            let name = word("name").to_owned();
+            let local = self.first_local_id + tool_calls.len();
+            let (id, name) = (word(&block.raw, "id"), word(&block.raw, "name"));
+            add_call(&mut tool_calls, id, local, name, args.clone());
             let mut raw = block.raw;
             if let Some(object) = raw.as_object_mut() {
-                object.insert("id".to_owned(), json!(provider_call_id));
-                let input = args.clone().unwrap_or_else(|_| Value::Object(Map::new()));
+                let id = tool_calls.last().map(|call| call.provider_call_id.as_str());
+                object.insert("id".to_owned(), json!(id));
+                let input = args.unwrap_or_else(|_| Value::Object(Map::new()));
                 object.insert("input".to_owned(), input);
             }
             content.push(raw);
-            tool_calls.push(ModelToolCall {
-                provider_call_id,
-                name,
-                args,
-            });
         }
-        let usage = counted.unwrap_or_else(|| {
-            let written = content.iter().map(|block| block.to_string().len()).sum();
-            estimated(sent_bytes, written)
+        let (usage, notes) = measured(counted, sent_bytes, || {
+            content.iter().map(|block| block.to_string().len()).sum()
         });
         let stop = match self.stop_reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
@@ -376,33 +324,10 @@ impl Decoder {
             notes,
         })
     }
-}
 
-impl Decode for Decoder {
-    fn progress(&self) -> Progress {
-        if self.is_complete() {
-            Progress::Done
-        } else {
-            Progress::Open
-        }
+    fn counted(&self) -> Option<Usage> {
+        believed(self.usage())
     }
-
-    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        self.data(data)
-    }
-
-    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        self.whole(body)
-    }
-
-    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        (*self).finish(sent_bytes)
-    }
-}
-
-/// Whether a content block is of this type.
-pub fn is_kind(block: &Value, kind: &str) -> bool {
-    block.get("type").and_then(Value::as_str) == Some(kind)
 }
 
 fn append(block: &mut Value, field: &str, more: &str) {
@@ -419,8 +344,8 @@ fn append(block: &mut Value, field: &str, more: &str) {
 /// A block of a kind we do not know, with its streamed input (server tools stream theirs, too).
 fn close(block: Block) -> Value {
     let mut raw = block.raw;
-    if !block.json.is_empty()
-        && let Ok(input) = surrogates::parse(&block.json)
+    if !block.args.text().is_empty()
+        && let Ok(input) = surrogates::parse(block.args.text())
         && let Some(object) = raw.as_object_mut()
     {
         object.insert("input".to_owned(), input);
@@ -429,39 +354,19 @@ fn close(block: Block) -> Value {
 }
 
 fn read_args(block: &Block, may_be_cut_off: bool) -> Result<Value, MalformedArgs> {
-    let malformed = |error: String| MalformedArgs {
-        raw: excerpt(&block.json),
-        error,
-    };
+    let text = block.args.text();
     if !block.closed {
-        return Err(malformed(
-            "the answer ended inside the arguments".to_owned(),
-        ));
+        return Err(malformed(text, "the answer ended inside the arguments"));
     }
-    if block.too_large {
-        return Err(malformed(format!(
-            "the arguments are larger than {} KiB",
-            MAX_ARGS_BYTES / 1024
-        )));
+    if let Some(oversize) = block.args.oversize() {
+        return Err(oversize);
     }
-    let text = block.json.trim();
-    if text.is_empty() {
-        return match block.raw.get("input") {
-            Some(input @ Value::Object(object)) if !object.is_empty() => Ok(input.clone()),
-            Some(Value::Object(_) | Value::Null) | None if !may_be_cut_off => {
-                Ok(Value::Object(Map::new()))
-            }
-            Some(Value::Object(_) | Value::Null) | None => Err(malformed(
-                "the answer reached its length limit before the arguments".to_owned(),
-            )),
-            Some(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
-        };
+    if !text.trim().is_empty() {
+        return parse_args(text, may_be_cut_off);
     }
-    match surrogates::parse(text) {
-        Ok(object @ Value::Object(_)) => Ok(object),
-        Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
-        Err(error) => Err(malformed(format!(
-            "the arguments are not complete JSON ({error})"
-        ))),
+    match block.raw.get("input") {
+        Some(input @ Value::Object(object)) if !object.is_empty() => Ok(input.clone()),
+        Some(Value::Object(_) | Value::Null) | None => no_args(text, may_be_cut_off),
+        Some(_) => Err(no_object(text)),
     }
 }

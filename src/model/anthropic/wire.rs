@@ -6,7 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::anthropic::decoder::{FAMILY, is_kind};
+use crate::model::anthropic::decoder::FAMILY;
+use crate::model::decode::is_kind;
 use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::session::NativeBlocks;

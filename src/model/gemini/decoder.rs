@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
+use crate::model::decode::{Decode, Progress, believed, measured, set_count};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::gemini::parts::{
     Part, SIGNATURE, calls, is_refusal, is_thought, must_be_replayed, useless,
 };
-use crate::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason, TokenCount};
-use crate::model::surrogates;
+use crate::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -59,71 +58,14 @@ impl Decoder {
         self.finish.is_some() || self.blocked
     }
 
-    /// What a reported error asked us to wait.
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
-    }
-
-    /// Takes the data of one SSE event.
-    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let data = data.trim();
-        // Not Google's, but that of proxies in front of it.
-        if data == "[DONE]" {
-            return Ok(Vec::new());
-        }
-        let chunk: Value = surrogates::parse(data).map_err(|error| {
-            self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected JSON in the stream ({error}), got: {}",
-                    excerpt(data)
-                ),
-            )
-        })?;
-        self.chunk(&chunk)
-    }
-
-    /// Takes an answer that came as one JSON body: one answer, or the list of its chunks.
-    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        let mut events = Vec::new();
-        match body {
-            Value::Array(chunks) => {
-                for chunk in chunks {
-                    events.extend(self.chunk(chunk)?);
-                }
-            }
-            body => events = self.chunk(body)?,
-        }
-        if body.is_object() && body.get("candidates").is_none() && !self.blocked {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("expected an answer, got: {}", excerpt(&body.to_string())),
-            ));
-        }
-        Ok(events)
-    }
-
     fn chunk(&mut self, chunk: &Value) -> Result<Vec<ModelEvent>, Failure> {
         self.take_usage(chunk.get("usageMetadata"));
         if let Some(error) = failure::provider_error(chunk, false) {
             self.retry_after = error.retry_after;
-            return Err(self.failure(
-                failure::classify_in_band(&error),
-                format!(
-                    "it reported an error ({}): {}",
-                    error.code,
-                    excerpt(&error.message)
-                ),
-            ));
+            return Err(self.reported(chunk));
         }
         if !chunk.is_object() {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected a JSON object, got: {}",
-                    excerpt(&chunk.to_string())
-                ),
-            ));
+            return Err(self.unexpected("a JSON object", &chunk.to_string()));
         }
         self.chunks += 1;
         let mut events = Vec::new();
@@ -141,16 +83,12 @@ impl Decoder {
     /// Snapshots, not increments: each field that is present replaces the one before.
     fn take_usage(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage else { return };
-        let set = |name: &str, target: &mut u64| {
-            if let Some(count) = usage.get(name).and_then(Value::as_u64) {
-                *target = count;
-            }
-        };
-        set("promptTokenCount", &mut self.counts.prompt);
-        set("toolUsePromptTokenCount", &mut self.counts.tool_prompt);
-        set("candidatesTokenCount", &mut self.counts.candidates);
-        set("thoughtsTokenCount", &mut self.counts.thoughts);
-        set("cachedContentTokenCount", &mut self.counts.cached);
+        let counts = &mut self.counts;
+        set_count(usage, "promptTokenCount", &mut counts.prompt);
+        set_count(usage, "toolUsePromptTokenCount", &mut counts.tool_prompt);
+        set_count(usage, "candidatesTokenCount", &mut counts.candidates);
+        set_count(usage, "thoughtsTokenCount", &mut counts.thoughts);
+        set_count(usage, "cachedContentTokenCount", &mut counts.cached);
     }
 
     fn take_candidate(
@@ -237,10 +175,7 @@ impl Decoder {
             }
         }
         if self.parts.len() >= MAX_PARTS {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("more than {MAX_PARTS} parts in one answer"),
-            ));
+            return Err(self.too_many(MAX_PARTS, "parts"));
         }
         self.parts.push(Part {
             raw: part.clone(),
@@ -278,26 +213,48 @@ impl Decoder {
             ..Usage::default()
         }
     }
+}
 
-    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
-        let usage = self.usage();
-        Failure {
-            kind,
-            what,
-            usage: (usage.input_tokens + usage.output_tokens > 0).then_some(TokenCount {
-                input: usage.input_tokens,
-                output: usage.output_tokens,
-            }),
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_finishing() {
+            Progress::Finishing
+        } else {
+            Progress::Open
         }
     }
 
-    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server reports no
-    /// usage, tokens are estimated (four bytes each), so that a budget still counts.
-    pub fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let data = data.trim();
+        // Not Google's, but that of proxies in front of it.
+        if data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let chunk: Value = self.parse(data)?;
+        self.chunk(&chunk)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        let mut events = Vec::new();
+        match body {
+            Value::Array(chunks) => {
+                for chunk in chunks {
+                    events.extend(self.chunk(chunk)?);
+                }
+            }
+            body => events = self.chunk(body)?,
+        }
+        if body.is_object() && body.get("candidates").is_none() && !self.blocked {
+            return Err(self.unexpected("an answer", &body.to_string()));
+        }
+        Ok(events)
+    }
+
+    fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
         if !self.is_finishing() {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
-                "the answer ended without a finishReason".to_owned(),
+                "the answer ended without a finishReason",
             ));
         }
         let reason = self.finish.clone().unwrap_or_default();
@@ -313,12 +270,9 @@ impl Decoder {
                 format!("it ended the answer with {}, {why}{told}", excerpt(&reason)),
             ));
         }
-        let counted = believed(Some(self.usage()));
-        let notes = unless_counted(counted);
-        let usage = counted.unwrap_or_else(|| {
+        let (usage, notes) = measured(self.counted(), sent_bytes, || {
             let parts = self.parts.iter();
-            let written = parts.map(|part| part.raw.to_string().len()).sum();
-            estimated(sent_bytes, written)
+            parts.map(|part| part.raw.to_string().len()).sum()
         });
         let stopped_short = |stop: StopReason, text: String| ModelAnswer {
             text,
@@ -364,30 +318,12 @@ impl Decoder {
             notes,
         })
     }
-}
 
-impl Decode for Decoder {
-    fn progress(&self) -> Progress {
-        if self.is_finishing() {
-            Progress::Finishing
-        } else {
-            Progress::Open
-        }
-    }
-
-    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        self.data(data)
-    }
-
-    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        self.whole(body)
-    }
-
-    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        (*self).finish(sent_bytes)
+    fn counted(&self) -> Option<Usage> {
+        believed(self.usage())
     }
 
     fn retry_after(&self) -> Option<Duration> {
-        self.retry_after()
+        self.retry_after
     }
 }

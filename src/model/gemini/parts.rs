@@ -2,9 +2,9 @@
 //!
 //! A call whose arguments are not whole never runs, and goes back without them.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::model::failure::excerpt;
+use crate::model::decode::{add_call, malformed, no_args, no_object, word};
 use crate::model::request::{MalformedArgs, ModelErrorKind, ModelToolCall};
 
 /// The reason of an end for which the next request must mark its unsigned calls.
@@ -92,25 +92,19 @@ pub fn calls(parts: Vec<Part>, cut_off: bool, first_id: usize) -> (Vec<Value>, V
     for (position, part) in parts.into_iter().enumerate() {
         let mut raw = part.raw;
         if let Some(call) = raw.get_mut("functionCall") {
-            let word = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or("");
-            let (given, name) = (word("id").to_owned(), word("name").to_owned());
-            let taken = tool_calls.iter().any(|call| call.provider_call_id == given);
-            let provider_call_id = if given.is_empty() || taken {
-                format!("call_local_{}", first_id + tool_calls.len())
-            } else {
-                given
-            };
             let args = read_args(call, cut_off && position == last);
-            if args.is_err()
-                && let Some(object) = call.as_object_mut()
-            {
+            let usable = args.is_ok();
+            let local = first_id + tool_calls.len();
+            add_call(
+                &mut tool_calls,
+                word(call, "id"),
+                local,
+                word(call, "name"),
+                args,
+            );
+            if !usable && let Some(object) = call.as_object_mut() {
                 object.insert("args".to_owned(), json!({}));
             }
-            tool_calls.push(ModelToolCall {
-                provider_call_id,
-                name,
-                args,
-            });
         }
         raw_parts.push(raw);
     }
@@ -119,24 +113,16 @@ pub fn calls(parts: Vec<Part>, cut_off: bool, first_id: usize) -> (Vec<Value>, V
 
 fn read_args(call: &Value, may_be_cut_off: bool) -> Result<Value, MalformedArgs> {
     let args = call.get("args").filter(|args| !args.is_null());
-    let malformed = |error: &str| {
-        Err(MalformedArgs {
-            raw: excerpt(&args.map(Value::to_string).unwrap_or_default()),
-            error: error.to_owned(),
-        })
-    };
+    let raw = || args.map(Value::to_string).unwrap_or_default();
     // Arguments in pieces are never asked for; a call of them alone is not whole.
     if call.get("partialArgs").is_some()
         || call.get("willContinue").and_then(Value::as_bool) == Some(true)
     {
-        return malformed("the arguments are not complete");
+        return Err(malformed(&raw(), "the arguments are not complete"));
     }
     match args {
-        Some(Value::Object(object)) if !object.is_empty() => Ok(Value::Object(object.clone())),
-        Some(Value::Object(_)) | None if !may_be_cut_off => Ok(Value::Object(Map::new())),
-        Some(Value::Object(_)) | None => {
-            malformed("the answer reached its length limit before the arguments")
-        }
-        Some(_) => malformed("the arguments are not a JSON object"),
+        Some(object @ Value::Object(fields)) if !fields.is_empty() => Ok(object.clone()),
+        Some(Value::Object(_)) | None => no_args(&raw(), may_be_cut_off),
+        Some(_) => Err(no_object(&raw())),
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::gemini::decoder::FAMILY;
-use crate::model::learnt::Lesson;
+use crate::model::provider::Adjustment;
 use crate::model::request::{
     AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage, legal_word as legal,
 };
@@ -28,7 +28,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// What to send to a model of which nothing was learnt.
+    /// What to send to a model that has refused nothing.
     pub fn of(model: &str) -> Self {
         Self {
             thinking: true,
@@ -38,7 +38,7 @@ impl Parameters {
     }
 
     /// What follows from `words` (lower case) of a 400; none when trying again would not help.
-    pub fn after(self, words: &str) -> Option<Lesson<Self>> {
+    pub fn after(self, words: &str) -> Option<Adjustment<Self>> {
         let mut next = self;
         let signature = ["thought_signature", "thought signature", "thoughtsignature"];
         if signature.iter().any(|name| words.contains(name)) {
@@ -47,7 +47,7 @@ impl Parameters {
             } else {
                 // Signatures that are not, or no longer, valid here: this history goes without them, others are tried
                 // with theirs.
-                return self.replay.then_some(Lesson::once(Self {
+                return self.replay.then_some(Adjustment::once(Self {
                     replay: false,
                     mark_unsigned: true,
                     ..self
@@ -56,7 +56,7 @@ impl Parameters {
         } else if words.contains("thinking") {
             next.thinking = false;
         }
-        (next != self).then(|| Lesson {
+        (next != self).then(|| Adjustment {
             next,
             kept: Some(next.lasting()),
         })

@@ -4,20 +4,19 @@
 //! object. One line can carry thinking, text and several calls.
 //! Format: <https://docs.ollama.com/api/chat>.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, ESTIMATED, Progress, estimated};
+use crate::model::decode::{
+    Decode, MAX_CALLS, Progress, add_call, believed, measured, no_args, no_object, parse_args, word,
+};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
-    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason,
 };
-use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
 pub const FAMILY: &str = "ollama";
-/// Most calls in one answer; more is a server gone wrong.
-const MAX_CALLS: usize = 128;
 /// Below this many tokens an estimate says nothing about what the server cut.
 const LEAST_JUDGED_TOKENS: u64 = 1_000;
 
@@ -60,54 +59,19 @@ impl Decoder {
         self.done.is_some()
     }
 
-    /// Takes one line.
-    pub fn line(&mut self, line: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let value: Value = surrogates::parse(line).map_err(|error| {
-            self.failure(
-                ModelErrorKind::Protocol,
-                format!("expected a line of JSON ({error}), got: {}", excerpt(line)),
-            )
-        })?;
-        self.value(&value)
-    }
-
-    /// Takes an answer that came as one JSON body.
-    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        let events = self.value(body)?;
-        if !self.is_complete() {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected a whole answer, got: {}",
-                    excerpt(&body.to_string())
-                ),
-            ));
-        }
-        Ok(events)
-    }
-
     fn value(&mut self, value: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        if let Some(error) = failure::provider_error(value, false) {
-            return Err(self.failure(
-                failure::classify_in_band(&error),
-                format!("it reported an error: {}", excerpt(&error.message)),
-            ));
+        if failure::provider_error(value, false).is_some() {
+            return Err(self.reported(value));
         }
         if !value.is_object() {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected a JSON object, got: {}",
-                    excerpt(&value.to_string())
-                ),
-            ));
+            return Err(self.unexpected("a JSON object", &value.to_string()));
         }
         let count = |name: &str| value.get(name).and_then(Value::as_u64).filter(|n| *n > 0);
         self.input = count("prompt_eval_count").or(self.input);
         self.output = count("eval_count").or(self.output);
         let mut events = Vec::new();
         if let Some(message) = value.get("message") {
-            let word = |name: &str| message.get(name).and_then(Value::as_str).unwrap_or("");
+            let word = |name: &str| word(message, name);
             self.thinking.push_str(word("thinking"));
             if !word("content").is_empty() {
                 self.text.push_str(word("content"));
@@ -130,41 +94,45 @@ impl Decoder {
 
     fn take_call(&mut self, call: &Value) -> Result<(), Failure> {
         if self.calls.len() >= MAX_CALLS {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("more than {MAX_CALLS} tool calls in one answer"),
-            ));
+            return Err(self.too_many(MAX_CALLS, "tool calls"));
         }
         let function = call.get("function").unwrap_or(call);
-        let word = |of: &Value, name: &str| {
-            let word = of.get(name).and_then(Value::as_str);
-            word.unwrap_or("").to_owned()
-        };
         self.calls.push(Call {
-            id: word(call, "id"),
-            name: word(function, "name"),
+            id: word(call, "id").to_owned(),
+            name: word(function, "name").to_owned(),
             args: function.get("arguments").cloned().unwrap_or(Value::Null),
         });
         Ok(())
     }
+}
 
-    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
-        let (input, output) = (self.input.unwrap_or(0), self.output.unwrap_or(0));
-        Failure {
-            kind,
-            what,
-            usage: (input + output > 0).then_some(TokenCount { input, output }),
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_complete() {
+            Progress::Done
+        } else {
+            Progress::Open
         }
     }
 
-    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server reports no
-    /// usage, tokens are estimated (four bytes each), so that a budget still counts; where it reports far less than
-    /// that, a note says so.
-    pub fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+    fn data(&mut self, line: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let value: Value = self.parse(line)?;
+        self.value(&value)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        let events = self.value(body)?;
+        if !self.is_complete() {
+            return Err(self.unexpected("a whole answer", &body.to_string()));
+        }
+        Ok(events)
+    }
+
+    fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
         let Some(reason) = self.done.clone() else {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
-                "the answer ended without a line that says done".to_owned(),
+                "the answer ended without a line that says done",
             ));
         };
         if matches!(reason.as_str(), "load" | "unload")
@@ -178,44 +146,26 @@ impl Decoder {
         }
         let cut_off = reason == "length";
         let estimate = (sent_bytes as u64).div_ceil(4);
-        let written = self.text.len()
-            + self.thinking.len()
-            + self
-                .calls
-                .iter()
-                .map(|call| call.args.to_string().len())
-                .sum::<usize>();
-        let guess = estimated(sent_bytes, written);
-        let counted = self.input.unwrap_or(0) + self.output.unwrap_or(0) > 0;
+        let counted = self.counted();
+        let (guess, estimated) = measured(None, sent_bytes, || {
+            let args = self.calls.iter().map(|call| call.args.to_string().len());
+            self.text.len() + self.thinking.len() + args.sum::<usize>()
+        });
+        // One of the two counts may be missing.
         let usage = Usage {
-            input_tokens: self.input.filter(|_| counted).unwrap_or(guess.input_tokens),
-            output_tokens: self
-                .output
-                .filter(|_| counted)
-                .unwrap_or(guess.output_tokens),
+            input_tokens: self.input.unwrap_or(guess.input_tokens),
+            output_tokens: self.output.unwrap_or(guess.output_tokens),
             ..Usage::default()
         };
         let mut notes = self.notes;
-        if !counted {
-            notes.push(ESTIMATED.to_owned());
-        }
+        notes.extend(estimated.into_iter().filter(|_| counted.is_none()));
         notes.extend(self.input.and_then(|read| cut_context(read, estimate)));
         let last = self.calls.len().checked_sub(1);
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
         for (position, call) in self.calls.into_iter().enumerate() {
-            let taken = tool_calls
-                .iter()
-                .any(|earlier| earlier.provider_call_id == call.id);
-            let provider_call_id = if call.id.is_empty() || taken {
-                format!("call_local_{}", self.first_local_id + position)
-            } else {
-                call.id
-            };
-            tool_calls.push(ModelToolCall {
-                provider_call_id,
-                name: call.name,
-                args: read_args(call.args, cut_off && Some(position) == last),
-            });
+            let args = read_args(call.args, cut_off && Some(position) == last);
+            let local = self.first_local_id + position;
+            add_call(&mut tool_calls, &call.id, local, &call.name, args);
         }
         // The reason does not know about calls: it says `stop` beside them.
         let stop = match reason.as_str() {
@@ -238,27 +188,13 @@ impl Decoder {
             notes,
         })
     }
-}
 
-impl Decode for Decoder {
-    fn progress(&self) -> Progress {
-        if self.is_complete() {
-            Progress::Done
-        } else {
-            Progress::Open
-        }
-    }
-
-    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        self.line(data)
-    }
-
-    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        self.whole(body)
-    }
-
-    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        (*self).finish(sent_bytes)
+    fn counted(&self) -> Option<Usage> {
+        believed(Usage {
+            input_tokens: self.input.unwrap_or(0),
+            output_tokens: self.output.unwrap_or(0),
+            ..Usage::default()
+        })
     }
 }
 
@@ -273,39 +209,16 @@ fn cut_context(read: u64, estimate: u64) -> Option<String> {
 }
 
 fn read_args(args: Value, may_be_cut_off: bool) -> Result<Value, MalformedArgs> {
-    let malformed = |raw: &str, error: String| {
-        Err(MalformedArgs {
-            raw: excerpt(raw),
-            error,
-        })
-    };
     let args = match args {
         // Servers that only look like Ollama send the text of the object.
-        Value::String(text) => match surrogates::parse(&text) {
-            Ok(value) => value,
-            Err(error) => {
-                return malformed(
-                    &text,
-                    format!("the arguments are not complete JSON ({error})"),
-                );
-            }
-        },
+        Value::String(text) if text.trim() == "null" => Value::Null,
+        Value::String(text) => parse_args(&text, false)?,
         other => other,
     };
     match args {
-        Value::Null if may_be_cut_off => malformed(
-            "",
-            "the answer reached its length limit before the arguments".to_owned(),
-        ),
-        Value::Object(object) if object.is_empty() && may_be_cut_off => malformed(
-            "{}",
-            "the answer reached its length limit before the arguments".to_owned(),
-        ),
-        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Null => no_args("", may_be_cut_off),
+        Value::Object(object) if object.is_empty() => no_args("{}", may_be_cut_off),
         object @ Value::Object(_) => Ok(object),
-        other => malformed(
-            &other.to_string(),
-            "the arguments are not a JSON object".to_owned(),
-        ),
+        other => Err(no_object(&other.to_string())),
     }
 }

@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
+use crate::model::decode::{
+    Decode, MAX_CALLS, Progress, StreamedArgs, add_call, measured, no_args, parse_args, word,
+};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_chat::thinking::Thinking;
 use crate::model::request::{
-    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason,
 };
 use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
@@ -24,12 +26,8 @@ pub const FAMILY: &str = "openai-chat";
 pub const HOST: &str = "host";
 /// Reasoning that a router wants back unchanged.
 pub const REASONING_DETAILS: &str = "reasoning_details";
-/// Most bytes of one call's arguments.
-const MAX_ARGS_BYTES: usize = 1024 * 1024;
 /// Most blocks of reasoning in one answer.
 const MAX_DETAILS: usize = 512;
-/// Most calls in one answer; more is a server gone wrong.
-const MAX_CALLS: usize = 128;
 
 /// The stop word of an answer that ended with `[DONE]` alone.
 const NO_REASON: &str = "done_without_finish_reason";
@@ -38,12 +36,11 @@ const NO_REASON: &str = "done_without_finish_reason";
 struct Slot {
     id: String,
     name: String,
-    args: String,
-    too_large: bool,
+    args: StreamedArgs,
 }
 
 /// The state of one answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Decoder {
     text: String,
     thinking: Thinking,
@@ -62,17 +59,8 @@ impl Decoder {
     /// A decoder whose made-up call ids start at `call_local_<first_local_id>`.
     pub fn new(first_local_id: usize) -> Self {
         Self {
-            text: String::new(),
-            thinking: Thinking::default(),
-            details: Vec::new(),
-            slots: Vec::new(),
-            slot_of_index: BTreeMap::new(),
-            finish: None,
-            refused: false,
-            done: false,
-            usage: None,
             first_local_id,
-            host: String::new(),
+            ..Self::default()
         }
     }
 
@@ -82,89 +70,17 @@ impl Decoder {
         self
     }
 
-    /// Where the answer stands.
-    pub fn progress(&self) -> Progress {
-        match (&self.finish, self.done) {
-            (None, _) => Progress::Open,
-            (Some(_), false) => Progress::Finishing,
-            (Some(_), true) => Progress::Done,
-        }
-    }
-
-    /// Takes the data of one SSE event.
-    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let data = data.trim();
-        if data == "[DONE]" {
-            let rest = self.end_of_text();
-            if self.finish.is_none() {
-                // The server says that it is done; text alone is an answer, a call without an end is not.
-                if self.text.is_empty() || !self.slots.is_empty() {
-                    return Err(self.failure(
-                        ModelErrorKind::Disconnected,
-                        "the server said [DONE] without a finish_reason".to_owned(),
-                    ));
-                }
-                self.finish = Some(NO_REASON.to_owned());
-            }
-            self.done = true;
-            return Ok(rest);
-        }
-        let chunk: Value = surrogates::parse(data).map_err(|error| {
-            self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected JSON in the stream ({error}), got: {}",
-                    excerpt(data)
-                ),
-            )
-        })?;
-        self.value(&chunk, "delta")
-    }
-
-    /// Takes a whole completion that came as one JSON body.
-    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        let events = self.value(body, "message")?;
-        if body.get("choices").is_none() {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("expected a completion, got: {}", excerpt(&body.to_string())),
-            ));
-        }
-        Ok(events)
-    }
-
-    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
-        Failure {
-            kind,
-            what,
-            usage: self.usage.map(|usage| TokenCount {
-                input: usage.input_tokens,
-                output: usage.output_tokens,
-            }),
-        }
-    }
-
     fn value(&mut self, chunk: &Value, part: &str) -> Result<Vec<ModelEvent>, Failure> {
         if !chunk.is_object() {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected a JSON object, got: {}",
-                    excerpt(&chunk.to_string())
-                ),
-            ));
+            return Err(self.unexpected("a JSON object", &chunk.to_string()));
         }
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = Some(read_usage(usage));
         }
         let choice = chunk.get("choices").and_then(|choices| choices.get(0));
-        let error = failure::provider_error(chunk, false)
-            .or_else(|| choice.and_then(|choice| failure::provider_error(choice, false)));
-        if let Some(error) = error {
-            return Err(self.failure(
-                failure::classify_in_band(&error),
-                format!("it reported an error: {}", excerpt(&error.message)),
-            ));
+        let reports = |value: &&Value| failure::provider_error(value, false).is_some();
+        if let Some(reporting) = Some(chunk).filter(reports).or(choice.filter(reports)) {
+            return Err(self.reported(reporting));
         }
         let Some(choice) = choice else {
             return Ok(vec![ModelEvent::Heartbeat]);
@@ -179,7 +95,7 @@ impl Decoder {
             if reason == "error" {
                 return Err(self.failure(
                     ModelErrorKind::Overloaded,
-                    "it ended the answer with finish_reason error".to_owned(),
+                    "it ended the answer with finish_reason error",
                 ));
             }
             events.extend(self.end_of_text());
@@ -230,10 +146,7 @@ impl Decoder {
             .flatten()
         {
             if self.details.len() >= MAX_DETAILS {
-                return Err(self.failure(
-                    ModelErrorKind::Protocol,
-                    format!("more than {MAX_DETAILS} blocks of reasoning in one answer"),
-                ));
+                return Err(self.too_many(MAX_DETAILS, "blocks of reasoning"));
             }
             add_detail(&mut self.details, fragment);
         }
@@ -268,8 +181,8 @@ impl Decoder {
     /// 4. The name is set, not appended, when it is repeated.
     fn take_call_fragment(&mut self, fragment: &Value) -> Result<(), Failure> {
         let function = fragment.get("function").unwrap_or(fragment);
-        let id = fragment.get("id").and_then(Value::as_str).unwrap_or("");
-        let name = function.get("name").and_then(Value::as_str).unwrap_or("");
+        let id = word(fragment, "id");
+        let name = word(function, "name");
         let args = match function.get("arguments") {
             Some(Value::String(text)) => text.clone(),
             Some(object @ Value::Object(_)) => object.to_string(),
@@ -298,10 +211,7 @@ impl Decoder {
         };
         if position == self.slots.len() {
             if self.slots.len() >= MAX_CALLS {
-                return Err(self.failure(
-                    ModelErrorKind::Protocol,
-                    format!("more than {MAX_CALLS} tool calls in one answer"),
-                ));
+                return Err(self.too_many(MAX_CALLS, "tool calls"));
             }
             self.slots.push(Slot::default());
         }
@@ -316,14 +226,10 @@ impl Decoder {
             if !name.is_empty() {
                 name.clone_into(&mut slot.name);
             }
-        } else if slot.args.is_empty() && slot.name != name {
+        } else if slot.args.text().is_empty() && slot.name != name {
             slot.name.push_str(name);
         }
-        if slot.args.len() + args.len() > MAX_ARGS_BYTES {
-            slot.too_large = true;
-        } else {
-            slot.args.push_str(&args);
-        }
+        slot.args.push(&args);
         Ok(())
     }
 
@@ -333,42 +239,69 @@ impl Decoder {
             return true;
         }
         let starts_over = args.trim_start().starts_with('{');
-        let renamed = !name.is_empty() && !slot.args.is_empty() && slot.name != name;
+        let renamed = !name.is_empty() && !slot.args.text().is_empty() && slot.name != name;
         (starts_over || renamed)
-            && slot.args.trim_end().ends_with('}')
-            && surrogates::parse(&slot.args).is_ok()
+            && slot.args.text().trim_end().ends_with('}')
+            && surrogates::parse(slot.args.text()).is_ok()
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        match (&self.finish, self.done) {
+            (None, _) => Progress::Open,
+            (Some(_), false) => Progress::Finishing,
+            (Some(_), true) => Progress::Done,
+        }
     }
 
-    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server
-    /// reports no usage, tokens are estimated (four bytes each), so that a budget still counts.
-    pub fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            let rest = self.end_of_text();
+            if self.finish.is_none() {
+                // The server says that it is done; text alone is an answer, a call without an end is not.
+                if self.text.is_empty() || !self.slots.is_empty() {
+                    return Err(self.failure(
+                        ModelErrorKind::Disconnected,
+                        "the server said [DONE] without a finish_reason",
+                    ));
+                }
+                self.finish = Some(NO_REASON.to_owned());
+            }
+            self.done = true;
+            return Ok(rest);
+        }
+        let chunk: Value = self.parse(data)?;
+        self.value(&chunk, "delta")
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        let events = self.value(body, "message")?;
+        if body.get("choices").is_none() {
+            return Err(self.unexpected("a completion", &body.to_string()));
+        }
+        Ok(events)
+    }
+
+    fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
         let Some(finish) = self.finish.clone() else {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
-                "the answer ended without a finish_reason".to_owned(),
+                "the answer ended without a finish_reason",
             ));
         };
         let cut_off = finish == "length";
-        let written = self.text.len() + self.slots.iter().map(|s| s.args.len()).sum::<usize>();
-        let counted = believed(self.usage);
-        let notes = unless_counted(counted);
-        let usage = counted.unwrap_or_else(|| estimated(sent_bytes, written));
+        let (usage, notes) = measured(self.usage, sent_bytes, || {
+            let args = self.slots.iter().map(|slot| slot.args.text().len());
+            self.text.len() + args.sum::<usize>()
+        });
         let last = self.slots.len().checked_sub(1);
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
         for (position, slot) in self.slots.into_iter().enumerate() {
-            let taken = tool_calls
-                .iter()
-                .any(|call| call.provider_call_id == slot.id);
-            let provider_call_id = if slot.id.is_empty() || taken {
-                format!("call_local_{}", self.first_local_id + position)
-            } else {
-                slot.id.clone()
-            };
-            tool_calls.push(ModelToolCall {
-                provider_call_id,
-                args: read_args(&slot, cut_off && Some(position) == last),
-                name: slot.name,
-            });
+            let args = read_args(&slot, cut_off && Some(position) == last);
+            let local = self.first_local_id + position;
+            add_call(&mut tool_calls, &slot.id, local, &slot.name, args);
         }
         // The label is a hint only: servers say `stop` beside calls and `tool_calls` beside none.
         let stop = match finish.as_str() {
@@ -395,6 +328,10 @@ impl Decoder {
             }),
             notes,
         })
+    }
+
+    fn counted(&self) -> Option<Usage> {
+        self.usage
     }
 }
 
@@ -433,54 +370,14 @@ fn add_detail(details: &mut Vec<Value>, fragment: &Value) {
     }
 }
 
-impl Decode for Decoder {
-    fn progress(&self) -> Progress {
-        self.progress()
-    }
-
-    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        self.data(data)
-    }
-
-    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        self.whole(body)
-    }
-
-    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        (*self).finish(sent_bytes)
-    }
-}
-
 fn read_args(slot: &Slot, may_be_cut_off: bool) -> Result<Value, MalformedArgs> {
-    let malformed = |error: String| MalformedArgs {
-        raw: excerpt(&slot.args),
-        error,
-    };
-    if slot.too_large {
-        return Err(malformed(format!(
-            "the arguments are larger than {} KiB",
-            MAX_ARGS_BYTES / 1024
-        )));
+    let text = slot.args.text();
+    if let Some(oversize) = slot.args.oversize() {
+        return Err(oversize);
     }
-    let text = slot.args.trim();
-    if text.is_empty() || text == "null" {
-        return if may_be_cut_off {
-            Err(malformed(
-                "the answer reached its length limit before the arguments".to_owned(),
-            ))
-        } else {
-            Ok(Value::Object(serde_json::Map::new()))
-        };
-    }
-    match surrogates::parse(text) {
-        Ok(object @ Value::Object(_)) => Ok(object),
-        Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
-        Err(error) if may_be_cut_off => Err(malformed(format!(
-            "the answer reached its length limit inside the arguments ({error})"
-        ))),
-        Err(error) => Err(malformed(format!(
-            "the arguments are not complete JSON ({error})"
-        ))),
+    match text.trim() {
+        "" | "null" => no_args(text, may_be_cut_off),
+        _ => parse_args(text, may_be_cut_off),
     }
 }
 

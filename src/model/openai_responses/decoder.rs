@@ -8,16 +8,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
+use crate::model::decode::{Decode, Progress, add_call, is_kind, measured, word};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_responses::items::{
-    End, Item, MAX_ARGS_BYTES, arguments_of, has_content, has_id, has_more_than, is_kind,
-    read_args, text_of, word,
+    End, Item, arguments_of, has_content, has_id, has_more_than, read_args, text_of,
 };
-use crate::model::request::{
-    ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
-};
-use crate::model::surrogates;
+use crate::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason};
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -53,127 +49,6 @@ impl Decoder {
         self.end.is_some()
     }
 
-    /// Takes the data of one SSE event.
-    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let data = data.trim();
-        if data == "[DONE]" {
-            return Err(self.failure(
-                ModelErrorKind::Disconnected,
-                "the server said [DONE] without response.completed".to_owned(),
-            ));
-        }
-        let event: Value = surrogates::parse(data).map_err(|error| {
-            self.failure(
-                ModelErrorKind::Protocol,
-                format!(
-                    "expected JSON in the stream ({error}), got: {}",
-                    excerpt(data)
-                ),
-            )
-        })?;
-        let mut events = Vec::new();
-        let kind = word(&event, "type");
-        match kind {
-            "response.output_item.added" => {
-                let item = self.item(&event)?;
-                if !item.closed {
-                    item.raw = event["item"].clone();
-                }
-            }
-            "response.output_item.done" => {
-                let index = self.index_of(&event);
-                self.close(index, &event["item"], &mut events)?;
-            }
-            "response.output_text.delta" | "response.refusal.delta" => {
-                self.refused |= kind == "response.refusal.delta";
-                let index = self.index_of(&event);
-                self.show(index, word(&event, "delta"), &mut events)?;
-            }
-            "response.function_call_arguments.delta" => {
-                let item = self.item(&event)?;
-                let part = word(&event, "delta");
-                if item.args.len() + part.len() > MAX_ARGS_BYTES {
-                    item.too_large = true;
-                } else {
-                    item.args.push_str(part);
-                }
-            }
-            "response.function_call_arguments.done" => {
-                let item = self.item(&event)?;
-                let whole = word(&event, "arguments");
-                if !whole.is_empty() {
-                    item.too_large = whole.len() > MAX_ARGS_BYTES;
-                    item.args.clear();
-                    item.args.push_str(if item.too_large { "" } else { whole });
-                }
-            }
-            "response.completed"
-            | "response.incomplete"
-            | "response.failed"
-            | "response.cancelled" => {
-                self.finished(kind, &event["response"], &mut events)?;
-            }
-            "error" => return Err(self.reported(&event)),
-            _ if failure::provider_error(&event, false).is_some() => {
-                return Err(self.reported(&event));
-            }
-            // The API adds kinds of events: each is a sign of life. Usage may come early.
-            _ => self.take_usage(event.pointer("/response/usage")),
-        }
-        if events.is_empty() && !self.is_complete() {
-            events.push(ModelEvent::Heartbeat);
-        }
-        Ok(events)
-    }
-
-    /// Takes a whole response that came as one JSON body.
-    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        if failure::provider_error(body, false).is_some() && word(body, "status").is_empty() {
-            return Err(self.reported(body));
-        }
-        let kind = match word(body, "status") {
-            "completed" => "response.completed",
-            "incomplete" => "response.incomplete",
-            "failed" | "cancelled" => "response.failed",
-            status => {
-                return Err(self.failure(
-                    ModelErrorKind::Protocol,
-                    format!(
-                        "expected a complete response, got one with status {status:?}: {}",
-                        excerpt(&body.to_string())
-                    ),
-                ));
-            }
-        };
-        let mut events = Vec::new();
-        self.finished(kind, body, &mut events)?;
-        Ok(events)
-    }
-
-    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
-        Failure {
-            kind,
-            what,
-            usage: self.usage.map(|usage| TokenCount {
-                input: usage.input_tokens,
-                output: usage.output_tokens,
-            }),
-        }
-    }
-
-    fn reported(&self, event: &Value) -> Failure {
-        let error = failure::provider_error(event, true).unwrap_or_default();
-        let told = if error.message.is_empty() {
-            excerpt(&event.to_string())
-        } else {
-            excerpt(&error.message)
-        };
-        self.failure(
-            failure::classify_in_band(&error),
-            format!("it reported an error ({}): {told}", error.code),
-        )
-    }
-
     /// The place of the item that an event is about. Servers that leave out `output_index` name the item's id, or
     /// write one item after the other.
     fn index_of(&self, event: &Value) -> u64 {
@@ -201,10 +76,7 @@ impl Decoder {
 
     fn item_at(&mut self, index: u64) -> Result<&mut Item, Failure> {
         if self.items.len() >= MAX_ITEMS && !self.items.contains_key(&index) {
-            return Err(self.failure(
-                ModelErrorKind::Protocol,
-                format!("more than {MAX_ITEMS} output items in one answer"),
-            ));
+            return Err(self.too_many(MAX_ITEMS, "output items"));
         }
         Ok(self.items.entry(index).or_default())
     }
@@ -320,13 +192,124 @@ impl Decoder {
         });
     }
 
-    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server
-    /// reports no usage, tokens are estimated (four bytes each), so that a budget still counts.
-    pub fn finish(mut self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+    /// Adds a call, and gives the item to send back for it: under our id where the server's is missing or taken, and
+    /// without arguments that are none.
+    fn call(&self, item: &Item, end: &End, calls: &mut Vec<ModelToolCall>) -> Value {
+        let name = word(&item.raw, "name");
+        let args = read_args(item, end);
+        let usable = args.is_ok();
+        let local = self.first_local_id + calls.len();
+        add_call(calls, word(&item.raw, "call_id"), local, name, args);
+        let id = calls.last().map(|call| call.provider_call_id.as_str());
+        if !usable {
+            return json!({"type": "function_call", "call_id": id, "name": name, "arguments": "{}"});
+        }
+        let mut raw = item.raw.clone();
+        if let Some(fields) = raw.as_object_mut() {
+            fields.insert("call_id".to_owned(), json!(id));
+            if !fields.get("arguments").is_some_and(Value::is_string) {
+                let args = arguments_of(item).to_string();
+                fields.insert("arguments".to_owned(), json!(args));
+            }
+        }
+        raw
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_complete() {
+            Progress::Done
+        } else {
+            Progress::Open
+        }
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            return Err(self.failure(
+                ModelErrorKind::Disconnected,
+                "the server said [DONE] without response.completed",
+            ));
+        }
+        let event: Value = self.parse(data)?;
+        let mut events = Vec::new();
+        let kind = word(&event, "type");
+        match kind {
+            "response.output_item.added" => {
+                let item = self.item(&event)?;
+                if !item.closed {
+                    item.raw = event["item"].clone();
+                }
+            }
+            "response.output_item.done" => {
+                let index = self.index_of(&event);
+                self.close(index, &event["item"], &mut events)?;
+            }
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.refused |= kind == "response.refusal.delta";
+                let index = self.index_of(&event);
+                self.show(index, word(&event, "delta"), &mut events)?;
+            }
+            "response.function_call_arguments.delta" => {
+                let part = word(&event, "delta");
+                self.item(&event)?.args.push(part);
+            }
+            "response.function_call_arguments.done" => {
+                let item = self.item(&event)?;
+                let whole = word(&event, "arguments");
+                if !whole.is_empty() {
+                    item.args.replace(whole);
+                }
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled" => {
+                self.finished(kind, &event["response"], &mut events)?;
+            }
+            "error" => return Err(self.reported(&event)),
+            _ if failure::provider_error(&event, false).is_some() => {
+                return Err(self.reported(&event));
+            }
+            // The API adds kinds of events: each is a sign of life. Usage may come early.
+            _ => self.take_usage(event.pointer("/response/usage")),
+        }
+        if events.is_empty() && !self.is_complete() {
+            events.push(ModelEvent::Heartbeat);
+        }
+        Ok(events)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        if failure::provider_error(body, false).is_some() && word(body, "status").is_empty() {
+            return Err(self.reported(body));
+        }
+        let kind = match word(body, "status") {
+            "completed" => "response.completed",
+            "incomplete" => "response.incomplete",
+            "failed" | "cancelled" => "response.failed",
+            status => {
+                return Err(self.failure(
+                    ModelErrorKind::Protocol,
+                    format!(
+                        "expected a complete response, got one with status {status:?}: {}",
+                        excerpt(&body.to_string())
+                    ),
+                ));
+            }
+        };
+        let mut events = Vec::new();
+        self.finished(kind, body, &mut events)?;
+        Ok(events)
+    }
+
+    fn finish(mut self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
         let Some(end) = self.end.take() else {
             return Err(self.failure(
                 ModelErrorKind::Disconnected,
-                "the answer ended without response.completed".to_owned(),
+                "the answer ended without response.completed",
             ));
         };
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
@@ -334,13 +317,12 @@ impl Decoder {
         let mut needs_replay = false;
         let mut written = self.text.len();
         for item in std::mem::take(&mut self.items).into_values() {
-            written += item.args.len();
+            written += item.args.text().len();
             match word(&item.raw, "type") {
                 "function_call" => {
-                    let (call, raw) = self.call(&item, &end, &tool_calls);
+                    let raw = self.call(&item, &end, &mut tool_calls);
                     needs_replay |= has_more_than(&raw, CALL_FIELDS);
                     content.push(raw);
-                    tool_calls.push(call);
                 }
                 "message" if item.closed => {
                     needs_replay |= has_more_than(&item.raw, MESSAGE_FIELDS);
@@ -362,9 +344,7 @@ impl Decoder {
                 _ => {}
             }
         }
-        let counted = believed(self.usage);
-        let notes = unless_counted(counted);
-        let usage = counted.unwrap_or_else(|| estimated(sent_bytes, written));
+        let (usage, notes) = measured(self.usage, sent_bytes, || written);
         let stop = match end {
             End::Incomplete(reason) if reason == "content_filter" => StopReason::Refusal,
             End::Incomplete(_) => StopReason::MaxTokens,
@@ -385,62 +365,7 @@ impl Decoder {
         })
     }
 
-    /// One call, and the item to send back for it: under our id where the server's is missing or taken, and without
-    /// arguments that are none.
-    fn call(&self, item: &Item, end: &End, earlier: &[ModelToolCall]) -> (ModelToolCall, Value) {
-        let given = word(&item.raw, "call_id");
-        let taken = earlier.iter().any(|call| call.provider_call_id == given);
-        let call = ModelToolCall {
-            provider_call_id: if given.is_empty() || taken {
-                format!("call_local_{}", self.first_local_id + earlier.len())
-            } else {
-                given.to_owned()
-            },
-            name: word(&item.raw, "name").to_owned(),
-            args: read_args(item, end),
-        };
-        let raw = match &call.args {
-            Ok(_) => {
-                let mut raw = item.raw.clone();
-                if let Some(fields) = raw.as_object_mut() {
-                    let id = json!(call.provider_call_id);
-                    fields.insert("call_id".to_owned(), id);
-                    if !fields.get("arguments").is_some_and(Value::is_string) {
-                        let args = arguments_of(item).to_string();
-                        fields.insert("arguments".to_owned(), json!(args));
-                    }
-                }
-                raw
-            }
-            Err(_) => json!({
-                "type": "function_call",
-                "call_id": call.provider_call_id,
-                "name": call.name,
-                "arguments": "{}",
-            }),
-        };
-        (call, raw)
-    }
-}
-
-impl Decode for Decoder {
-    fn progress(&self) -> Progress {
-        if self.is_complete() {
-            Progress::Done
-        } else {
-            Progress::Open
-        }
-    }
-
-    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        self.data(data)
-    }
-
-    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
-        self.whole(body)
-    }
-
-    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
-        (*self).finish(sent_bytes)
+    fn counted(&self) -> Option<Usage> {
+        self.usage
     }
 }

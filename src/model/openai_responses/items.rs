@@ -1,13 +1,9 @@
 //! Output items of the Responses API: what is in them, and whether a call in one is whole. Pure.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::model::failure::excerpt;
+use crate::model::decode::{StreamedArgs, is_kind, malformed, no_args, parse_args, word};
 use crate::model::request::MalformedArgs;
-use crate::model::surrogates;
-
-/// Most bytes of one call's arguments.
-pub const MAX_ARGS_BYTES: usize = 1024 * 1024;
 
 /// One output item of an answer under way.
 #[derive(Debug, Default)]
@@ -19,9 +15,7 @@ pub struct Item {
     /// Visible text sent on so far.
     pub shown: String,
     /// Arguments as streamed; they count only where the closed item holds none.
-    pub args: String,
-    /// The streamed arguments are beyond the cap.
-    pub too_large: bool,
+    pub args: StreamedArgs,
 }
 
 /// How the answer ended.
@@ -31,16 +25,6 @@ pub enum End {
     Completed,
     /// For this reason of the server's.
     Incomplete(String),
-}
-
-/// The text of a field; empty where there is none.
-pub fn word<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or("")
-}
-
-/// Whether an item is of this type.
-pub fn is_kind(item: &Value, kind: &str) -> bool {
-    word(item, "type") == kind
 }
 
 /// Whether a reasoning item can be sent back: the server keeps nothing, so it must hold its own content.
@@ -88,39 +72,25 @@ pub fn arguments_of(item: &Item) -> std::borrow::Cow<'_, str> {
     match item.raw.get("arguments") {
         Some(Value::String(text)) if !text.is_empty() => text.into(),
         Some(object @ Value::Object(_)) => object.to_string().into(),
-        Some(_) | None => item.args.as_str().into(),
+        Some(_) | None => item.args.text().into(),
     }
 }
 
 /// The arguments of a call; an error where they are not whole: then it never runs.
 pub fn read_args(item: &Item, end: &End) -> Result<Value, MalformedArgs> {
     let text = arguments_of(item);
-    let malformed = |error: String| MalformedArgs {
-        raw: excerpt(&text),
-        error,
-    };
     if !item.closed || matches!(word(&item.raw, "status"), "incomplete" | "in_progress") {
-        return Err(malformed(match end {
-            End::Incomplete(_) => {
-                "the answer reached its length limit inside the arguments".to_owned()
-            }
-            End::Completed => "the answer ended inside the arguments".to_owned(),
-        }));
+        let error = match end {
+            End::Incomplete(_) => "the answer reached its length limit inside the arguments",
+            End::Completed => "the answer ended inside the arguments",
+        };
+        return Err(malformed(&text, error));
     }
-    if item.too_large || text.len() > MAX_ARGS_BYTES {
-        return Err(malformed(format!(
-            "the arguments are larger than {} KiB",
-            MAX_ARGS_BYTES / 1024
-        )));
+    if let Some(oversize) = item.args.oversize() {
+        return Err(oversize);
     }
     match text.trim() {
-        "" | "null" => Ok(Value::Object(Map::new())),
-        text => match surrogates::parse(text) {
-            Ok(object @ Value::Object(_)) => Ok(object),
-            Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
-            Err(error) => Err(malformed(format!(
-                "the arguments are not complete JSON ({error})"
-            ))),
-        },
+        "" | "null" => no_args(&text, false),
+        _ => parse_args(&text, false),
     }
 }

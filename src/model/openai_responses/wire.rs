@@ -5,9 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::decode::{is_kind, word};
 use crate::model::failure;
 use crate::model::openai_responses::decoder::FAMILY;
-use crate::model::openai_responses::items::{has_content, is_kind, text_of, word};
+use crate::model::openai_responses::items::{has_content, text_of};
 use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::session::NativeBlocks;

@@ -1,6 +1,7 @@
 //! The Messages decoder: blocks, usage, stop reasons, and everything that must not become a call.
 
 use leverframe::model::anthropic::decoder::Decoder;
+use leverframe::model::decode::Decode;
 use leverframe::model::failure::Failure;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
 use serde_json::{Value, json};

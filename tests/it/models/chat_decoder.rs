@@ -1,6 +1,6 @@
 //! The Chat Completions decoder on the chunk shapes that servers really send.
 
-use leverframe::model::exchange::Progress;
+use leverframe::model::decode::{Decode, Progress};
 use leverframe::model::openai_chat::decoder::Decoder;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
 use serde_json::{Value, json};

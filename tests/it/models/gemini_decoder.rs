@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use leverframe::model::decode::Decode;
 use leverframe::model::gemini::decoder::Decoder;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
 use leverframe::model::sse::Guard;

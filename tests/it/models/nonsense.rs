@@ -1,6 +1,7 @@
 //! Decoders and the scripted model on nonsense: any answer or error, never a crash.
 
 use leverframe::model::anthropic::decoder::Decoder as Anthropic;
+use leverframe::model::decode::Decode;
 use leverframe::model::openai_chat::decoder::Decoder as Chat;
 use leverframe::model::openai_responses::decoder::Decoder as Responses;
 use leverframe::model::request::ModelEvent;

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use leverframe::model::decode::Decode;
 use leverframe::model::ndjson::Guard;
 use leverframe::model::ollama::decoder::Decoder;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 fn decode(lines: &[Value]) -> ModelAnswer {
     let mut decoder = Decoder::new(0);
     for line in lines {
-        decoder.line(&line.to_string()).unwrap();
+        decoder.data(&line.to_string()).unwrap();
     }
     decoder.finish(400).unwrap()
 }
@@ -85,8 +86,8 @@ fn made_up_ids_go_on_where_the_history_ends_and_given_ones_are_kept_once() {
     let mut decoder = Decoder::new(5);
     let with_id = |id: &str| json!({"id": id, "function": {"name": "f", "arguments": {}}});
     let line = message(json!({"tool_calls": [call("f", json!({})), with_id("x"), with_id("x")]}));
-    decoder.line(&line.to_string()).unwrap();
-    decoder.line(&end("stop").to_string()).unwrap();
+    decoder.data(&line.to_string()).unwrap();
+    decoder.data(&end("stop").to_string()).unwrap();
     let answer = decoder.finish(0).unwrap();
     let ids: Vec<_> = found(&answer).into_iter().map(|call| call.0).collect();
     assert_eq!(ids, ["call_local_5", "x", "call_local_7"]);
@@ -97,13 +98,13 @@ fn thinking_is_a_sign_of_life_and_never_shown() {
     let mut decoder = Decoder::new(0);
     let thought = message(json!({"role": "assistant", "content": "", "thinking": "hm"}));
     assert_eq!(
-        decoder.line(&thought.to_string()).unwrap(),
+        decoder.data(&thought.to_string()).unwrap(),
         [ModelEvent::Heartbeat]
     );
     let text = message(json!({"role": "assistant", "content": "Yes."}));
-    decoder.line(&text.to_string()).unwrap();
+    decoder.data(&text.to_string()).unwrap();
     assert!(!decoder.is_complete());
-    decoder.line(&end("stop").to_string()).unwrap();
+    decoder.data(&end("stop").to_string()).unwrap();
     assert!(decoder.is_complete());
     let answer = decoder.finish(0).unwrap();
     assert_eq!(answer.text, "Yes.");
@@ -117,7 +118,7 @@ fn thinking_is_a_sign_of_life_and_never_shown() {
 fn only_done_is_an_end() {
     let mut decoder = Decoder::new(0);
     let line = message(json!({"role": "assistant", "content": "half"}));
-    decoder.line(&line.to_string()).unwrap();
+    decoder.data(&line.to_string()).unwrap();
     let failure = decoder.finish(0).unwrap_err();
     assert_eq!(failure.kind, ModelErrorKind::Disconnected);
     let old = json!({"message": {"content": "x"}, "done": true});
@@ -141,7 +142,7 @@ fn reasons_of_the_end() {
     }
     for reason in ["load", "unload"] {
         let mut decoder = Decoder::new(0);
-        decoder.line(&end(reason).to_string()).unwrap();
+        decoder.data(&end(reason).to_string()).unwrap();
         let failure = decoder.finish(0).unwrap_err();
         assert_eq!(failure.kind, ModelErrorKind::Unusable);
         assert!(
@@ -200,12 +201,12 @@ fn errors_in_the_stream_are_errors() {
     ] {
         let mut decoder = Decoder::new(0);
         decoder
-            .line(&message(json!({"content": "half"})).to_string())
+            .data(&message(json!({"content": "half"})).to_string())
             .unwrap();
-        let failure = decoder.line(&line.to_string()).unwrap_err();
+        let failure = decoder.data(&line.to_string()).unwrap_err();
         assert_eq!(failure.kind, kind, "{}", failure.what);
     }
-    let failure = Decoder::new(0).line("<html>hotel").unwrap_err();
+    let failure = Decoder::new(0).data("<html>hotel").unwrap_err();
     assert_eq!(failure.kind, ModelErrorKind::Protocol);
     assert!(failure.what.contains("<html>hotel"));
 }
@@ -214,7 +215,7 @@ fn errors_in_the_stream_are_errors() {
 fn counts_that_never_come_are_estimated() {
     let mut decoder = Decoder::new(0);
     let line = json!({"message": {"content": "eight by"}, "done": true, "prompt_eval_count": 0, "eval_count": 0});
-    decoder.line(&line.to_string()).unwrap();
+    decoder.data(&line.to_string()).unwrap();
     let usage = decoder.finish(400).unwrap().usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (100, 2));
 }
@@ -224,7 +225,7 @@ fn a_count_far_below_what_was_sent_is_noted() {
     let notes = |read: u64, sent: usize| {
         let mut decoder = Decoder::new(0);
         let line = json!({"message": {"content": "x"}, "done": true, "prompt_eval_count": read});
-        decoder.line(&line.to_string()).unwrap();
+        decoder.data(&line.to_string()).unwrap();
         decoder.finish(sent).unwrap().notes
     };
     let noted = notes(2048, 40_000);
@@ -264,7 +265,7 @@ fn decode_chunks<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<ModelEvent>
     let mut decoder = Decoder::new(0);
     let mut events = Vec::new();
     for line in &lines {
-        events.extend(decoder.line(line).unwrap());
+        events.extend(decoder.data(line).unwrap());
     }
     (events, decoder.finish(0).unwrap())
 }
@@ -325,11 +326,11 @@ proptest! {
     fn nonsense_never_crashes_it(lines in proptest::collection::vec(nonsense(), 0..8)) {
         let mut decoder = Decoder::new(0);
         for line in &lines {
-            if decoder.line(&line.to_string()).is_err() {
+            if decoder.data(&line.to_string()).is_err() {
                 return Ok(());
             }
         }
-        decoder.line(&end("stop").to_string()).unwrap();
+        decoder.data(&end("stop").to_string()).unwrap();
         if let Ok(answer) = decoder.finish(0) {
             prop_assert!(answer.tool_calls.iter().all(|call| call.args.as_ref().map_or(true, Value::is_object)));
         }

@@ -1,5 +1,6 @@
 //! The Responses decoder: items, usage, ends, and everything that must not become a call.
 
+use leverframe::model::decode::Decode;
 use leverframe::model::failure::Failure;
 use leverframe::model::openai_responses::decoder::{Decoder, FAMILY};
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
