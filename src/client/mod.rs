@@ -2,6 +2,8 @@
 //!
 //! Nothing here knows the engine; the in-process implementations live in `runtime`.
 
+#![warn(missing_docs)]
+
 pub mod bridge_health;
 pub mod channel_port;
 pub mod console_client;

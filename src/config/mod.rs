@@ -1,5 +1,7 @@
 //! Configuration: file, layers, secrets, paths. The only module that reads the environment.
 
+#![warn(missing_docs)]
+
 pub mod backup_files;
 pub mod cache;
 pub mod channels;

@@ -38,11 +38,8 @@ pub fn button_token() -> String {
 /// Where the turn came from, as cards need it.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
-    /// Who asked.
     pub requester: Requester,
     /// Platform id of the message.
     pub message_ref: Option<String>,
@@ -145,9 +142,7 @@ pub fn asked_from(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) 
 pub struct Recipient {
     /// Name under `[people]`.
     pub person: String,
-    /// Channel name.
     pub channel: String,
-    /// Conversation key.
     pub conversation: String,
     /// Whether the question can be decided there.
     pub decides: bool,

@@ -17,13 +17,9 @@ use crate::store::input::{NewNotice, Origin};
 
 /// An item with everything that was found out about it.
 pub struct Arrival<'a> {
-    /// Channel name.
     pub channel: &'a str,
-    /// Its settings.
     pub settings: &'a ChannelSettings,
-    /// The item.
     pub inbound: &'a Inbound,
-    /// Who acts.
     pub caller: Caller,
     /// Its origin row.
     pub origin: Origin,

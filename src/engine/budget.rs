@@ -37,7 +37,6 @@ pub fn most(estimated_input_tokens: u64, max_output_tokens: u32) -> Usage {
 /// A question about a used-up budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BudgetQuestion {
-    /// Which.
     pub budget: BudgetKind,
     /// How much it allows.
     pub limit: f64,
@@ -47,7 +46,6 @@ pub struct BudgetQuestion {
     pub extra: f64,
     /// The day it is for, where it begins anew every day.
     pub day: Option<i64>,
-    /// For people.
     pub text: String,
 }
 

@@ -159,9 +159,7 @@ impl std::fmt::Display for Location {
 /// A call as rules look at it: what was asked for, and where that leads.
 #[derive(Debug, Clone, Copy)]
 pub struct CallShape<'a> {
-    /// Tool name.
     pub tool: &'a str,
-    /// Its arguments.
     pub args: &'a Value,
     /// Workspace of its channel: places in it are the same with and without it in front.
     pub workspace: &'a str,

@@ -8,7 +8,6 @@ use crate::store::input::ActorRef;
 /// Who acts and from where, as commands need it.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who.
     pub actor: Actor,
     /// Where.
     pub surface: Surface,

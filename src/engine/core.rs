@@ -38,17 +38,12 @@ use crate::tools::sandbox::Sandbox;
 
 /// What the engine is made of.
 pub struct Parts {
-    /// The database.
     pub store: Store,
-    /// Resolved configuration.
     pub settings: Settings,
-    /// Providers.
     pub models: Models,
-    /// Tools.
     pub tools: Registry,
     /// How programs are confined.
     pub sandbox: Sandbox,
-    /// Time.
     pub clock: Clock,
     /// Secrets that must never be stored or shown.
     pub redactor: Redactor,
@@ -61,9 +56,7 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
-    /// Resolved configuration.
     pub settings: Arc<Settings>,
-    /// Providers.
     pub models: Arc<Models>,
     /// What every request of a channel begins with: built once, so that it stays the same.
     prefixes: Arc<HashMap<String, Arc<Prefix>>>,
@@ -82,14 +75,11 @@ struct Configuration {
 
 /// What every clone shares: plain dependencies, and owners of the state that changes. An owner lets nobody at its locks.
 pub struct Shared {
-    /// The database.
     pub store: Store,
     configuration: RwLock<Configuration>,
-    /// Tools.
     pub tools: Registry,
     /// How programs are confined.
     pub sandbox: Sandbox,
-    /// Time.
     pub clock: Clock,
     /// Secrets.
     pub redactor: Redactor,
@@ -101,11 +91,9 @@ pub struct Shared {
     pub tasks: TaskTracker,
     /// What is called around turns.
     pub hooks: Hooks,
-    /// Who runs.
     pub sessions: Sessions,
     /// Model calls under way.
     pub open_calls: OpenCalls,
-    /// Bridges.
     pub delivery: Delivery,
     /// Emergency stop; asked before every model call, tool start and send.
     pub emergency: Emergency,
@@ -113,7 +101,6 @@ pub struct Shared {
     pub scheduler: Scheduler,
     /// Work that only one may do.
     pub maintenance: Maintenance,
-    /// Cached responses.
     pub response_cache: Caching,
     /// Kept results of tools.
     pub tool_cache: ToolCache,

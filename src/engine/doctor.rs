@@ -48,17 +48,14 @@ pub struct Process {
 /// Everything findings are made of.
 #[derive(Debug)]
 pub struct Facts<'a> {
-    /// Now.
     pub now: Timestamp,
     /// The configuration, or every reason why it cannot be used.
     pub settings: Result<&'a Settings, Vec<String>>,
     /// The data directory.
     pub data_dir: &'a Path,
-    /// The files in it.
     pub files: &'a FileFacts,
     /// The database; none = there is none yet, else why it cannot be read.
     pub database: Option<Result<DatabaseFacts, String>>,
-    /// The process.
     pub process: Process,
 }
 

@@ -13,7 +13,6 @@ use crate::protocol::snapshot::OpenStream;
 /// A model call under way.
 #[derive(Debug, Clone)]
 pub struct OpenCall {
-    /// Its row.
     pub attempt_id: ModelAttemptId,
     /// `<provider>/<model>`.
     pub model: String,

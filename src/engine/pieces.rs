@@ -11,7 +11,6 @@ const VACUUM_PAGES: u32 = 256;
 /// Free pages are left in the file up to this share of it: they are filled again before long.
 const FREE_SHARE: u64 = 10;
 
-/// One piece.
 pub async fn piece<C: WriteCommand>(engine: &Engine, command: C) -> Result<C::Output, StoreError> {
     if engine.shutdown.is_cancelled() {
         return Err(StoreError::Closed);

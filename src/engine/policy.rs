@@ -14,7 +14,6 @@ use crate::store::input::Basis;
 /// What the policy looks at in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFacts {
-    /// Tool name.
     pub tool: String,
     /// What it touches.
     pub access: Access,
@@ -33,7 +32,6 @@ pub struct CallFacts {
 /// A person's permission for one exact call shape in one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionGrant {
-    /// Tool name.
     pub tool: String,
     /// Digest of the canonical arguments and of where they lead.
     pub args_digest: String,

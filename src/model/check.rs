@@ -52,7 +52,6 @@ pub trait Account: Sync {
 /// A call that may be made.
 #[derive(Debug, Clone, Copy)]
 pub struct ReservedCall {
-    /// Its row.
     pub attempt_id: ModelAttemptId,
     /// Its input tokens, as estimated.
     pub input_tokens: u64,

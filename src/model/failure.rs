@@ -14,7 +14,6 @@ const EXCERPT_CHARS: usize = 300;
 /// A failure before it knows which provider it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Class.
     pub kind: ModelErrorKind,
     /// What happened. Outside text may be in it.
     pub what: String,

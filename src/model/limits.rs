@@ -25,7 +25,6 @@ use crate::text::redact::Redactor;
 /// On whose behalf a call is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lane {
-    /// Channel name.
     pub channel: String,
     /// Any name of the session that no other session has.
     pub session: String,

@@ -31,7 +31,6 @@ pub enum PriceSource {
     Provider,
 }
 
-/// A price that is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownPrice {
     /// US dollars per million tokens.

@@ -39,7 +39,6 @@ pub struct Profile {
     pub reasoning: bool,
     /// Reasoning effort asked for, in the provider's word; none = nothing is sent.
     pub effort: Option<String>,
-    /// Prompt cache.
     pub prompt_cache: PromptCache,
 }
 

@@ -26,7 +26,6 @@ use crate::text::redact::Redactor;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("providers.{provider}: {problem}")]
 pub struct ConfigProblem {
-    /// Its name.
     pub provider: String,
     /// What is wrong.
     pub problem: EndpointProblem,

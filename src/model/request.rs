@@ -14,7 +14,6 @@ use crate::protocol::session::{NativeBlocks, Usage};
 /// One tool as the model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// Name.
     pub name: String,
     /// What it does, for the model.
     pub description: String,
@@ -46,10 +45,7 @@ pub struct MalformedArgs {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelMessage {
     /// The user (or the engine on the user's side).
-    User {
-        /// Text.
-        text: String,
-    },
+    User { text: String },
     /// An earlier answer.
     Assistant {
         /// Visible text; may be empty.
@@ -71,7 +67,6 @@ pub enum ModelMessage {
 pub struct AssistantToolCall {
     /// As in [`ModelToolCall`].
     pub provider_call_id: String,
-    /// Tool name.
     pub name: String,
     /// Arguments as JSON; `{}` where they were malformed.
     pub args: Value,
@@ -82,7 +77,6 @@ pub struct AssistantToolCall {
 pub struct ToolResultMessage {
     /// As in [`ModelToolCall`].
     pub provider_call_id: String,
-    /// Tool name.
     pub name: String,
     /// Text of the result.
     pub content: String,
@@ -227,7 +221,6 @@ pub enum ModelErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// Class.
     pub kind: ModelErrorKind,
     /// Redacted, for people.
     pub message: String,
@@ -240,9 +233,7 @@ pub struct ModelError {
 /// Tokens of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenCount {
-    /// Input.
     pub input: u64,
-    /// Output.
     pub output: u64,
 }
 

@@ -44,7 +44,6 @@ const QUOTED_LINES: usize = 6;
 /// Longest quoted line, in characters.
 const QUOTED_CHARS: usize = 160;
 
-/// The scripted model.
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     provider: String,

@@ -30,7 +30,6 @@ const SLICE_BYTES: usize = 8 * 1024;
 /// A UTF-8 byte order mark.
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
     /// Its name; `message` where the server gave none.

@@ -3,6 +3,8 @@
 //! A [`request`] goes in, its reply and [`event`]s come out. Everything here is data that
 //! could be written to a file and read back unchanged.
 
+#![warn(missing_docs)]
+
 pub mod approval;
 pub mod artifact;
 pub mod backup;

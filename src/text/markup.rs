@@ -17,11 +17,8 @@ pub enum Markup {
 /// A tag of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tag {
-    /// Strong.
     Bold,
-    /// Emphasis.
     Italic,
-    /// Struck through.
     Strike,
     /// Code within a line.
     Code,
@@ -30,12 +27,10 @@ pub enum Tag {
         /// The name of its language.
         language: Option<String>,
     },
-    /// A link.
     Link {
         /// Where it leads.
         address: String,
     },
-    /// A quotation.
     Quote,
 }
 
@@ -94,9 +89,7 @@ fn escape(text: &str, out: &mut String) {
 pub struct TextStyle {
     /// Strong, or a heading.
     pub strong: bool,
-    /// Emphasis.
     pub emphasis: bool,
-    /// Struck through.
     pub struck: bool,
     /// Code within a line.
     pub code: bool,
@@ -258,7 +251,6 @@ impl Writer {
         self.out
     }
 
-    /// The pieces.
     pub fn into_pieces(self) -> Vec<Piece> {
         self.pieces
     }

@@ -6,24 +6,16 @@
 /// A script whose letters can be taken for those of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Script {
-    /// Latin.
     Latin,
-    /// Greek.
     Greek,
-    /// Cyrillic.
     Cyrillic,
-    /// Armenian.
     Armenian,
-    /// Georgian.
     Georgian,
-    /// Cherokee.
     Cherokee,
-    /// Coptic.
     Coptic,
 }
 
 impl Script {
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Latin => "Latin",

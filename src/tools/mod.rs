@@ -3,6 +3,8 @@
 //! Nothing here decides whether a call may run (the engine's policy does), and nothing here touches the
 //! store.
 
+#![warn(missing_docs)]
+
 pub mod atomic;
 pub mod canonical;
 pub mod executable_places;

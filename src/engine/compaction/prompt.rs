@@ -128,7 +128,6 @@ fn ends(text: &str) -> String {
 /// What a model found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extraction {
-    /// The summary.
     pub summary: String,
     /// Facts, each with the turn it is from.
     pub facts: Vec<FoundFact>,

@@ -24,7 +24,6 @@ const GO_ON: &str = "(Go on.)";
 /// One remembered thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryItem {
-    /// Id.
     pub id: String,
     /// What it says: outside text.
     pub text: String,

@@ -16,9 +16,7 @@ use crate::protocol::session::{BY_HAND, Step, StepBody};
 pub struct ReplayCall {
     /// The provider's id.
     pub provider_call_id: String,
-    /// Tool name.
     pub name: String,
-    /// Arguments.
     pub args: serde_json::Value,
 }
 
@@ -31,7 +29,6 @@ pub struct Exchange {
     pub speaker: Option<Speaker>,
     /// What the user said.
     pub text: String,
-    /// What followed.
     pub steps: Vec<Step>,
     /// Its calls by id.
     pub calls: HashMap<ToolCallId, ReplayCall>,

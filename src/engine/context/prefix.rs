@@ -8,7 +8,6 @@ use crate::model::request::ToolDefinition;
 /// System text and tools of one channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prefix {
-    /// System text.
     pub system: String,
     /// Tools, in a stable order.
     pub tools: Vec<ToolDefinition>,

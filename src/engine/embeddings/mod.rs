@@ -185,7 +185,6 @@ fn priced(engine: &Engine, name: &str, input_tokens: u64) -> Usage {
 /// For whom something is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Searcher<'a> {
-    /// A person.
     Person,
     /// The agent, with a tool, on this channel.
     Agent(&'a str),

@@ -18,15 +18,11 @@ const MAX_REASON: usize = 1_000;
 /// What a modifying hook is asked about.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
-    /// Channel name.
     pub channel: &'a str,
-    /// Conversation key.
     pub conversation: &'a str,
     /// Who asked for the turn.
     pub requester: &'a Requester,
-    /// The session.
     pub session_id: Option<SessionId>,
-    /// The turn.
     pub continuation_id: Option<ContinuationId>,
     /// The call and its tool.
     pub call: Option<(ToolCallId, &'a str)>,

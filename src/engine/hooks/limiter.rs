@@ -29,7 +29,6 @@ pub struct Limit {
 /// Why something may not happen now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// In words.
     pub reason: String,
     /// Nobody was told so within the last minute.
     pub first: bool,

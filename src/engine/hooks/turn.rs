@@ -31,12 +31,7 @@ pub enum Ask {
         notes: Vec<String>,
     },
     /// No: the turn fails.
-    Stop {
-        /// Stable word.
-        code: &'static str,
-        /// For people.
-        message: String,
-    },
+    Stop { code: &'static str, message: String },
 }
 
 fn about(rows: &TurnRows) -> About<'_> {

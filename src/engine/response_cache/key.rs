@@ -22,7 +22,6 @@ const LAYOUT: &[u8] = b"rc1";
 pub struct Facts<'a> {
     /// Whom the answer may be given to; never `off`.
     pub scope: CacheScope,
-    /// Channel name.
     pub channel: &'a str,
     /// Stable id of who asked; part of the key in scope `user` only.
     pub requester: &'a str,

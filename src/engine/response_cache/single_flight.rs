@@ -14,7 +14,6 @@ const UNSHAREABLE: u32 = 2;
 
 /// What one who waits is told.
 pub enum FlightResult<K: Key, A> {
-    /// The answer.
     Answer(A),
     /// Lead now.
     Lead(Lead<K, A>),

@@ -17,7 +17,6 @@ const REMEMBERED: usize = 1024;
 /// An answer on its way to those who asked for it.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// The answer.
     pub found: StoredAnswer,
     /// Whether it was kept already when the leader looked; else the leader's call made it.
     pub kept: bool,
@@ -25,7 +24,6 @@ pub struct Shared {
 
 /// The cache of an engine.
 pub struct Caching {
-    /// The file.
     pub file: ResponseCache,
     flights: Flights<Key, Shared>,
     refused: Mutex<StoreRefusal>,

@@ -28,7 +28,6 @@ pub enum CronError {
     Field {
         /// From 1, as written.
         field: usize,
-        /// Its name.
         name: &'static str,
         /// Character of the text, from 1.
         at: usize,
@@ -41,12 +40,7 @@ pub enum CronError {
     },
     /// No day matches, ever.
     #[error("no date matches the fields day `{day}` and month `{month}`: it would never run")]
-    Never {
-        /// As written.
-        day: String,
-        /// As written.
-        month: String,
-    },
+    Never { day: String, month: String },
 }
 
 /// What a field allows.

@@ -24,9 +24,7 @@ pub struct Facts<'a> {
     pub tool: &'a str,
     /// Digest of its pinned definition.
     pub definition: &'a str,
-    /// Arguments.
     pub args: &'a Value,
-    /// Channel name.
     pub channel: &'a str,
     /// Stable id of who asked.
     pub requester: &'a str,

@@ -23,12 +23,7 @@ pub enum After {
     /// The window was full: ask once more with less.
     Compact,
     /// The turn cannot go on.
-    Fail {
-        /// Stable word.
-        code: &'static str,
-        /// For people.
-        message: String,
-    },
+    Fail { code: &'static str, message: String },
 }
 
 /// What was tried for this step already.

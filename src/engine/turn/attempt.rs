@@ -30,7 +30,6 @@ use crate::store::queries::turn::TurnRows;
 pub struct AttemptTarget<'a> {
     /// `<provider>/<model>`.
     pub name: &'a str,
-    /// Its provider.
     pub model: &'a LimitedProvider,
     /// What it is asked.
     pub request: ModelRequest,
@@ -60,7 +59,6 @@ pub enum AttemptOutcome {
 pub struct AttemptAnswer {
     /// The answer, priced.
     pub answer: ModelAnswer,
-    /// Its reservation.
     pub attempt_id: ModelAttemptId,
     /// Milliseconds from request to end.
     pub latency_ms: u64,

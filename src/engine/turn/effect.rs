@@ -21,12 +21,7 @@ pub enum Effect {
     /// Store the final answer.
     Finish,
     /// Store the failure.
-    Fail {
-        /// Stable word.
-        code: &'static str,
-        /// For people.
-        message: String,
-    },
+    Fail { code: &'static str, message: String },
     /// Let go; the turn goes on after a restart or release.
     Yield,
     /// Let go until a person or a rule resumes it.

@@ -77,13 +77,11 @@ fn marked(mut plan: Plan, args: &Value) -> Plan {
 
 /// Everything known about a call that could be carried out.
 pub struct Evaluation {
-    /// Its plan.
     pub plan: Plan,
     /// What the policy looked at.
     pub facts: CallFacts,
     /// Digest of the full plan.
     pub digest: String,
-    /// The verdict.
     pub verdict: Verdict,
     /// The rule or grant that it is based on.
     pub basis: Option<Basis>,
@@ -116,7 +114,6 @@ pub struct PolicyContext {
     pub policy: Policy,
     /// Policy of the surface it came through, when that is another one.
     pub also: Option<Policy>,
-    /// Live grants.
     pub grants: Vec<SessionGrant>,
     /// Rules in force here, used up or not.
     pub rules: Vec<Rule>,
@@ -246,11 +243,8 @@ fn second_channel(engine: &Engine, rows: &TurnRows) -> Option<&'static str> {
 /// Where a call is evaluated.
 #[derive(Debug, Clone)]
 pub struct CallSite<'a> {
-    /// Channel name.
     pub channel: &'a str,
-    /// Its session.
     pub session_id: SessionId,
-    /// Its call.
     pub call_id: ToolCallId,
     /// Untrusted content in context.
     pub taint: &'a [String],

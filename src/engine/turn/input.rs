@@ -23,7 +23,6 @@ pub enum CallStatus {
 /// One call of the current step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Which.
     pub id: ToolCallId,
     /// How it stands.
     pub status: CallStatus,
@@ -36,7 +35,6 @@ pub struct Call {
 pub enum Halt {
     /// A person ended it; the store already says so.
     Cancelled,
-    /// Emergency stop.
     Held,
     /// The process stops.
     ShuttingDown,
@@ -90,20 +88,15 @@ pub enum Input {
         partial: String,
     },
     /// The proposed calls are stored with their verdicts.
-    CallsRecorded {
-        /// In order.
-        calls: Vec<Call>,
-    },
+    CallsRecorded { calls: Vec<Call> },
     /// A call changed without having run here (digest changed, decision too old, refused at start).
     CallBecame {
-        /// Which.
         id: ToolCallId,
         /// How it stands now.
         status: CallStatus,
     },
     /// A started call ended and is stored.
     ToolEnded {
-        /// Which.
         id: ToolCallId,
         /// Settled or indeterminate.
         status: CallStatus,

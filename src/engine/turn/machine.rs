@@ -30,7 +30,6 @@ pub enum Phase {
     Over,
 }
 
-/// One turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     limits: TurnLimits,

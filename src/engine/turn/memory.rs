@@ -53,7 +53,6 @@ pub type ReadNote = (RecordMemoryUse, TaintSession);
 /// What is remembered, as one step of a turn reads it. The summary is read with the exchanges that it leaves.
 #[derive(Debug, Default)]
 pub struct Recollection {
-    /// For the context.
     pub context: MemoryContext,
     /// What there was no room for, in words.
     pub left_out: Vec<String>,

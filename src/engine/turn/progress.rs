@@ -12,9 +12,7 @@ use crate::store::queries::turn::TurnRows;
 
 /// A turn under way.
 pub struct Driver<'a> {
-    /// The engine.
     pub engine: &'a Engine,
-    /// Which turn.
     pub continuation: ContinuationId,
     /// The rows as they were read at the last fold.
     pub rows: Arc<TurnRows>,

@@ -11,7 +11,6 @@ pub const MAX_TOOL_NAME: usize = 128;
 /// A proposed call after its hooks.
 #[derive(Debug, Clone)]
 pub struct ProposedCall {
-    /// Its id.
     pub id: ToolCallId,
     /// As it goes on.
     pub call: ModelToolCall,

@@ -16,7 +16,6 @@ const REASON_CHARS: usize = 300;
 
 /// A complete answer with what it took.
 pub struct ModelReply {
-    /// The answer.
     pub answer: ModelAnswer,
     /// Where it came from.
     pub source: AnswerSource,
@@ -97,7 +96,6 @@ pub fn stop_word(stop: &StopReason) -> &str {
 
 /// Why there is no answer.
 pub struct ModelFailure {
-    /// Stable word.
     pub code: &'static str,
     /// For people, redacted.
     pub message: String,
@@ -105,7 +103,6 @@ pub struct ModelFailure {
 
 /// What became of asking for a step.
 pub enum Outcome {
-    /// An answer.
     Answered(Box<ModelReply>),
     /// None, and the turn is over.
     Failed(ModelFailure),
@@ -132,7 +129,6 @@ impl Outcome {
 
 /// A model that was asked as often as it may be and gave no answer.
 pub struct GaveUp {
-    /// Stable word.
     pub code: &'static str,
     /// For people, redacted.
     pub message: String,

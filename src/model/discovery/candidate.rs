@@ -17,13 +17,10 @@ const MOST_BYTES: usize = 4 << 20;
 /// The servers that are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerKind {
-    /// Ollama.
     Ollama,
-    /// LM Studio.
     LmStudio,
     /// llama.cpp's `llama-server`.
     LlamaCpp,
-    /// vLLM.
     Vllm,
 }
 
@@ -59,7 +56,6 @@ impl ServerKind {
 /// Where a server may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which.
     pub kind: ServerKind,
     /// `http://127.0.0.1:11434`, without a slash at its end.
     pub root: String,

@@ -3,7 +3,6 @@
 /// A channel of the demo and what is said there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DemoChannel {
-    /// Channel name.
     pub name: &'static str,
     /// Who says what, first in this order, then again and again in any; every text is one that the scripted model
     /// acts on, or a slash command.

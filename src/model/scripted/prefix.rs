@@ -21,7 +21,6 @@ pub struct Prefixes {
 /// Characters of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CharCount {
-    /// All of it.
     pub all: usize,
     /// The longest beginning that was sent before.
     pub known: usize,

@@ -31,30 +31,24 @@ pub struct Script {
 pub struct Step {
     /// Text beside the calls.
     pub say: String,
-    /// The calls.
     pub calls: Vec<ScriptedCall>,
 }
 
-/// One call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptedCall {
-    /// Tool name.
     pub name: String,
-    /// Its arguments.
     pub args: ScriptedArgs,
 }
 
 /// Where the arguments of a call come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ScriptedArgs {
-    /// Given.
     Given(Value),
     /// Raw text that is not complete JSON.
     Malformed(String),
     /// `write_file` of the file that the step before read, with `lines` put behind the first line that
     /// begins with `after` (at the end where there is none).
     Insert {
-        /// File.
         path: String,
         /// Beginning of the line it goes behind.
         after: String,
