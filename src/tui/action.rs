@@ -93,7 +93,7 @@ actions! {
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
     KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
-    Autonomy = "autonomy", Ordinary, "autonomy", "open the autonomy dial with its what-if";
+    Autonomy = "autonomy", Ordinary, "autonomy", "open the autonomy selector with its what-if";
     ToolLists = "tool-lists", Ordinary, "tools", "let tools of this channel run alone, always ask or never run";
     Models = "models", Ordinary, "models", "choose the session's model; look for model servers on this machine";
     PauseSession = "pause-session", Ordinary, "pause", "pause or resume the session";

@@ -174,7 +174,7 @@ impl<T: ConsoleTerminal> Console<T> {
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
         let watch = Watch::new(options.user_dir.clone());
         if !complaints.is_empty() {
-            state.flash(Tone::Error, complaints.join("; "));
+            state.toast(Tone::Error, complaints.join("; "));
         }
         let (sender, incoming) = mpsc::channel(DRAIN);
         let mut tasks = JoinSet::new();
@@ -411,7 +411,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 text.len(),
                 self.instead_of_copying()
             );
-            self.state.flash(Tone::Warning, message);
+            self.state.toast(Tone::Warning, message);
             return;
         }
         self.control(&clipboard_sequence(text));
@@ -438,11 +438,11 @@ impl<T: ConsoleTerminal> Console<T> {
                 self.theme = theme;
                 self.cache.clear();
                 name.clone_into(&mut self.options.theme);
-                self.state.flash(Tone::Info, format!("theme {name}"));
+                self.state.toast(Tone::Info, format!("theme {name}"));
             }
             Err(error) => self
                 .state
-                .flash(Tone::Error, format!("theme kept: {error}")),
+                .toast(Tone::Error, format!("theme kept: {error}")),
         }
     }
 
@@ -454,11 +454,11 @@ impl<T: ConsoleTerminal> Console<T> {
                 self.cache.clear();
                 self.state.pending = None;
                 name.clone_into(&mut self.options.keymap);
-                self.state.flash(Tone::Info, format!("keymap {name}"));
+                self.state.toast(Tone::Info, format!("keymap {name}"));
             }
             Err(error) => self
                 .state
-                .flash(Tone::Error, format!("keymap kept: {error}")),
+                .toast(Tone::Error, format!("keymap kept: {error}")),
         }
     }
 
@@ -596,7 +596,7 @@ impl<T: ConsoleTerminal> Console<T> {
         self.terminal.acquire()?;
         self.title = None;
         if let Err(error) = stopped {
-            self.state.flash(Tone::Error, format!("suspend: {error}"));
+            self.state.toast(Tone::Error, format!("suspend: {error}"));
         }
         self.state.touch(Dirty::Now);
         Ok(())

@@ -67,7 +67,7 @@ pub struct Mouse {
 
 /// What can be selected where it was drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spot {
+pub enum HitRegion {
     /// An item of the queue.
     Item(QueueKey),
     /// A session of Live.
@@ -146,18 +146,18 @@ pub struct FrameReport {
     /// How far what a screen shows in full can be scrolled; none = nothing is.
     pub panel_max_scroll: Option<usize>,
     /// Whether anybody wants to know where things are.
-    pub wants_spots: bool,
+    pub wants_hit_regions: bool,
     /// Where things are that can be selected; what is drawn later lies above.
-    pub spots: Vec<(Rect, Spot)>,
+    pub hit_regions: Vec<(Rect, HitRegion)>,
     /// The dialog on top, where it decides something.
     pub dialog: Option<DialogReport>,
 }
 
 impl FrameReport {
     /// Notes where something was drawn.
-    pub fn spot(&mut self, area: Rect, spot: impl FnOnce() -> Spot) {
-        if self.wants_spots && !area.is_empty() {
-            self.spots.push((area, spot()));
+    pub fn region(&mut self, area: Rect, region: impl FnOnce() -> HitRegion) {
+        if self.wants_hit_regions && !area.is_empty() {
+            self.hit_regions.push((area, region()));
         }
     }
 }

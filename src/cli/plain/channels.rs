@@ -9,8 +9,8 @@ use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{Command, GetWhatIf, PauseChannel, ResumeChannel, SetPolicy};
 use crate::protocol::words::Autonomy;
 use crate::text::untrusted::limit_line;
-use crate::tui::state::dial::{self, WHAT_IF_CALLS};
-use crate::tui::view::dial::{lasting, meaning};
+use crate::tui::state::autonomy_selector::{self, WHAT_IF_CALLS};
+use crate::tui::view::autonomy_selector::{lasting, meaning};
 
 impl Shell<'_> {
     /// `channels`.
@@ -69,7 +69,7 @@ impl Shell<'_> {
         Ok(found)
     }
 
-    /// `autonomy NAME`: the dial.
+    /// `autonomy NAME`: the autonomy selector.
     pub async fn autonomy(&mut self, named: &str) -> Result<(), Failure> {
         let Some(channel) = self.channel(named)? else {
             return Ok(());
@@ -124,8 +124,8 @@ impl Shell<'_> {
             return Ok(self.out.line("it stays as it is")?);
         }
         let mut seconds = None;
-        if dial::raises(policy, level) {
-            let lasts = dial::lasts(level);
+        if autonomy_selector::raises(policy, level) {
+            let lasts = autonomy_selector::lasts(level);
             let labels: Vec<String> = lasts.iter().map(|lasts| lasting(*lasts)).collect();
             let Some(lasts) = self
                 .choose("How long?", &labels)

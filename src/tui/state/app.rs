@@ -18,12 +18,12 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
-use crate::tui::message::{Effect, Spot};
-use crate::tui::state::asking::Asking;
+use crate::tui::message::{Effect, HitRegion};
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::in_flight::InFlightQueries;
 use crate::tui::state::list::ListDetail;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::{History, Modal};
@@ -45,7 +45,7 @@ pub const ONE_PANE: (u16, u16) = (60, 16);
 
 /// A notice at the bottom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flash {
+pub struct Toast {
     /// The words; shown through `shown`.
     pub text: String,
     /// How serious.
@@ -102,7 +102,7 @@ pub struct Screens {
     /// Session.
     pub session: SessionView,
     /// Questions of the screen that is shown.
-    pub asking: Asking,
+    pub in_flight: InFlightQueries,
     /// Continuations.
     pub continuations: ContinuationsPanel,
     /// Rules.
@@ -151,7 +151,7 @@ pub struct State {
     /// Keys of a sequence.
     pub pending: Option<PendingKeys>,
     /// Notice at the bottom.
-    pub flash: Option<Flash>,
+    pub toast: Option<Toast>,
     /// Locked by the operator.
     pub locked: bool,
     /// Whether the terminal has the keyboard.
@@ -169,11 +169,11 @@ pub struct State {
     /// What came of the emergency stop that was sent to several daemons.
     pub stops: BTreeMap<HostId, StopResult>,
     /// Something came while nobody looked, and the bell has not rung for it yet.
-    pub unrung: bool,
+    pub bell_pending: bool,
     /// The mouse selects and scrolls; else it is the terminal's.
     pub mouse: bool,
     /// Where the last frame drew what can be selected, while the mouse is ours.
-    pub spots: Vec<(Rect, Spot)>,
+    pub hit_regions: Vec<(Rect, HitRegion)>,
     /// What is played again.
     pub replay: Option<Box<Replay>>,
     /// What is to be played as soon as the connection stands; nothing else is then done here.
@@ -202,7 +202,7 @@ impl State {
             arming: Arming::default(),
             high: None,
             pending: None,
-            flash: None,
+            toast: None,
             locked: false,
             focused: true,
             last_bell: None,
@@ -211,9 +211,9 @@ impl State {
             dirty: Dirty::Now,
             wanted_host: None,
             stops: BTreeMap::new(),
-            unrung: false,
+            bell_pending: false,
             mouse: false,
-            spots: Vec::new(),
+            hit_regions: Vec::new(),
             replay: None,
             wanted_replay: None,
         }
@@ -225,8 +225,8 @@ impl State {
     }
 
     /// Shows a notice.
-    pub fn flash(&mut self, tone: Tone, text: impl Into<String>) {
-        self.flash = Some(Flash {
+    pub fn toast(&mut self, tone: Tone, text: impl Into<String>) {
+        self.toast = Some(Toast {
             text: text.into(),
             tone,
             until: self.model.now.steady.plus(FLASH_MS),
@@ -238,14 +238,14 @@ impl State {
     /// Says that nothing is selected for `action`.
     pub fn nothing(&mut self, action: Action) -> Vec<Effect> {
         let text = format!("{}: nothing is selected", action.short());
-        self.flash(Tone::Warning, text);
+        self.toast(Tone::Warning, text);
         Vec::new()
     }
 
     /// Shows what the model has to tell.
     pub fn take_notices(&mut self) {
         for notice in std::mem::take(&mut self.model.notices) {
-            self.flash(notice.tone, notice.text);
+            self.toast(notice.tone, notice.text);
         }
     }
 
@@ -253,9 +253,9 @@ impl State {
     /// screen is about the new one.
     pub fn settle_flash(&mut self) {
         let fresh = self.model.now.steady.plus(FLASH_MS);
-        match &mut self.flash {
-            Some(flash) if flash.until >= fresh => flash.screen = self.screen,
-            Some(flash) if flash.screen != self.screen => self.flash = None,
+        match &mut self.toast {
+            Some(toast) if toast.until >= fresh => toast.screen = self.screen,
+            Some(toast) if toast.screen != self.screen => self.toast = None,
             Some(_) | None => {}
         }
     }
@@ -328,7 +328,7 @@ impl State {
         );
         let replay = self.replay.as_ref();
         next.extend(replay.and_then(|replay| replay.next_change(steady)));
-        next.extend(self.flash.as_ref().map(|flash| flash.until));
+        next.extend(self.toast.as_ref().map(|toast| toast.until));
         next.extend(
             self.pending
                 .as_ref()
@@ -343,12 +343,12 @@ impl State {
         if self.is_live() && self.screen.asks() {
             next.extend(
                 self.screens
-                    .asking
+                    .in_flight
                     .due(self.screen)
                     .map(|at| at.max(steady.plus(1))),
             );
         }
-        if self.unrung {
+        if self.bell_pending {
             next.extend(
                 self.last_bell
                     .map(|at| at.plus(BELL_MS).max(steady.plus(1))),

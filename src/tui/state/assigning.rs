@@ -20,7 +20,7 @@ use crate::tui::state::{decide, opening, submit};
 pub fn open(state: &mut State) -> Vec<Effect> {
     if let Some(why) = unavailable(state) {
         let text = format!("{}: {why}", Action::Assign.short());
-        state.flash(Tone::Warning, text);
+        state.toast(Tone::Warning, text);
         return Vec::new();
     }
     let (Some(approval), Some(subject)) = (
@@ -188,7 +188,7 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
 pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         let text = in_words(&state.model.world().duty);
-        state.flash(Tone::Info, text);
+        state.toast(Tone::Info, text);
         return Vec::new();
     };
     // Whoever is not known here may be known there; the engine says which names there are.

@@ -132,7 +132,7 @@ fn after_move(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     let query = panel.query(Some(cursor.clone()));
-    if at + NEAR_END + 1 < panel.list.order.len() || state.screens.asking.awaits(&query) {
+    if at + NEAR_END + 1 < panel.list.order.len() || state.screens.in_flight.has(&query) {
         return Vec::new();
     }
     vec![panel::ask(state, Screen::Audit, query)]
@@ -180,7 +180,7 @@ pub fn filter(state: &mut State, text: &str) -> Result<(), String> {
     panel.next = None;
     panel.answered = false;
     panel.list.select(None);
-    state.screens.asking.lost();
+    state.screens.in_flight.lost();
     Ok(())
 }
 
@@ -190,7 +190,7 @@ fn verify(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if !state.is_live() {
-        state.flash(Tone::Warning, "verify: not connected");
+        state.toast(Tone::Warning, "verify: not connected");
         return Vec::new();
     }
     state.screens.audit.chain = Chain::Walking;

@@ -62,12 +62,12 @@ pub fn is_about_stack(state: &State, action: Action) -> bool {
 /// A decision key was pressed while cards are marked, or on a row that stands for equal calls.
 pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
     if let Some(why) = refused(state) {
-        state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+        state.toast(Tone::Warning, format!("{}: {why}", action.short()));
         return Vec::new();
     }
     if !for_several(action) {
         let count = state.model.queue.marks.len();
-        state.flash(
+        state.toast(
             Tone::Warning,
             format!(
                 "{}: one card at a time; unmark the {count} that are marked first",
@@ -212,7 +212,7 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         return close(state);
     }
     if let Err(refusal) = dialog.exposure.check(&state.arming, now) {
-        state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
+        state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
         return Vec::new();
     }
     let minutes = (found.word == DecisionWord::Snooze)
@@ -251,7 +251,7 @@ pub fn close(state: &mut State) -> Vec<Effect> {
     if let Some((true, left)) = stopped
         && left > 0
     {
-        state.flash(Tone::Warning, format!("stopped: {left} were not sent"));
+        state.toast(Tone::Warning, format!("stopped: {left} were not sent"));
     }
     Vec::new()
 }
@@ -346,7 +346,7 @@ fn summary(state: &mut State) {
         Tone::Info
     };
     let text = format!("{what}: {done}; {refused} not taken, {left_out} left out");
-    state.flash(tone, text);
+    state.toast(tone, text);
 }
 
 /// Whether a command is one that the table on top has sent.

@@ -169,7 +169,7 @@ fn after_move(state: &mut State) -> Vec<Effect> {
     let last = panel.list.position().map(|at| at + 1) == Some(panel.list.order.len());
     if last && !panel.list.zoomed && panel.more.is_some() && !panel.wants_more {
         panel.wants_more = true;
-        state.screens.asking.now();
+        state.screens.in_flight.now();
     }
     Vec::new()
 }
@@ -189,7 +189,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     let Some(id) = panel.list.selected.clone() else {
-        state.flash(Tone::Warning, "open: nothing is selected");
+        state.toast(Tone::Warning, "open: nothing is selected");
         return Vec::new();
     };
     panel.opened = Some(Opened {
@@ -244,7 +244,7 @@ fn next_grouping(state: &mut State) -> Vec<Effect> {
 fn selected(state: &mut State, action: Action) -> Option<CacheEntry> {
     let entry = state.screens.cache_cost.chosen().cloned();
     if entry.is_none() {
-        state.flash(
+        state.toast(
             Tone::Warning,
             format!("{}: no cached response is selected", action.short()),
         );
@@ -265,7 +265,7 @@ fn pin(state: &mut State) -> Vec<Effect> {
 
 fn confirm(state: &mut State, title: String, lines: Vec<String>, what: CachePurge) -> Vec<Effect> {
     if let Some(why) = submit::blocked(state) {
-        state.flash(Tone::Warning, format!("not sent: {why}"));
+        state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
     state.modals.push(Modal::Confirm(Confirm {

@@ -16,8 +16,8 @@ use crate::protocol::words::ContinuationState;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
+use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::continuations::{Group, in_flight, uncertain, word};
-use crate::tui::state::hunt::Quarry;
 use crate::tui::state::list::{Cell, List};
 use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
 use crate::tui::state::screen::Screen;
@@ -145,7 +145,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         _ => return,
     }
     if !panel.recheck.is_empty() {
-        state.screens.asking.later();
+        state.screens.in_flight.later();
     }
 }
 
@@ -263,7 +263,7 @@ fn after_move(state: &mut State) -> Vec<Effect> {
     {
         queries.push(panel.recent(Some(cursor.clone())));
     }
-    queries.retain(|query| !state.screens.asking.awaits(query));
+    queries.retain(|query| !state.screens.in_flight.has(query));
     queries
         .into_iter()
         .map(|query| panel::ask(state, Screen::Continuations, query))
@@ -277,10 +277,10 @@ fn open(state: &mut State) -> Opening {
         .turn()
         .map(|turn| (turn.session_id, turn.id))
     else {
-        state.flash(Tone::Warning, "open: nothing is selected");
+        state.toast(Tone::Warning, "open: nothing is selected");
         return Opening::Here(Vec::new());
     };
-    Opening::Session(session_id, Some(Quarry::Turn(id)))
+    Opening::Session(session_id, Some(SearchTarget::Turn(id)))
 }
 
 /// Takes the words of the filter. A word that names a state is asked of the engine too.
@@ -293,7 +293,7 @@ pub fn filter(state: &mut State, text: &str) {
         panel.known.retain(|_, turn| !turn.state.is_terminal());
         panel.next = None;
         panel.answered = false;
-        state.screens.asking.now();
+        state.screens.in_flight.now();
     }
 }
 

@@ -34,7 +34,7 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
                 Some(key) => format!(": only what is loaded; {key} writes everything to a file"),
                 None => " to the clipboard (OSC 52)".to_owned(),
             };
-            state.flash(Tone::Info, format!("copied {} bytes{part}", text.len()));
+            state.toast(Tone::Info, format!("copied {} bytes{part}", text.len()));
             vec![Effect::Copy(text)]
         }
         None => state.nothing(Action::CopyId),
@@ -108,7 +108,9 @@ fn copied_all(state: &State) -> Option<String> {
             .selected
             .and_then(|p| state.screens.session.entries.get(&p))
         {
-            Some(held) => Some(crate::tui::state::hunt::search_text(&held.entry)),
+            Some(held) => Some(crate::tui::state::background_search::search_text(
+                &held.entry,
+            )),
             None => {
                 let entries: Vec<String> = state
                     .screens
@@ -116,7 +118,7 @@ fn copied_all(state: &State) -> Option<String> {
                     .visible()
                     .iter()
                     .filter_map(|p| state.screens.session.entries.get(p))
-                    .map(|h| crate::tui::state::hunt::search_text(&h.entry))
+                    .map(|h| crate::tui::state::background_search::search_text(&h.entry))
                     .collect();
                 (!entries.is_empty()).then(|| entries.join("\n\n"))
             }

@@ -97,14 +97,14 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
         return batching::begin(state, action);
     }
     if let Some(why) = unavailable(state, action) {
-        state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+        state.toast(Tone::Warning, format!("{}: {why}", action.short()));
         return Vec::new();
     }
     let seen_ms = match armed {
         Ok(seen_ms) => seen_ms,
         Err(refusal) => {
             state.high = high;
-            state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
+            state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
             return Vec::new();
         }
     };
@@ -244,7 +244,7 @@ fn decide_approval(
                     }
                     Some(h) if second => {
                         state.high = Some(h);
-                        state.flash(
+                        state.toast(
                             Tone::Warning,
                             "not armed: the second press comes too soon; read the card once more",
                         );

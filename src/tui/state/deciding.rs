@@ -101,7 +101,7 @@ pub fn send(state: &mut State, bound: &Bound, request: DecisionRequest) -> Vec<E
         return Vec::new();
     }
     if let Err(refusal) = armed(state) {
-        state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
+        state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
         return Vec::new();
     }
     if !still(state, &bound.subject) {
@@ -145,7 +145,7 @@ pub fn still(state: &mut State, subject: &Subject) -> bool {
     let current = queue::subject(&state.model.hosts, &subject.key).as_ref() == Some(subject)
         && state.model.hosts.is_open(&subject.key);
     if !current {
-        state.flash(
+        state.toast(
             Tone::Warning,
             "not sent: it changed or was settled meanwhile; the draft is kept",
         );

@@ -10,8 +10,8 @@ use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::{Dirty, State};
+use crate::tui::state::autonomy_selector::{self, AutonomySelector};
 use crate::tui::state::deciding::{self, still};
-use crate::tui::state::dial::{self, Dial};
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{About, Help, Modal, QuitChoice, TextEntry, TextPurpose};
 use crate::tui::state::opening::draft_key;
@@ -19,7 +19,7 @@ use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::tool_lists::ToolLists;
 use crate::tui::state::{
-    assigning, batching, command_line, lists, memory_keys, models, perform, rule_editing,
+    actions, assigning, batching, command_line, lists, memory_keys, models, rule_editing,
     rules_screen, running, shape, submit, why,
 };
 
@@ -69,7 +69,7 @@ fn changed(state: &mut State) {
             Modal::Quit { .. }
             | Modal::Release(_)
             | Modal::Confirm(_)
-            | Modal::Dial(_)
+            | Modal::AutonomySelector(_)
             | Modal::Tools(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
@@ -107,7 +107,7 @@ pub fn edited(state: &mut State, result: Result<String, String>) {
             }
             changed(state);
         }
-        Err(why) => state.flash(Tone::Error, format!("editor: {why}")),
+        Err(why) => state.toast(Tone::Error, format!("editor: {why}")),
     }
     state.touch(Dirty::Now);
 }
@@ -205,7 +205,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             Modal::Quit { .. }
             | Modal::Release(_)
             | Modal::Confirm(_)
-            | Modal::Dial(_)
+            | Modal::AutonomySelector(_)
             | Modal::Tools(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
@@ -242,7 +242,7 @@ fn open_editor(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if !state.has_editor {
-        state.flash(Tone::Warning, "editor: set $VISUAL or $EDITOR");
+        state.toast(Tone::Warning, "editor: set $VISUAL or $EDITOR");
         return Vec::new();
     }
     match state.modals.last() {
@@ -262,11 +262,11 @@ fn close_text(state: &mut State) {
                 && screen != Screen::Audit
                 && let Err(why) = lists::filter(state, screen, "")
             {
-                state.flash(Tone::Warning, why);
+                state.toast(Tone::Warning, why);
             }
             if entry.purpose == TextPurpose::Search {
                 state.screens.session.search = None;
-                state.screens.session.hunt = None;
+                state.screens.session.background_search = None;
             }
         }
         Some(Modal::Help(_)) | None => {}
@@ -279,7 +279,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
     if let Some(Modal::Help(help)) = state.modals.last() {
         let chosen = help.matches(&state.keymap).get(help.chosen).copied();
         state.modals.pop();
-        return chosen.map_or_else(Vec::new, |action| perform::from_palette(state, action));
+        return chosen.map_or_else(Vec::new, |action| actions::from_palette(state, action));
     }
     let Some(Modal::Text(entry)) = state.modals.last().cloned() else {
         return Vec::new();
@@ -507,7 +507,9 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             let lines = if down { half } else { -half };
             match state.modals.last_mut() {
                 Some(Modal::Why(pager)) => why::scroll(&mut pager.scroll, lines),
-                Some(Modal::Dial(dial)) => dial::scroll(dial, lines),
+                Some(Modal::AutonomySelector(selector)) => {
+                    autonomy_selector::scroll(selector, lines);
+                }
                 Some(Modal::Tools(lists)) => {
                     if let Some(channel) = state.model.world().channels.get(&lists.channel) {
                         lists.scroll(&channel.policy, lines);
@@ -520,10 +522,10 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::DialogLonger | Action::DialogShorter => {
-            if let Some(Modal::Dial(dial)) = state.modals.last_mut()
-                && let Some(channel) = state.model.world().channels.get(&dial.channel)
+            if let Some(Modal::AutonomySelector(selector)) = state.modals.last_mut()
+                && let Some(channel) = state.model.world().channels.get(&selector.channel)
             {
-                dial::last(dial, &channel.policy, action == Action::DialogLonger);
+                autonomy_selector::last(selector, &channel.policy, action == Action::DialogLonger);
             }
             if let Some(Modal::Tools(lists)) = state.modals.last_mut()
                 && let Some(channel) = state.model.world().channels.get(&lists.channel)
@@ -534,8 +536,8 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::DialogAgain => press(state, action),
         Action::DialogCancel => {
-            if let Some(Modal::Dial(dial)) = state.modals.last_mut()
-                && dial.confirming.take().is_some()
+            if let Some(Modal::AutonomySelector(selector)) = state.modals.last_mut()
+                && selector.confirming.take().is_some()
             {
                 return Vec::new();
             }
@@ -581,7 +583,9 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
         Some(Modal::Why(pager)) => why::scroll(&mut pager.scroll, line),
         Some(Modal::Deciding(_)) => deciding::turn(state, forward),
         Some(Modal::Summary(pager)) => why::scroll(&mut pager.scroll, line),
-        Some(Modal::Dial(dial)) => return dial::turn(dial, forward),
+        Some(Modal::AutonomySelector(selector)) => {
+            return autonomy_selector::turn(selector, forward);
+        }
         Some(Modal::Tools(lists)) => {
             if let Some(channel) = state.model.world().channels.get(&lists.channel) {
                 lists.turn(&channel.policy, forward);
@@ -644,7 +648,7 @@ fn accept(state: &mut State) -> Vec<Effect> {
             request.minutes = choices.get(chosen).map(|choice| choice.minutes);
             submit::submit(state, decision::command(&bound, request))
         }
-        Some(Modal::Dial(dial)) => accept_dial(state, &dial),
+        Some(Modal::AutonomySelector(selector)) => accept_autonomy(state, &selector),
         Some(Modal::Tools(lists)) => accept_lists(state, &lists),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
         Some(Modal::Deciding(_)) => press(state, Action::DialogAccept),
@@ -657,29 +661,29 @@ fn accept(state: &mut State) -> Vec<Effect> {
 }
 
 /// Takes the level, after a question where it raises.
-fn accept_dial(state: &mut State, dial: &Dial) -> Vec<Effect> {
-    let Some(channel) = state.model.world().channels.get(&dial.channel) else {
+fn accept_autonomy(state: &mut State, selector: &AutonomySelector) -> Vec<Effect> {
+    let Some(channel) = state.model.world().channels.get(&selector.channel) else {
         state.modals.pop();
         return Vec::new();
     };
     let policy = &channel.policy;
-    let confirming = match dial.confirming {
-        None if dial.raises(policy) => Some(Some(0)),
+    let confirming = match selector.confirming {
+        None if selector.raises(policy) => Some(Some(0)),
         Some(0) => Some(None),
         None | Some(_) => None,
     };
     if let Some(confirming) = confirming {
-        if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
-            dial.confirming = confirming;
+        if let Some(Modal::AutonomySelector(selector)) = state.modals.last_mut() {
+            selector.confirming = confirming;
         }
         return Vec::new();
     }
-    let same = dial.chosen == policy.autonomy && policy.expires_at.is_none();
+    let same = selector.chosen == policy.autonomy && policy.expires_at.is_none();
     let command = Command::SetPolicy(SetPolicy {
-        channel: dial.channel.clone(),
+        channel: selector.channel.clone(),
         patch: PolicyPatch {
-            autonomy: Some(dial.chosen),
-            expires_in_seconds: dial.seconds(policy),
+            autonomy: Some(selector.chosen),
+            expires_in_seconds: selector.seconds(policy),
             if_version: Some(policy.version),
             ..PolicyPatch::default()
         },

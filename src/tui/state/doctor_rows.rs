@@ -122,7 +122,7 @@ fn findings(state: &State, rows: &mut Vec<Row>) {
 
 fn rules(state: &State, rows: &mut Vec<Row>) {
     let about = "rules";
-    if state.screens.asking.awaits(&FULL_CHECK) {
+    if state.screens.in_flight.has(&FULL_CHECK) {
         let detail = "the full check is under way: it reads the whole database";
         return rows.push(row(Key::Rules, Word::NotKnown, about, detail));
     }

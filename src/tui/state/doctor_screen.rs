@@ -135,7 +135,7 @@ fn move_away(state: &mut State) {
 fn open(state: &mut State) -> Vec<Effect> {
     let panel = &mut state.screens.doctor;
     let Some(key) = panel.list.selected.clone() else {
-        state.flash(Tone::Warning, "open: nothing is selected");
+        state.toast(Tone::Warning, "open: nothing is selected");
         return Vec::new();
     };
     panel.list.scroll = 0;
@@ -169,11 +169,11 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 
 fn full_check(state: &mut State) -> Vec<Effect> {
     if !state.is_live() {
-        state.flash(Tone::Warning, "not asked: not connected");
+        state.toast(Tone::Warning, "not asked: not connected");
         return Vec::new();
     }
-    if state.screens.asking.awaits(&FULL_CHECK) {
-        state.flash(Tone::Info, "the full check is under way");
+    if state.screens.in_flight.has(&FULL_CHECK) {
+        state.toast(Tone::Info, "the full check is under way");
         return Vec::new();
     }
     if !std::mem::take(&mut state.screens.doctor.confirming) {
@@ -193,14 +193,14 @@ fn reset_hook(state: &mut State) -> Vec<Effect> {
             _ => None,
         });
     let Some((name, point)) = hook else {
-        state.flash(Tone::Warning, "reset hook: no hook is selected");
+        state.toast(Tone::Warning, "reset hook: no hook is selected");
         return Vec::new();
     };
     let broken = matches!(&state.screens.doctor.hooks, Some(Ok(hooks)) if hooks.iter().any(|hook| {
         hook.name == name && hook.point.as_str() == point && hook.broken_until.is_some()
     }));
     if !broken {
-        state.flash(
+        state.toast(
             Tone::Warning,
             format!("{name} is called already: nothing to reset"),
         );

@@ -6,7 +6,7 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::hunt::Quarry;
+use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::lists;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
@@ -49,7 +49,7 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
         | Screen::Audit
         | Screen::Doctor => {
             lists::opens(state, screen);
-            state.screens.asking.now();
+            state.screens.in_flight.now();
         }
     }
     if state.screen != Screen::Session {
@@ -66,7 +66,7 @@ pub(super) fn stays_in_replay(state: &mut State) -> bool {
     if state.replay.is_some() {
         let back = state.keymap.key_of(Context::Replay, Action::Back);
         let text = format!("a replay is shown; {} ends it", back.unwrap_or_default());
-        state.flash(Tone::Warning, text);
+        state.toast(Tone::Warning, text);
     }
     state.replay.is_some()
 }
@@ -86,7 +86,7 @@ pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
 }
 
 /// Opens a session's transcript at a place.
-pub fn open_session_at(state: &mut State, id: SessionId, place: Quarry) -> Vec<Effect> {
+pub fn open_session_at(state: &mut State, id: SessionId, place: SearchTarget) -> Vec<Effect> {
     if stays_in_replay(state) {
         return Vec::new();
     }

@@ -29,7 +29,7 @@ fn focus(state: &mut State, to: HostId) -> Vec<(HostId, Effect)> {
         effects.push((from, Effect::SetDeltas(Vec::new())));
     }
     // Answers to what was asked there are not awaited any more; it is asked again on return.
-    state.screens.asking.lost();
+    state.screens.in_flight.lost();
     state.screens.session.lost();
     state.screens.session.stale = true;
     state.model.world_mut().opened.lost();
@@ -62,7 +62,7 @@ pub fn follow(state: &mut State) -> Vec<(HostId, Effect)> {
 /// Gives the next host the focus. Nothing is selected after it.
 pub fn next(state: &mut State) -> Vec<Effect> {
     if !state.model.hosts.several() {
-        state.flash(Tone::Warning, "this console is attached to one daemon only");
+        state.toast(Tone::Warning, "this console is attached to one daemon only");
         return Vec::new();
     }
     let at = (usize::from(state.model.hosts.focused().0) + 1) % state.model.hosts.count();
@@ -80,7 +80,7 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
             .into_iter()
             .map(|(name, word)| format!("{name} ({word})"))
             .collect();
-        state.flash(Tone::Info, format!("host NAME; known: {}", all.join(", ")));
+        state.toast(Tone::Info, format!("host NAME; known: {}", all.join(", ")));
         return Vec::new();
     };
     let hosts = &state.model.hosts;
@@ -95,7 +95,7 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
     };
     let wanted: String = wanted.chars().take(40).collect();
     let text = format!("there is no host `{wanted}`; {hint}");
-    state.flash(Tone::Warning, text);
+    state.toast(Tone::Warning, text);
     Vec::new()
 }
 
@@ -112,7 +112,7 @@ fn go(state: &mut State, id: HostId) {
         state.model.hosts.name(id),
         link_word(state, id)
     );
-    state.flash(Tone::Info, text);
+    state.toast(Tone::Info, text);
 }
 
 fn link_word(state: &State, id: HostId) -> String {
@@ -159,5 +159,5 @@ pub fn report_stop(state: &mut State, host: HostId, result: Result<(), String>) 
     if !waiting.is_empty() {
         words.push(format!("no answer yet from {}", waiting.join(", ")));
     }
-    state.flash(tone, words.join("; "));
+    state.toast(tone, words.join("; "));
 }

@@ -11,7 +11,7 @@ use crate::tui::keymap::lookup::Lookup;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::{decide, dialogs, perform};
+use crate::tui::state::{actions, decide, dialogs};
 
 /// A key was pressed.
 pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
@@ -25,7 +25,7 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
         Some(pending) if steady.since(pending.since) < SEQUENCE_MS => {
             // The next key is not the stop any more, or it is the stop itself.
             if pending.emergency {
-                state.flash = None;
+                state.toast = None;
             }
             pending.keys
         }
@@ -94,7 +94,7 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
 fn stop_hint(state: &mut State, keys: &[Key]) {
     let hosts = state.model.hosts.names();
     let text = format!("{} again within 1.5 s: STOP {hosts}", print_sequence(keys));
-    state.flash(Tone::Warning, text);
+    state.toast(Tone::Warning, text);
 }
 
 fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Effect> {
@@ -112,7 +112,7 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::Memory
         | Context::Audit
         | Context::Doctor
-        | Context::Replay => perform::perform(state, action),
+        | Context::Replay => actions::perform(state, action),
     }
 }
 
@@ -122,7 +122,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     state.arming.key(state.model.now.steady);
     match state.modals.last() {
         Some(Modal::Text(entry)) if matches!(entry.purpose, TextPurpose::Code(..)) => {
-            state.flash(
+            state.toast(
                 Tone::Warning,
                 "not armed: the code must be typed, not pasted",
             );
@@ -132,7 +132,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             Modal::Quit { .. }
             | Modal::Release(_)
             | Modal::Confirm(_)
-            | Modal::Dial(_)
+            | Modal::AutonomySelector(_)
             | Modal::Tools(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
@@ -141,7 +141,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Summary(_),
         )
         | None => {
-            state.flash(
+            state.toast(
                 Tone::Warning,
                 format!("not armed: {}", Refusal::Pasted.why()),
             );

@@ -125,7 +125,7 @@ fn change(state: &mut State, change: impl FnOnce(&mut dyn List)) -> Vec<Effect> 
 pub fn open(state: &mut State) -> Vec<Effect> {
     let screen = state.screen;
     if of(state, screen).is_some_and(|list| !list.open()) {
-        state.flash(Tone::Warning, "open: nothing is selected");
+        state.toast(Tone::Warning, "open: nothing is selected");
     }
     Vec::new()
 }
@@ -201,7 +201,7 @@ pub fn sort(state: &mut State, column: Option<&str>) -> Vec<Effect> {
     };
     let Some(list) = of(state, screen) else {
         let text = format!("sort: {} has an order of its own", screen.title());
-        state.flash(Tone::Warning, text);
+        state.toast(Tone::Warning, text);
         return Vec::new();
     };
     match sort {
@@ -209,7 +209,7 @@ pub fn sort(state: &mut State, column: Option<&str>) -> Vec<Effect> {
             *list.sort() = sort;
             arrange(state, screen, true);
         }
-        Err(why) => state.flash(Tone::Warning, format!("sort: {why}")),
+        Err(why) => state.toast(Tone::Warning, format!("sort: {why}")),
     }
     Vec::new()
 }

@@ -70,7 +70,7 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 /// What must be asked because of where the selection is now.
 fn wanted(state: &mut State) -> Vec<Effect> {
     let memory = &state.screens.memory;
-    if !state.is_live() || state.screens.asking.is_open(Screen::Memory) {
+    if !state.is_live() || state.screens.in_flight.is_open(Screen::Memory) {
         return Vec::new();
     }
     let queries = match memory.view {
@@ -156,7 +156,7 @@ fn again(state: &mut State) {
     memory.selected = None;
     memory.marked.clear();
     memory.close();
-    state.screens.asking.now();
+    state.screens.in_flight.now();
 }
 
 /// Scrolls the opened detail, or moves the selection, by this many lines.
@@ -183,7 +183,7 @@ pub fn open(state: &mut State) -> Opening {
             (false, _) => Opening::Here(state.nothing(Action::Open)),
             (true, Some(session)) => Opening::Session(session, None),
             (true, None) => {
-                state.flash(Tone::Warning, "it has no run whose session is known");
+                state.toast(Tone::Warning, "it has no run whose session is known");
                 Opening::Here(Vec::new())
             }
         },
@@ -295,7 +295,7 @@ fn show(state: &mut State, view: View) {
     memory.ran = None;
     memory.too_much = false;
     memory.unselect();
-    state.screens.asking.now();
+    state.screens.in_flight.now();
 }
 
 fn toggle(state: &mut State, view: View) {
@@ -362,7 +362,7 @@ fn add(state: &mut State) -> Vec<Effect> {
             match selected.or(state.screens.session.session_id) {
                 Some(session_id) => MemoryPlace::Session { session_id },
                 None => {
-                    state.flash(
+                    state.toast(
                         Tone::Warning,
                         "remember: select something of the session, or open the session (2) first",
                     );
@@ -397,7 +397,7 @@ fn accept(state: &mut State) {
             "accept: only a proposed one waits for that (this one is {})",
             one.state
         );
-        state.flash(Tone::Warning, text);
+        state.toast(Tone::Warning, text);
         return;
     }
     let mut lines = vec![few(&one.text), place_words(&one)];
@@ -463,7 +463,7 @@ fn supersede(state: &mut State) {
         .map(|row| &row.memory)
         .collect();
     if others.is_empty() {
-        state.flash(
+        state.toast(
             Tone::Warning,
             "supersede: mark the ones that it replaces (space), then select the better one",
         );
@@ -491,7 +491,7 @@ fn supersede(state: &mut State) {
 /// Reads the summary of the selected one's session.
 fn summary(state: &mut State) -> Vec<Effect> {
     let Some(session_id) = state.screens.memory.memory().and_then(|one| one.session_id) else {
-        state.flash(
+        state.toast(
             Tone::Warning,
             "summary: select something that is remembered in a session",
         );
@@ -510,7 +510,7 @@ fn summary(state: &mut State) -> Vec<Effect> {
 /// Runs hygiene, or the selected routine.
 fn run(state: &mut State) {
     match state.screens.memory.view {
-        View::Facts => state.flash(
+        View::Facts => state.toast(
             Tone::Warning,
             "run: open hygiene (H) or routines (R), they show what would happen",
         ),
@@ -539,11 +539,11 @@ fn run(state: &mut State) {
 fn run_hygiene(state: &mut State) {
     let memory = &state.screens.memory;
     let Some(report) = &memory.preview else {
-        state.flash(Tone::Warning, "run: what would go is not known yet");
+        state.toast(Tone::Warning, "run: what would go is not known yet");
         return;
     };
     if report.groups.is_empty() {
-        state.flash(Tone::Warning, "run: nothing would go now");
+        state.toast(Tone::Warning, "run: nothing would go now");
         return;
     }
     let mut lines = vec![format!(
@@ -591,7 +591,7 @@ fn undo(state: &mut State) {
             .find(|run| can_undo(state, run)),
     };
     let Some(run) = found.filter(|run| can_undo(state, run)) else {
-        state.flash(
+        state.toast(
             Tone::Warning,
             "undo: no run that can be taken back (H shows the runs)",
         );

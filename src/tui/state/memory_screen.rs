@@ -113,7 +113,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             memory.texts.retain(|id, _| report.memories.contains(id));
             memory.preview = Some(report.clone());
             if !memory.text_queries().is_empty() {
-                state.screens.asking.now();
+                state.screens.in_flight.now();
             }
         }
         (_, Answer::ListHygieneRuns(page)) => {
@@ -142,7 +142,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
                 .session_queries(state.model.world())
                 .is_empty()
             {
-                state.screens.asking.now();
+                state.screens.in_flight.now();
             }
         }
         (Query::GetContinuation(GetContinuation { id }), Answer::GetContinuation(continuation)) => {

@@ -13,8 +13,8 @@ use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
+use crate::tui::state::autonomy_selector::AutonomySelector;
 use crate::tui::state::batch::Batch;
-use crate::tui::state::dial::Dial;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::rule_editor::RuleEditor;
 use crate::tui::state::rules::RuleText;
@@ -136,8 +136,8 @@ pub enum Modal {
     Text(TextEntry),
     /// A question.
     Confirm(Confirm),
-    /// The autonomy dial.
-    Dial(Dial),
+    /// The autonomy selector.
+    AutonomySelector(AutonomySelector),
     /// The lists of a channel.
     Tools(ToolLists),
     /// Choosing how long to snooze.
@@ -167,7 +167,7 @@ impl Modal {
             Self::Quit { .. }
             | Self::Release(_)
             | Self::Confirm(_)
-            | Self::Dial(_)
+            | Self::AutonomySelector(_)
             | Self::Tools(_)
             | Self::Snooze { .. }
             | Self::Models(_)
@@ -277,13 +277,13 @@ pub struct Completion {
 
 /// A look for model servers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Look {
+pub enum DiscoveryState {
     /// Nobody asked for one.
-    Not,
+    Idle,
     /// Under way.
-    Asked,
+    Searching,
     /// What it found.
-    Found(Discovery),
+    Finished(Discovery),
     /// Why it was not made.
     Failed(String),
 }
@@ -300,7 +300,7 @@ pub struct ModelsDialog {
     /// Why the choice was not taken.
     pub refused: Option<String>,
     /// The look for servers.
-    pub look: Look,
+    pub look: DiscoveryState,
 }
 
 impl ModelsDialog {

@@ -10,7 +10,7 @@ use crate::protocol::request::{
 };
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Look, Modal, ModelsDialog};
+use crate::tui::state::modal::{DiscoveryState, Modal, ModelsDialog};
 use crate::tui::state::submit;
 
 /// The dialog, where it is on top.
@@ -28,7 +28,7 @@ pub fn open(state: &mut State, session_id: SessionId) -> Vec<Effect> {
         known: None,
         chosen: 0,
         refused: None,
-        look: Look::Not,
+        look: DiscoveryState::Idle,
     })));
     vec![Effect::Query(Query::ListModels(ListModels {}))]
 }
@@ -75,12 +75,12 @@ pub fn accept(state: &mut State, dialog: &ModelsDialog) -> Vec<Effect> {
 
 /// Looks for servers, unless a look is under way.
 pub fn discover(state: &mut State) -> Vec<Effect> {
-    if top(state).is_none_or(|dialog| dialog.look == Look::Asked) {
+    if top(state).is_none_or(|dialog| dialog.look == DiscoveryState::Searching) {
         return Vec::new();
     }
     let effects = submit::submit(state, Command::DiscoverModels(DiscoverModels {}));
     if let Some(dialog) = top(state).filter(|_| !effects.is_empty()) {
-        dialog.look = Look::Asked;
+        dialog.look = DiscoveryState::Searching;
     }
     effects
 }
@@ -97,11 +97,11 @@ pub fn submitted(
     match (command, result) {
         (Command::DiscoverModels(_), Ok(outcome)) => {
             if let Outcome::DiscoverModels(found) = outcome.as_ref() {
-                dialog.look = Look::Found(found.clone());
+                dialog.look = DiscoveryState::Finished(found.clone());
             }
         }
         (Command::DiscoverModels(_), Err(problem)) => {
-            dialog.look = Look::Failed(problem_text(problem));
+            dialog.look = DiscoveryState::Failed(problem_text(problem));
         }
         (
             Command::UpdateSession(UpdateSession {

@@ -6,11 +6,11 @@ use ratatui::layout::Position;
 use crate::console::item::QueueKey;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::tui::message::{Effect, Mouse, MouseKind, Spot};
+use crate::tui::message::{Effect, HitRegion, Mouse, MouseKind};
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::modal::Modal;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{lists, moving, why};
+use crate::tui::state::{lists, navigation, why};
 
 /// Lines of one step of the wheel.
 const WHEEL: usize = 3;
@@ -18,13 +18,13 @@ const WHEEL: usize = 3;
 /// Takes the mouse, or gives it back to the terminal.
 pub fn toggle(state: &mut State) -> Vec<Effect> {
     state.mouse = !state.mouse;
-    state.spots.clear();
+    state.hit_regions.clear();
     let text = if state.mouse {
         "mouse: a click selects, the wheel scrolls, nothing is decided; with shift the terminal selects text"
     } else {
         "the mouse is the terminal's again"
     };
-    state.flash(Tone::Info, text);
+    state.toast(Tone::Info, text);
     vec![Effect::Mouse(state.mouse)]
 }
 
@@ -39,16 +39,16 @@ pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
     state.arming.key(steady);
     state.touch(Dirty::Now);
     let under = Position::new(mouse.column, mouse.row);
-    let spot = state
-        .spots
+    let region = state
+        .hit_regions
         .iter()
         .rev()
         .find(|(area, _)| area.contains(under))
-        .map(|(_, spot)| spot.clone());
+        .map(|(_, region)| region.clone());
     match (mouse.kind, state.modals.last_mut()) {
         (MouseKind::Click, None) => {
-            if let Some(spot) = spot {
-                select(state, spot);
+            if let Some(region) = region {
+                select(state, region);
             }
             Vec::new()
         }
@@ -64,21 +64,21 @@ pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
             }
             Vec::new()
         }
-        (MouseKind::WheelDown, None) => wheel(state, spot.as_ref(), Step::Down),
-        (MouseKind::WheelUp, None) => wheel(state, spot.as_ref(), Step::Up),
+        (MouseKind::WheelDown, None) => wheel(state, region.as_ref(), Step::Down),
+        (MouseKind::WheelUp, None) => wheel(state, region.as_ref(), Step::Up),
     }
 }
 
-fn select(state: &mut State, spot: Spot) {
-    match spot {
-        Spot::Item(key) => pick(state, key),
-        Spot::Session(id) => state.screens.live.select(Some(id)),
-        Spot::Channel(name) => state.screens.channels.select(Some(name)),
-        Spot::Turn(id) => state.screens.continuations.list.select(Some(id)),
-        Spot::Rule(key) => state.screens.rules.list.select(Some(key)),
-        Spot::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
-        Spot::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
-        Spot::Card => {}
+fn select(state: &mut State, region: HitRegion) {
+    match region {
+        HitRegion::Item(key) => pick(state, key),
+        HitRegion::Session(id) => state.screens.live.select(Some(id)),
+        HitRegion::Channel(name) => state.screens.channels.select(Some(name)),
+        HitRegion::Turn(id) => state.screens.continuations.list.select(Some(id)),
+        HitRegion::Rule(key) => state.screens.rules.list.select(Some(key)),
+        HitRegion::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
+        HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
+        HitRegion::Card => {}
     }
 }
 
@@ -89,17 +89,17 @@ fn pick(state: &mut State, key: QueueKey) {
     }
 }
 
-fn wheel(state: &mut State, spot: Option<&Spot>, step: Step) -> Vec<Effect> {
+fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effect> {
     let by = i64::try_from(WHEEL).unwrap_or(1) * if step == Step::Down { 1 } else { -1 };
     match state.screen {
         Screen::Queue => {
-            if matches!(spot, Some(Spot::Card)) || state.model.queue.zoomed {
+            if matches!(region, Some(HitRegion::Card)) || state.model.queue.zoomed {
                 state.model.queue.scroll_card(by);
                 return Vec::new();
             }
-            moving::moved(state, step)
+            navigation::moved(state, step)
         }
-        Screen::Live | Screen::Channels => moving::moved(state, step),
+        Screen::Live | Screen::Channels => navigation::moved(state, step),
         Screen::Session => {
             state.screens.session.scroll(by);
             Vec::new()

@@ -1,4 +1,4 @@
-//! Opening overlays: a text with the draft that was left behind, help, the menus and the dial.
+//! Opening overlays: a text with the draft that was left behind, help, the menus and the autonomy selector.
 //!
 //! Opening one may ask the engine something; it submits nothing.
 
@@ -9,7 +9,7 @@ use crate::console::model::Tone;
 use crate::console::release::Release;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
-use crate::tui::state::dial::{self, Dial};
+use crate::tui::state::autonomy_selector::{self, AutonomySelector};
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
 use crate::tui::state::rules::RuleText;
@@ -124,27 +124,27 @@ pub fn open_quit(state: &mut State) {
 /// Opens the release dialog.
 pub fn open_release(state: &mut State) {
     let Some(release) = Release::open(state.model.world(), state.model.now.wall) else {
-        state.flash(Tone::Warning, "release: no emergency stop is in force");
+        state.toast(Tone::Warning, "release: no emergency stop is in force");
         return;
     };
     state.modals.push(Modal::Release(release));
 }
 
-/// Opens the dial of a channel.
+/// Opens the autonomy selector of a channel.
 pub fn open_dial(state: &mut State, channel: &str) -> Vec<Effect> {
     let Some(known) = state.model.world().channels.get(channel) else {
         return Vec::new();
     };
     let chosen = known.policy.autonomy;
-    state.modals.push(Modal::Dial(Dial {
+    state.modals.push(Modal::AutonomySelector(AutonomySelector {
         channel: channel.to_owned(),
         chosen,
-        lasts: dial::OFFERED,
+        lasts: autonomy_selector::OFFERED,
         first: 0,
         answers: BTreeMap::new(),
         confirming: None,
     }));
-    vec![dial::what_if(channel, chosen)]
+    vec![autonomy_selector::what_if(channel, chosen)]
 }
 
 /// Opens the lists of a channel.

@@ -10,7 +10,7 @@ use crate::protocol::request::{Answer, Query};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::hunt::Quarry;
+use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::list::List;
 use crate::tui::state::screen::Screen;
 
@@ -52,7 +52,7 @@ pub enum Opening {
     /// The detail of the list gets the keys.
     Detail,
     /// The transcript of this session is to be shown, at a place where one is known.
-    Session(SessionId, Option<Quarry>),
+    Session(SessionId, Option<SearchTarget>),
 }
 
 /// A screen of this kind.
@@ -83,6 +83,6 @@ pub struct Panel {
 
 /// Notes a question that a key of this screen asks, so that its answer finds back.
 pub fn ask(state: &mut State, screen: Screen, query: Query) -> Effect {
-    state.screens.asking.open.push((screen, query.clone()));
+    state.screens.in_flight.open.push((screen, query.clone()));
     Effect::Query(query)
 }

@@ -45,15 +45,15 @@ pub fn refresh(state: &mut State) -> Vec<Effect> {
     };
     let due = state
         .screens
-        .asking
+        .in_flight
         .due(state.screen)
         .is_some_and(|at| at <= state.model.now.steady);
     if !due || !state.is_live() {
         return Vec::new();
     }
     let screen = state.screen;
-    state.screens.asking.stale = false;
-    state.screens.asking.asked = Some(state.model.now.steady);
+    state.screens.in_flight.stale = false;
+    state.screens.in_flight.asked = Some(state.model.now.steady);
     let queries = (panel.ask)(state);
     queries
         .into_iter()
@@ -63,7 +63,7 @@ pub fn refresh(state: &mut State) -> Vec<Effect> {
 
 /// Gives an answer to the screen that asked; false when none did.
 pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) -> bool {
-    let Some(panel) = state.screens.asking.answered(query).and_then(of) else {
+    let Some(panel) = state.screens.in_flight.answered(query).and_then(of) else {
         return false;
     };
     (panel.answered)(state, query, result);
@@ -76,6 +76,6 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
 /// Notes an event that concerns the screen that is shown.
 pub fn happened(state: &mut State, event: &Event) {
     if of(state.screen).is_some_and(|panel| (panel.concerns)(event)) {
-        state.screens.asking.later();
+        state.screens.in_flight.later();
     }
 }

@@ -16,7 +16,7 @@ use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::replay::{ENTRIES, Replay, SPEEDS, Source};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{focused, going};
+use crate::tui::state::{going, selection};
 
 /// Entries asked for at once.
 const PAGE: u32 = 500;
@@ -69,12 +69,12 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         });
         selected.or(state.screens.session.session_id.map(Source::Session))
     } else {
-        focused::focused_continuation(state).map(|(id, _)| Source::Continuation(id))
+        selection::focused_continuation(state).map(|(id, _)| Source::Continuation(id))
     };
     match source {
         Some(source) if state.is_live() => begin(state, source, false),
         Some(_) => {
-            state.flash(Tone::Warning, "replay: not connected");
+            state.toast(Tone::Warning, "replay: not connected");
             Vec::new()
         }
         None => state.nothing(Action::Replay),
@@ -90,7 +90,7 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
         Source::Continuation(_) => None,
     };
     // Its pages would be taken for those of the replay.
-    state.screens.session.hunt = None;
+    state.screens.session.background_search = None;
     let view = SessionView::played(session_id, state.model.now.steady);
     let behind = std::mem::replace(&mut state.screens.session, view);
     state.replay = Some(Box::new(Replay {
@@ -163,7 +163,7 @@ pub fn answered(
         Err(problem) => {
             let text = format!("replay: {}", problem_text(problem));
             effects = end(state);
-            state.flash(Tone::Error, text);
+            state.toast(Tone::Error, text);
             return (true, effects);
         }
         Ok(Answer::GetContinuation(turn)) => replay.turn = Some(Box::new(turn.clone())),
@@ -259,7 +259,7 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
                 .key_of(Context::Replay, Action::Back)
                 .unwrap_or_default();
             let text = format!("{}: a replay is shown; {end} ends it", action.short());
-            state.flash(Tone::Warning, text);
+            state.toast(Tone::Warning, text);
             return Some(Vec::new());
         }
     }

@@ -141,7 +141,7 @@ fn after_move(state: &mut State) -> Vec<Effect> {
     {
         return Vec::new();
     }
-    let query = matches_of(state).filter(|query| !state.screens.asking.awaits(query));
+    let query = matches_of(state).filter(|query| !state.screens.in_flight.has(query));
     query
         .map(|query| panel::ask(state, Screen::Rules, query))
         .into_iter()
@@ -243,7 +243,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 }
 
 fn no_rule(state: &mut State, action: Action) -> Vec<Effect> {
-    state.flash(
+    state.toast(
         Tone::Warning,
         format!("{}: no rule is selected", action.short()),
     );
@@ -254,7 +254,7 @@ fn text(state: &mut State, purpose: RuleText) -> Vec<Effect> {
     if purpose != RuleText::Test
         && let Some(why) = submit::blocked(state)
     {
-        state.flash(Tone::Warning, format!("not sent: {why}"));
+        state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
     let start = start(state, purpose);
@@ -270,7 +270,7 @@ fn confirm(
     command: Command,
 ) -> Vec<Effect> {
     if let Some(why) = submit::blocked(state) {
-        state.flash(Tone::Warning, format!("not sent: {why}"));
+        state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
     state.modals.push(Modal::Confirm(Confirm {

@@ -8,7 +8,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::command_line::{arguments, words};
 use crate::tui::state::modal::HelpScope;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{assigning, going, hosts, lists, opening, perform, submit, summary};
+use crate::tui::state::{actions, assigning, going, hosts, lists, opening, submit, summary};
 use crate::tui::{assets, fuzzy};
 
 /// Carries out a line.
@@ -31,10 +31,10 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("sort", column) => lists::sort(state, column),
         ("oncall", wanted) => assigning::on_call(state, wanted),
         ("export", Some(word)) => match word.parse() {
-            Ok(format) => perform::export(state, format),
+            Ok(format) => actions::export(state, format),
             Err(expected) => {
                 let word: String = word.chars().take(40).collect();
-                state.flash(Tone::Warning, format!("export `{word}`: {expected}"));
+                state.toast(Tone::Warning, format!("export `{word}`: {expected}"));
                 Vec::new()
             }
         },
@@ -42,23 +42,23 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
             let known = arguments(state, word).unwrap_or_default();
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let text = format!("{word} NAME; known: {}", names.join(", "));
-            state.flash(Tone::Info, text);
+            state.toast(Tone::Info, text);
             Vec::new()
         }
-        ("queue", None) => perform::perform(state, Action::ScreenQueue),
-        ("live", None) => perform::perform(state, Action::ScreenLive),
-        ("session", None) => perform::perform(state, Action::ScreenSession),
-        ("channels", None) => perform::perform(state, Action::ScreenChannels),
-        ("continuations", None) => perform::perform(state, Action::ScreenContinuations),
-        ("rules", None) => perform::perform(state, Action::ScreenRules),
-        ("cache", None) => perform::perform(state, Action::ScreenCacheCost),
-        ("memory", None) => perform::perform(state, Action::ScreenMemory),
-        ("audit", None) => perform::perform(state, Action::ScreenAudit),
-        ("doctor", None) => perform::perform(state, Action::ScreenDoctor),
-        ("refresh", None) => perform::perform(state, Action::Refresh),
-        ("help", None) => perform::perform(state, Action::Help),
-        ("palette", None) => perform::perform(state, Action::Palette),
-        ("lock", None) => perform::perform(state, Action::Lock),
+        ("queue", None) => actions::perform(state, Action::ScreenQueue),
+        ("live", None) => actions::perform(state, Action::ScreenLive),
+        ("session", None) => actions::perform(state, Action::ScreenSession),
+        ("channels", None) => actions::perform(state, Action::ScreenChannels),
+        ("continuations", None) => actions::perform(state, Action::ScreenContinuations),
+        ("rules", None) => actions::perform(state, Action::ScreenRules),
+        ("cache", None) => actions::perform(state, Action::ScreenCacheCost),
+        ("memory", None) => actions::perform(state, Action::ScreenMemory),
+        ("audit", None) => actions::perform(state, Action::ScreenAudit),
+        ("doctor", None) => actions::perform(state, Action::ScreenDoctor),
+        ("refresh", None) => actions::perform(state, Action::Refresh),
+        ("help", None) => actions::perform(state, Action::Help),
+        ("palette", None) => actions::perform(state, Action::Palette),
+        ("lock", None) => actions::perform(state, Action::Lock),
         ("redraw", None) => vec![Effect::Redraw],
         ("reconnect", None) => vec![Effect::Reconnect],
         ("suspend", None) => vec![Effect::Suspend],
@@ -68,7 +68,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
             let command = ReloadConfiguration { preview: false };
             submit::submit(state, Command::ReloadConfiguration(command))
         }
-        ("release", None) => perform::perform(state, Action::ReleaseStop),
+        ("release", None) => actions::perform(state, Action::ReleaseStop),
         ("quit" | "q", None) => {
             opening::open_quit(state);
             Vec::new()
@@ -79,7 +79,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
             vec![Effect::Quit(QuitKind::Stop)]
         }
         (word, None) if ordinary(word).is_some() => {
-            ordinary(word).map_or_else(Vec::new, |action| perform::from_palette(state, action))
+            ordinary(word).map_or_else(Vec::new, |action| actions::from_palette(state, action))
         }
         (word, _) => {
             unknown(state, word);
@@ -105,7 +105,7 @@ fn unknown(state: &mut State, word: &str) {
         None => "; an empty line lists every action".to_owned(),
     };
     let word: String = word.chars().take(40).collect();
-    state.flash(Tone::Warning, format!("`{word}` {what}{hint}"));
+    state.toast(Tone::Warning, format!("`{word}` {what}{hint}"));
 }
 
 /// Goes to Channels and selects one.
@@ -124,7 +124,7 @@ fn channel(state: &mut State, name: &str) -> Vec<Effect> {
         };
         let name: String = name.chars().take(40).collect();
         let text = format!("there is no channel `{name}`; {hint}");
-        state.flash(Tone::Warning, text);
+        state.toast(Tone::Warning, text);
         return Vec::new();
     }
     let effects = going::go(state, Screen::Channels);
@@ -162,7 +162,7 @@ fn session(state: &mut State, wanted: &str) -> Vec<Effect> {
                 0 => format!("no session fits `{wanted}`; tab completes ids"),
                 count => format!("`{wanted}` fits {count} sessions; tab completes ids"),
             };
-            state.flash(Tone::Warning, text);
+            state.toast(Tone::Warning, text);
             Vec::new()
         }
     }

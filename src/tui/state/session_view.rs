@@ -9,8 +9,10 @@ use crate::console::time::Millis;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
 use crate::protocol::session::{TranscriptBody, TranscriptEntry};
-use crate::tui::state::hunt::{Found, HUNT_PAGE, Hunt, Quarry, search_text, visible_of};
-use crate::tui::state::landmark::Landmark;
+use crate::tui::state::background_search::{
+    BackgroundSearch, Found, SEARCH_PAGE, SearchTarget, search_text, visible_of,
+};
+use crate::tui::state::jump_target::JumpTarget;
 
 /// Entries asked for at once.
 pub const PAGE: u32 = 100;
@@ -82,7 +84,7 @@ pub struct SessionView {
     /// Whether a query for the entries after the window is under way.
     pub loading_newer: bool,
     /// What is looked for beyond the window.
-    pub hunt: Option<Hunt>,
+    pub background_search: Option<BackgroundSearch>,
     /// What was not found, for the notice.
     pub missed: Option<String>,
     /// Whether newer entries may exist than are loaded.
@@ -108,7 +110,7 @@ pub struct SessionView {
     /// What the last frame showed.
     pub report: Option<SessionReport>,
     /// Where to go once the newest entries are there.
-    pub wanted: Option<Quarry>,
+    pub wanted: Option<SearchTarget>,
     versions: u64,
     /// Positions that are drawn, ascending.
     order: Vec<u64>,
@@ -191,19 +193,21 @@ impl SessionView {
         if report.is_some_and(|report| report.near_end) {
             queries.extend(self.newer());
         }
-        if let (Some(session_id), Some(hunt)) = (self.session_id, &mut self.hunt) {
-            queries.extend(hunt.ask(session_id));
+        if let (Some(session_id), Some(background_search)) =
+            (self.session_id, &mut self.background_search)
+        {
+            queries.extend(background_search.ask(session_id));
         }
         queries
     }
 
     /// Takes a page that one of the queries brought.
     pub fn take(&mut self, query: &Query, entries: Vec<TranscriptEntry>) {
-        if let (Some(id), Some(hunt)) = (self.session_id, &mut self.hunt)
-            && hunt.awaits(id, query)
+        if let (Some(id), Some(background_search)) = (self.session_id, &mut self.background_search)
+            && background_search.has(id, query)
         {
-            let found = hunt.look(&entries);
-            return self.hunted(&found, entries);
+            let found = background_search.look(&entries);
+            return self.searched_for(&found, entries);
         }
         let (limit, around) = match query {
             Query::GetTranscript(GetTranscript { before, limit, .. }) => (*limit, (0, *before)),
@@ -277,21 +281,21 @@ impl SessionView {
     }
 
     /// Goes to an entry, or looks for it further back.
-    fn show_place(&mut self, wanted: Quarry) {
+    fn show_place(&mut self, wanted: SearchTarget) {
         let mut held = self.entries.values().map(|held| &held.entry);
         let found = held.find(|entry| wanted.is(entry));
         match found {
             // A turn begins with what was asked.
             Some(entry)
                 if self.at_start
-                    || !matches!(wanted, Quarry::Turn(_))
+                    || !matches!(wanted, SearchTarget::Turn(_))
                     || matches!(entry.body, TranscriptBody::User { .. }) =>
             {
                 let position = entry.position;
                 self.stand_at(position);
             }
             Some(_) | None => {
-                self.hunt_for(wanted, false);
+                self.search_for(wanted, false);
             }
         }
     }
@@ -373,7 +377,7 @@ impl SessionView {
     }
 
     /// Looks for something beyond the window; false where nothing lies there.
-    pub fn hunt_for(&mut self, quarry: Quarry, forward: bool) -> bool {
+    pub fn search_for(&mut self, target: SearchTarget, forward: bool) -> bool {
         let edge = if forward {
             let last = self.entries.keys().next_back();
             last.filter(|_| self.cut_off).map(|last| last + 1)
@@ -381,34 +385,43 @@ impl SessionView {
             let first = self.entries.keys().next().copied();
             first.filter(|_| !self.at_start)
         };
-        self.hunt = edge.map(|edge| Hunt::new(quarry, forward, edge));
-        self.hunt.is_some()
+        self.background_search = edge.map(|edge| BackgroundSearch::new(target, forward, edge));
+        self.background_search.is_some()
     }
 
     /// Goes to the first entry of all; false where it is loaded.
-    pub fn hunt_for_start(&mut self) -> bool {
-        self.hunt = (!self.at_start).then(|| Hunt::new(Quarry::Start, true, 0));
-        self.hunt.is_some()
+    pub fn search_for_start(&mut self) -> bool {
+        self.background_search =
+            (!self.at_start).then(|| BackgroundSearch::new(SearchTarget::Start, true, 0));
+        self.background_search.is_some()
     }
 
-    fn hunted(&mut self, found: &Found, entries: Vec<TranscriptEntry>) {
+    fn searched_for(&mut self, found: &Found, entries: Vec<TranscriptEntry>) {
         match found {
             Found::NotYet => {}
             Found::Nowhere => {
-                if let Some(hunt) = self.hunt.take() {
-                    let way = if hunt.forward { "below" } else { "above" };
+                if let Some(background_search) = self.background_search.take() {
+                    let way = if background_search.forward {
+                        "below"
+                    } else {
+                        "above"
+                    };
                     self.missed = Some(format!(
                         "no further {} {way}; {} more entries were searched",
-                        hunt.quarry.words(),
-                        hunt.searched
+                        background_search.target.words(),
+                        background_search.searched
                     ));
                 }
             }
             Found::At(position) => {
-                let hunt = self.hunt.take();
-                let full = entries.len() >= HUNT_PAGE as usize;
-                let forward = hunt.as_ref().is_some_and(|hunt| hunt.forward);
-                let start = hunt.is_some_and(|hunt| hunt.quarry == Quarry::Start);
+                let background_search = self.background_search.take();
+                let full = entries.len() >= SEARCH_PAGE as usize;
+                let forward = background_search
+                    .as_ref()
+                    .is_some_and(|background_search| background_search.forward);
+                let start = background_search.is_some_and(|background_search| {
+                    background_search.target == SearchTarget::Start
+                });
                 // The page takes the place of the window.
                 self.entries.clear();
                 self.at_start = start || (!forward && !full);
@@ -431,10 +444,10 @@ impl SessionView {
 
     /// A query failed; the next event tries again what shows the newest.
     pub fn failed(&mut self, query: &Query) {
-        if let (Some(id), Some(hunt)) = (self.session_id, &self.hunt)
-            && hunt.awaits(id, query)
+        if let (Some(id), Some(background_search)) = (self.session_id, &self.background_search)
+            && background_search.has(id, query)
         {
-            self.hunt = None;
+            self.background_search = None;
             return;
         }
         match query {
@@ -452,7 +465,7 @@ impl SessionView {
         self.loading = false;
         self.loading_older = false;
         self.loading_newer = false;
-        self.hunt = None;
+        self.background_search = None;
     }
 
     /// Positions that are drawn, ascending. Results that a tool card shows are not drawn again.
@@ -513,7 +526,7 @@ impl SessionView {
         self.anchor = None;
         self.selected = None;
         self.reveal_selected = false;
-        self.hunt = None;
+        self.background_search = None;
         if std::mem::take(&mut self.cut_off) {
             self.entries.clear();
             self.at_start = false;
@@ -524,7 +537,7 @@ impl SessionView {
 
     /// Searches as the text is typed: in the window, then further back.
     pub fn search(&mut self, query: &str) {
-        self.hunt = None;
+        self.background_search = None;
         self.search = (!query.is_empty()).then(|| Search {
             query: query.to_lowercase(),
             ..Search::default()
@@ -544,8 +557,8 @@ impl SessionView {
         match target {
             Some(target) => self.go_to(target),
             None => {
-                let words = Quarry::Words(search.query.clone());
-                self.hunt_for(words, false);
+                let words = SearchTarget::Words(search.query.clone());
+                self.search_for(words, false);
             }
         }
     }
@@ -586,9 +599,9 @@ impl SessionView {
         self.go_next(&matches.unwrap_or_default(), self.selected, forward)
     }
 
-    /// Goes to the next landmark from where the reader is; false when there is none in that direction.
-    pub fn next_landmark(&mut self, landmark: Landmark, forward: bool) -> bool {
-        let is = |held: &Held| landmark.is(&held.entry);
+    /// Goes to the next jump target from where the reader is; false when there is none in that direction.
+    pub fn next_landmark(&mut self, jump_target: JumpTarget, forward: bool) -> bool {
+        let is = |held: &Held| jump_target.is(&held.entry);
         let marks: Vec<u64> = self
             .visible()
             .iter()

@@ -27,13 +27,13 @@ pub fn blocked(state: &State) -> Option<&'static str> {
 pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
     let why = blocked(state).map(str::to_owned);
     if let Some(why) = why.or_else(|| state.model.lacks(command.scope())) {
-        state.flash(Tone::Warning, format!("not sent: {why}"));
+        state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
     if let Command::Decide(Decide { approval_id, .. }) = &command
         && !state.model.host_mut().deciding.insert(*approval_id)
     {
-        state.flash(
+        state.toast(
             Tone::Warning,
             "not sent: a decision about this is on its way",
         );
@@ -47,13 +47,13 @@ pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
 /// The emergency stop: under the lock too, and tried even when the connection looks dead.
 pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
     if state.model.access == Access::ReadOnly {
-        state.flash(Tone::Warning, "not sent: read-only console (--read-only)");
+        state.toast(Tone::Warning, "not sent: read-only console (--read-only)");
         return Vec::new();
     }
     if state.model.hosts.several() {
         return stop_all(state);
     }
-    state.flash(Tone::Warning, "EMERGENCY STOP sent");
+    state.toast(Tone::Warning, "EMERGENCY STOP sent");
     vec![Effect::Submit(Command::EmergencyStop(EmergencyStop {
         reason: None,
     }))]
@@ -63,7 +63,7 @@ pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
 pub fn stop_all(state: &mut State) -> Vec<Effect> {
     state.stops = state.model.hosts.ids().map(|id| (id, None)).collect();
     let text = format!("EMERGENCY STOP sent to {}", state.model.hosts.names());
-    state.flash(Tone::Warning, text);
+    state.toast(Tone::Warning, text);
     vec![Effect::SubmitToAll(Command::EmergencyStop(EmergencyStop {
         reason: None,
     }))]

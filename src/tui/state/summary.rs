@@ -17,7 +17,7 @@ pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
         None => HOURS,
         Some(Ok(hours)) if (1..=24 * 31).contains(&hours) => hours,
         Some(_) => {
-            state.flash(
+            state.toast(
                 Tone::Warning,
                 "summary [HOURS]: a number of hours, 1 to 744",
             );

@@ -13,7 +13,7 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::{focused, opening, submit};
+use crate::tui::state::{opening, selection, submit};
 
 /// Whether this console writes in place of the agent of a session. Another console of the same person does not.
 pub fn is_here(state: &State, session: &Session) -> bool {
@@ -26,7 +26,7 @@ pub fn is_here(state: &State, session: &Session) -> bool {
 /// Opens the field for a message: as the bot where this console has taken the conversation over. A session that is not
 /// active is resumed first, after a yes.
 pub fn compose(state: &mut State) -> Vec<Effect> {
-    let Some(id) = focused::focused_session(state) else {
+    let Some(id) = selection::focused_session(state) else {
         return state.nothing(Action::Compose);
     };
     if let Some(session) = state.model.world().sessions.get(&id)
@@ -50,7 +50,7 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
                 "{} has taken this conversation over, from elsewhere: take it over to write here",
                 held.by
             );
-            state.flash(Tone::Warning, text);
+            state.toast(Tone::Warning, text);
             Vec::new()
         }
     }
@@ -78,7 +78,7 @@ fn resume_dialog(session: &Session) -> Confirm {
 /// Takes a conversation over after a yes, or gives it back.
 pub fn take_over(state: &mut State) -> Vec<Effect> {
     let Some(session) =
-        focused::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
+        selection::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
     else {
         return state.nothing(Action::TakeOver);
     };
@@ -122,7 +122,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
 /// Drains a channel after a yes, or lets it take up work again.
 pub fn drain(state: &mut State) -> Vec<Effect> {
     let Some(channel) =
-        focused::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
+        selection::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
     else {
         return state.nothing(Action::DrainChannel);
     };
@@ -153,7 +153,7 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
 
 /// Sends a test after a yes, to the conversation with the newest change.
 pub fn test(state: &mut State) -> Vec<Effect> {
-    let Some(channel) = focused::focused_channel(state) else {
+    let Some(channel) = selection::focused_channel(state) else {
         return state.nothing(Action::TestChannel);
     };
     let newest = state
@@ -213,7 +213,7 @@ pub fn submitted(state: &mut State, command: &Command, outcome: &Outcome) {
                 | OutboxState::Unknown
                 | OutboxState::Superseded
                 | OutboxState::Abandoned) => {
-                    state.flash(Tone::Info, format!("test through {channel}: {done}"));
+                    state.toast(Tone::Info, format!("test through {channel}: {done}"));
                 }
             }
         }
@@ -255,6 +255,6 @@ pub fn happened(state: &mut State, event: &Event) {
     let before = state.tests.len();
     state.tests.retain(|test| test != id);
     if state.tests.len() < before {
-        state.flash(tone, text);
+        state.toast(tone, text);
     }
 }

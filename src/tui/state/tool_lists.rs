@@ -5,7 +5,7 @@
 use crate::protocol::policy::{Policy, PolicyPatch, ToolStanding, WhatIf};
 use crate::protocol::request::{GetWhatIf, Query};
 use crate::tui::message::Effect;
-use crate::tui::state::dial::WHAT_IF_CALLS;
+use crate::tui::state::autonomy_selector::WHAT_IF_CALLS;
 
 /// The tools of a channel, one of them about to change.
 #[derive(Debug, Clone, PartialEq)]

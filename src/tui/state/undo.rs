@@ -11,13 +11,13 @@ use crate::tui::state::submit;
 /// Takes the last step back.
 pub fn undo(state: &mut State) -> Vec<Effect> {
     if let Some(why) = submit::blocked(state) {
-        state.flash(Tone::Warning, format!("not sent: {why}"));
+        state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
     let now = state.model.now.wall;
     let host = state.model.host_mut();
     let Some(step) = host.undo.take_last(&host.world, now) else {
-        state.flash(
+        state.toast(
             Tone::Warning,
             "undo: nothing was decided on this console that could be taken back",
         );
@@ -67,7 +67,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
         } else {
             Tone::Warning
         };
-        state.flash(tone, text.join("; "));
+        state.toast(tone, text.join("; "));
     }
     effects
 }

@@ -70,7 +70,7 @@ fn receive(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Paste(text) => input::paste(state, &text),
         Message::FocusGained => {
             state.focused = true;
-            state.unrung = false;
+            state.bell_pending = false;
             state.arming.focus_gained(now.steady);
             Vec::new()
         }
@@ -95,8 +95,8 @@ fn receive(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
         Message::Exported(result) => {
             match result {
-                Ok(text) => state.flash(Tone::Info, text),
-                Err(text) => state.flash(Tone::Error, text),
+                Ok(text) => state.toast(Tone::Info, text),
+                Err(text) => state.toast(Tone::Error, text),
             }
             Vec::new()
         }
@@ -108,11 +108,11 @@ fn receive(state: &mut State, message: Message) -> Vec<Effect> {
 fn tick(state: &mut State) -> Vec<Effect> {
     let steady = state.model.now.steady;
     if state
-        .flash
+        .toast
         .as_ref()
-        .is_some_and(|flash| flash.until <= steady)
+        .is_some_and(|toast| toast.until <= steady)
     {
-        state.flash = None;
+        state.toast = None;
     }
     if state
         .pending
@@ -121,13 +121,13 @@ fn tick(state: &mut State) -> Vec<Effect> {
     {
         // What the next key would have done it does no more.
         if state.pending.take().is_some_and(|keys| keys.emergency) {
-            state.flash = None;
+            state.toast = None;
         }
     }
     let woken = refresh_lists(state);
     state.touch(Dirty::Soon);
     // What was put off needs somebody again.
-    state.unrung |= woken > 0 && !state.focused;
+    state.bell_pending |= woken > 0 && !state.focused;
     ring(state)
 }
 
@@ -142,7 +142,7 @@ fn armed(state: &State) -> [bool; 3] {
 
 fn drawn(state: &mut State, report: FrameReport) {
     let before = armed(state);
-    state.spots = report.spots;
+    state.hit_regions = report.hit_regions;
     state.model.queue.card_drawn = report.card.as_ref().map(|card| (card.first, card.end));
     state.arming.drawn(report.card, state.model.now.steady);
     match report.dialog {
@@ -238,7 +238,7 @@ fn take_snapshot(state: &mut State, host: HostId, snapshot: Snapshot) -> Vec<Eff
         if first {
             lists::open_lists(state);
         }
-        state.screens.asking.lost();
+        state.screens.in_flight.lost();
         if let Some(source) = state.wanted_replay.take() {
             effects = replaying::begin(state, source, true);
         }
@@ -272,7 +272,7 @@ fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
         state.touch(Dirty::Soon);
     }
     if change.needs {
-        state.unrung |= !state.focused;
+        state.bell_pending |= !state.focused;
         effects.extend(ring(state));
     }
     effects
@@ -283,10 +283,10 @@ pub(super) fn ring(state: &mut State) -> Vec<Effect> {
     let recently = state
         .last_bell
         .is_some_and(|at| state.model.now.steady.since(at) < BELL_MS);
-    if !state.unrung || recently {
+    if !state.bell_pending || recently {
         return Vec::new();
     }
-    state.unrung = false;
+    state.bell_pending = false;
     let worlds = state.model.hosts.worlds();
     let waiting = worlds.map(|world| world.pending().count()).sum();
     if waiting == 0 {
@@ -326,10 +326,10 @@ fn submitted(
     memory::submitted(&mut screens(state, host).memory, command, result);
     let mut effects = Vec::new();
     if host == state.model.hosts.focused() {
-        let flash = state.flash.take();
+        let toast = state.toast.take();
         effects = submitted_here(state, host, command, result);
-        if state.flash.is_none() {
-            state.flash = flash;
+        if state.toast.is_none() {
+            state.toast = toast;
         }
     } else {
         model::take_outcome(&mut state.model, host, command, result, Sending::Alone);
@@ -367,7 +367,7 @@ fn submitted_here(
     };
     taking_over::submitted(state, command, outcome);
     // What was done may show on the screen; not everything that is done is told by an event.
-    state.screens.asking.later();
+    state.screens.in_flight.later();
     if let Outcome::StartSession(session) = &**outcome {
         let id = session.id;
         refresh_lists(state);
@@ -412,14 +412,16 @@ fn answered(
                     if transcript(state).session_id == Some(*session_id) =>
                 {
                     transcript(state).failed(query);
-                    state.flash(Tone::Error, problem_text(&problem));
+                    state.toast(Tone::Error, problem_text(&problem));
                 }
                 Query::GetWhatIf(GetWhatIf { patch, channel, .. }) => {
-                    if let Some(Modal::Dial(dial)) = state.modals.last_mut()
-                        && dial.channel == *channel
+                    if let Some(Modal::AutonomySelector(selector)) = state.modals.last_mut()
+                        && selector.channel == *channel
                         && let Some(autonomy) = patch.autonomy
                     {
-                        dial.answers.insert(autonomy, Err(problem_text(&problem)));
+                        selector
+                            .answers
+                            .insert(autonomy, Err(problem_text(&problem)));
                     }
                     if let Some(Modal::Tools(lists)) = state.modals.last_mut()
                         && lists.channel == *channel
@@ -447,16 +449,16 @@ fn answered(
             {
                 transcript(state).take(query, page.items);
                 if let Some(missed) = transcript(state).missed.take() {
-                    state.flash(Tone::Info, missed);
+                    state.toast(Tone::Info, missed);
                 }
             }
         }
         Answer::GetShiftSummary(summary) => summary::answered(state, Ok(&summary)),
         Answer::GetWhatIf(what_if) => {
-            if let Some(Modal::Dial(dial)) = state.modals.last_mut()
-                && dial.channel == what_if.channel
+            if let Some(Modal::AutonomySelector(selector)) = state.modals.last_mut()
+                && selector.channel == what_if.channel
             {
-                dial.answers.insert(what_if.autonomy, Ok(what_if));
+                selector.answers.insert(what_if.autonomy, Ok(what_if));
             } else if let Some(Modal::Tools(lists)) = state.modals.last_mut()
                 && let Query::GetWhatIf(GetWhatIf { patch, channel, .. }) = query
                 && lists.channel == *channel

@@ -77,7 +77,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
 pub fn open(state: &mut State) -> Vec<Effect> {
     let mut calls = focused(state);
     if calls.is_empty() {
-        state.flash(Tone::Warning, "why: what is selected has no tool call");
+        state.toast(Tone::Warning, "why: what is selected has no tool call");
         return Vec::new();
     }
     let left_out = calls.len().saturating_sub(MOST);

@@ -9,8 +9,8 @@ use crate::console::format;
 use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::audit_screen::{COLUMNS, cells};
@@ -46,7 +46,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     }
     if let (Some(area), Some(row)) = (below, row) {
         let lines = body(state, theme, row, detail::columns(area));
-        let title = format!("Row {}  {}", row.seq, shown::whole_line(&row.action));
+        let title = format!("Row {}  {}", row.seq, sanitize::whole_line(&row.action));
         let most = detail::scrolled(
             buf,
             area,
@@ -144,11 +144,11 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     ));
     let width = usize::from(inner.width);
     let (chain_role, chain) = chain(state);
-    let told = span(theme, chain_role, shown::line(&chain, width));
+    let told = span(theme, chain_role, sanitize::line(&chain, width));
     paint::line(buf, inner, 0, &Line::from(told));
     let log_rows = u16::from(panel.list.selected.is_none() && inner.height >= 6);
     if log_rows > 0 {
-        let told = span(theme, Role::TextMuted, shown::line(log(state), width));
+        let told = span(theme, Role::TextMuted, sanitize::line(log(state), width));
         paint::line(buf, inner, 1, &Line::from(told));
     }
     let top = 1 + log_rows;
@@ -177,7 +177,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         Row::Cells {
             cells: cells(state, seq),
             roles: vec![(2, role(kind)), (3, strong)],
-            spot: Some(Spot::AuditRow(seq)),
+            region: Some(HitRegion::AuditRow(seq)),
         }
     };
     let rows = (panel.list.order.len(), panel.list.position());

@@ -13,7 +13,7 @@ use crate::protocol::cache::{CacheCounts, CacheStats};
 use crate::protocol::costs::CostItem;
 use crate::protocol::words::{CacheMissReason, CostsBy};
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cost_words::{
@@ -54,7 +54,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             .unwrap_or(u16::MAX)
             .min(area.height / 2);
         for (at, (role, text)) in rows.into_iter().take(usize::from(taken)).enumerate() {
-            let text = shown::line(&text, usize::from(area.width).saturating_sub(2));
+            let text = sanitize::line(&text, usize::from(area.width).saturating_sub(2));
             let line = Line::from(vec![Span::raw(" "), span(theme, role, text)]);
             paint::line(buf, area, u16::try_from(at).unwrap_or(u16::MAX), &line);
         }
@@ -129,7 +129,7 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let inner = paint::padded(paint::panel(buf, area, theme, &title, false));
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let put = |buf: &mut Buffer, at: usize, (role, text): Row| {
-        let line = Line::from(span(theme, role, shown::line(&text, width)));
+        let line = Line::from(span(theme, role, sanitize::line(&text, width)));
         paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), &line);
     };
     let costs = match known_costs(state) {
@@ -222,13 +222,13 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             let share = cost_words::measure(item, money)
                 .map_or(0.0, |value| value / most.max(f64::MIN_POSITIVE));
             let line = Line::from(vec![
-                span(theme, Role::Text, shown::column(&item.name, name)),
+                span(theme, Role::Text, sanitize::column(&item.name, name)),
                 Span::raw(" "),
                 span(theme, Role::StateRunning, paint::bar(share, bar)),
                 span(
                     theme,
                     Role::Text,
-                    format!("{:>value$}", shown::line(&spent(item), value)),
+                    format!("{:>value$}", sanitize::line(&spent(item), value)),
                 ),
                 span(
                     theme,
@@ -300,7 +300,7 @@ fn cache(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     let mut at = 0;
     let put = |buf: &mut Buffer, at: &mut usize, (role, text): Row| {
-        let line = Line::from(span(theme, role, shown::line(&text, width)));
+        let line = Line::from(span(theme, role, sanitize::line(&text, width)));
         paint::line(buf, inner, u16::try_from(*at).unwrap_or(u16::MAX), &line);
         *at += 1;
     };
@@ -377,7 +377,7 @@ fn cache(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         }
         let share = times as f64 / most as f64;
         let line = Line::from(vec![
-            span(theme, Role::Text, shown::column(miss_words(why), 18)),
+            span(theme, Role::Text, sanitize::column(miss_words(why), 18)),
             span(theme, Role::StateWaiting, paint::bar(share, bar)),
             span(theme, Role::Text, format!("{:>8}", format::count(times))),
         ]);

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use crate::console::format;
 use crate::protocol::cache::CacheEntry;
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
@@ -43,7 +43,7 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     ));
     let width = usize::from(inner.width);
     let say = |buf: &mut Buffer, role: Role, text: &str| {
-        for (at, piece) in shown::block(text, width).into_iter().enumerate() {
+        for (at, piece) in sanitize::block(text, width).into_iter().enumerate() {
             let at = u16::try_from(at).unwrap_or(u16::MAX);
             paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
         }
@@ -69,7 +69,7 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         Some(id) => Row::Cells {
             cells: cells(state, id),
             roles: Vec::new(),
-            spot: None,
+            region: None,
         },
         None => Row::Heading(String::new()),
     };
@@ -81,7 +81,7 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     let rows = (panel.list.order.len(), panel.list.position());
     table.draw(buf, (area, inner), rows, row, report);
     let note = match (&panel.more, &panel.listed) {
-        (_, Some(Err(why))) => format!("not up to date: {}", shown::line(why, 40)),
+        (_, Some(Err(why))) => format!("not up to date: {}", sanitize::line(why, 40)),
         (None, _) => return,
         (Some(_), _) => "older ones with G".to_owned(),
     };
@@ -129,7 +129,7 @@ pub fn detail(
     let mut rows = Vec::new();
     if let Some((role, text)) = note {
         rows.extend(
-            shown::block(&text, width)
+            sanitize::block(&text, width)
                 .into_iter()
                 .map(|line| (role, line)),
         );
@@ -181,7 +181,7 @@ fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<paint::Row
         .map(|(label, text)| {
             (
                 Role::Text,
-                format!("{label:<10}{}", shown::whole_line(&text)),
+                format!("{label:<10}{}", sanitize::whole_line(&text)),
             )
         })
         .collect();
@@ -190,7 +190,7 @@ fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<paint::Row
         ("answer", Role::OutsideModel, &entry.answer),
     ] {
         rows.push((role, head.to_owned()));
-        let lines = shown::block(text, width);
+        let lines = sanitize::block(text, width);
         rows.extend(lines.into_iter().map(|line| (Role::Outside, line)));
     }
     rows

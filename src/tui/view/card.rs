@@ -19,7 +19,7 @@ use crate::protocol::decision::effect_text;
 use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::action::Action;
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
@@ -345,29 +345,29 @@ pub fn draw(
     if console.model.hosts.several() {
         // Part of what must be visible before anything can be decided.
         let host = console.model.hosts.name(console.model.hosts.focused());
-        title = format!("{title} on {}", shown::line(host, HOST_COLUMNS));
+        title = format!("{title} on {}", sanitize::line(host, HOST_COLUMNS));
     }
     let inner = paint::padded(paint::panel(buf, area, theme, &title, focused));
     if inner.is_empty() {
         return;
     }
     let width = usize::from(inner.width);
-    let mut identity_fits = shown::width(&title) + 4 <= usize::from(area.width);
+    let mut identity_fits = sanitize::width(&title) + 4 <= usize::from(area.width);
     // Row 1: risk word and time left. Row 2: id, code, revision.
     let mut first = vec![
         span(theme, risk.0, format!(" {} ", risk.1.to_uppercase())),
         Span::raw("  "),
     ];
     let status = status(console, key);
-    let room = width.saturating_sub(shown::width(&risk.1) + 4);
-    first.push(span(theme, status.0, shown::line(&status.1, room)));
+    let room = width.saturating_sub(sanitize::width(&risk.1) + 4);
+    first.push(span(theme, status.0, sanitize::line(&status.1, room)));
     paint::line(buf, inner, 0, &Line::from(first));
-    identity_fits &= shown::width(&risk.1) + 2 <= width;
-    let id_line = shown::line(&id, width);
+    identity_fits &= sanitize::width(&risk.1) + 2 <= width;
+    let id_line = sanitize::line(&id, width);
     identity_fits &= id
         .split(' ')
         .next()
-        .is_some_and(|id| shown::width(id) <= width)
+        .is_some_and(|id| sanitize::width(id) <= width)
         && inner.height >= 4;
     paint::line(
         buf,
@@ -428,7 +428,7 @@ pub fn draw(
             buf,
             inner,
             at,
-            &Line::from(span(theme, Role::RiskHigh, shown::line(&text, width))),
+            &Line::from(span(theme, Role::RiskHigh, sanitize::line(&text, width))),
         );
     }
     report.card_max_scroll = max_scroll;

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{LABEL, span};
 use crate::tui::view::rich;
@@ -48,7 +48,7 @@ impl<'t> Body<'t> {
             self.lines
                 .push(Line::from(span(self.theme, Role::Label, label)));
         }
-        for (index, piece) in shown::block(value, self.width.saturating_sub(label_width))
+        for (index, piece) in sanitize::block(value, self.width.saturating_sub(label_width))
             .into_iter()
             .enumerate()
         {
@@ -58,7 +58,7 @@ impl<'t> Body<'t> {
                 spans.push(span(
                     self.theme,
                     Role::Label,
-                    shown::column(text, label_width),
+                    sanitize::column(text, label_width),
                 ));
             }
             spans.push(span(self.theme, role, piece));
@@ -68,7 +68,7 @@ impl<'t> Body<'t> {
 
     /// Wrapped text over the whole width.
     pub fn text(&mut self, role: Role, value: &str) {
-        for piece in shown::block(value, self.width) {
+        for piece in sanitize::block(value, self.width) {
             self.lines.push(Line::from(span(self.theme, role, piece)));
         }
     }

@@ -9,8 +9,8 @@ use crate::console::format;
 use crate::protocol::channel::{Channel, ChannelDrain};
 use crate::protocol::session::RefusedCalls;
 use crate::protocol::words::{Autonomy, ChannelState};
-use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::lists::{CHANNEL_COLUMNS, channel_cells};
 use crate::tui::theme::roles::{Role, Theme};
@@ -89,7 +89,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
                         (2, autonomy_role(channel.policy.autonomy)),
                     ]
                 }),
-            spot: Some(Spot::Channel(name.clone())),
+            region: Some(HitRegion::Channel(name.clone())),
         },
         None => Row::Heading(String::new()),
     };
@@ -249,8 +249,8 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
     let value_width = usize::from(inner.width).saturating_sub(paint::LABEL);
     for (at, (label, value)) in rows.into_iter().enumerate() {
         let line = Line::from(vec![
-            span(theme, Role::Label, shown::column(label, paint::LABEL)),
-            span(theme, Role::Text, shown::line(&value, value_width)),
+            span(theme, Role::Label, sanitize::column(label, paint::LABEL)),
+            span(theme, Role::Text, sanitize::line(&value, value_width)),
         ]);
         paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), &line);
     }

@@ -10,7 +10,7 @@ use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
 use crate::protocol::words::{ContinuationState, Surface};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::message::{FrameReport, Spot};
+use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::continuations::{ContinuationsPanel, Group, in_flight, uncertain, word};
 use crate::tui::state::continuations_screen::{self, COLUMNS, cells, model, names};
@@ -115,7 +115,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
                 .known
                 .get(id)
                 .map_or_else(Vec::new, |turn| vec![(0, state_role(turn))]),
-            spot: Some(Spot::Turn(*id)),
+            region: Some(HitRegion::Turn(*id)),
         },
         None => Row::Heading(String::new()),
     };

@@ -4,7 +4,7 @@ use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheGroup, CacheStats};
 use crate::protocol::costs::{CostItem, Costs};
 use crate::protocol::words::CacheScope;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::Role;
 use crate::tui::view::cost_words;
@@ -28,7 +28,7 @@ pub fn rows(state: &State, width: usize) -> Vec<Row> {
     // A line that is too long goes on below, so that nothing is out of reach on a small screen.
     rows.into_iter()
         .flat_map(|(role, text)| {
-            let lines = shown::block(&text, width);
+            let lines = sanitize::block(&text, width);
             lines.into_iter().map(move |line| (role, line))
         })
         .collect()
@@ -110,12 +110,12 @@ fn item_line(item: &CostItem, name: usize, table: bool) -> String {
     if table {
         format!(
             "{}{:>7}{:>7}{input:>8}{output:>8}{read:>8}{part:>7}{spent:>13}",
-            shown::column(&item.name, name),
+            sanitize::column(&item.name, name),
             item.calls,
             item.failed
         )
     } else {
-        let name = shown::whole_line(&item.name);
+        let name = sanitize::whole_line(&item.name);
         format!(
             "{name}: {spent}, {} calls, {} failed, {input} in, {output} out, {part} cached",
             item.calls, item.failed

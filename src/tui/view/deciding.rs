@@ -10,7 +10,7 @@ use crate::protocol::rule::RuleMatches;
 use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::batch::{Batch, Fate};
 use crate::tui::state::modal::{About, Deciding, Shape};
@@ -54,7 +54,7 @@ pub fn draw(
         .unwrap_or(u16::MAX)
         .saturating_add(4);
     let height = wanted.min(area.height);
-    let fits_title = shown::width(&page.title) + 4 <= usize::from(width);
+    let fits_title = sanitize::width(&page.title) + 4 <= usize::from(width);
     let inner = paint::padded(paint::popup(buf, area, theme, &page.title, width, height));
     let room = inner.height.saturating_sub(2);
     let height = usize::from(room);
@@ -288,21 +288,21 @@ fn batch_page(theme: &Theme, batch: &Batch, width: usize) -> Page {
         let what = format!("{} {}", item.bound.title, item.what);
         let room = width.saturating_sub(SIGN + RISK + CHANNEL + 3);
         body.lines.push(Line::from(vec![
-            span(theme, role, shown::column(sign, SIGN)),
+            span(theme, role, sanitize::column(sign, SIGN)),
             Span::raw(" "),
             span(
                 theme,
                 paint::risk_role(item.risk),
-                shown::column(item.risk.as_str(), RISK),
+                sanitize::column(item.risk.as_str(), RISK),
             ),
             Span::raw(" "),
             span(
                 theme,
                 Role::TextMuted,
-                shown::column(&item.channel, CHANNEL),
+                sanitize::column(&item.channel, CHANNEL),
             ),
             Span::raw(" "),
-            span(theme, Role::Outside, shown::line(&what, room)),
+            span(theme, Role::Outside, sanitize::line(&what, room)),
         ]));
         if let Some(words) = words {
             body.text(role, &format!("{:SIGN$} {words}", ""));

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -107,7 +107,7 @@ pub fn row(
 pub fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, texts: &[(Role, String)]) {
     let mut at = 0_u16;
     for (role, text) in texts {
-        for line in shown::block(text, usize::from(inner.width)) {
+        for line in sanitize::block(text, usize::from(inner.width)) {
             paint::line(buf, inner, at, &Line::from(span(theme, *role, line)));
             at = at.saturating_add(1);
         }

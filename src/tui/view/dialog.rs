@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use crate::console::access::Hosting;
 use crate::console::decision::{Bound, SnoozeChoice};
 use crate::console::format;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Confirm, QuitChoice};
 use crate::tui::theme::roles::{Role, Theme};
@@ -23,7 +23,7 @@ pub(crate) fn texts(
 ) -> u16 {
     let mut at = from;
     for (role, text) in lines {
-        for piece in shown::block(text, usize::from(inner.width)) {
+        for piece in sanitize::block(text, usize::from(inner.width)) {
             paint::line(buf, inner, at, &Line::from(span(theme, *role, piece)));
             at = at.saturating_add(1);
         }
@@ -34,7 +34,7 @@ pub(crate) fn texts(
 /// Rows that a text takes in a popup of this width.
 pub(crate) fn rows(text: &str, popup: u16) -> u16 {
     let inner = usize::from(popup.saturating_sub(4));
-    u16::try_from(shown::block(text, inner).len()).unwrap_or(u16::MAX)
+    u16::try_from(sanitize::block(text, inner).len()).unwrap_or(u16::MAX)
 }
 
 /// A list with one chosen entry, from a row on.
@@ -56,7 +56,7 @@ pub(crate) fn choices(
             &Line::from(span(
                 theme,
                 Role::Text,
-                shown::column(&format!("{mark}{label}"), usize::from(inner.width)),
+                sanitize::column(&format!("{mark}{label}"), usize::from(inner.width)),
             )),
         );
         if index == chosen {

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::console::format;
-use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::state::doctor::{FULL_CHECK, Row, Word};
 use crate::tui::state::doctor_screen::COLUMNS;
@@ -40,7 +40,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         };
         let width = usize::from(right.width.saturating_sub(4)).max(1);
         let mut rows = vec![(role(row.word), row.word.as_str().to_owned())];
-        let lines = shown::block(&row.detail, width);
+        let lines = sanitize::block(&row.detail, width);
         rows.extend(lines.into_iter().map(|line| (Role::Text, line)));
         rows.extend(unfolded(row, width));
         scrolled(
@@ -60,11 +60,11 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
 fn unfolded(row: &Row, width: usize) -> Vec<(Role, String)> {
     let mut lines = Vec::new();
     if let Some(fix) = &row.fix {
-        let text = shown::block(&format!("fix: {fix}"), width);
+        let text = sanitize::block(&format!("fix: {fix}"), width);
         lines.extend(text.into_iter().map(|line| (Role::TextStrong, line)));
     }
     for text in &row.more {
-        let text = shown::block(text, width);
+        let text = sanitize::block(text, width);
         lines.extend(text.into_iter().map(|line| (Role::TextMuted, line)));
     }
     lines
@@ -109,7 +109,7 @@ fn notice(state: &State) -> Option<(Role, String)> {
             ),
         ));
     }
-    state.screens.asking.awaits(&FULL_CHECK).then(|| {
+    state.screens.in_flight.has(&FULL_CHECK).then(|| {
         (
             Role::NoticeInfo,
             "full check: reading the whole database …".to_owned(),
@@ -129,7 +129,7 @@ fn list(
     let mut inner = paint::padded(paint::panel(buf, area, theme, &title(state), true));
     let width = usize::from(inner.width);
     if let Some((role, text)) = notice(state) {
-        for piece in shown::block(&text, width.max(1)) {
+        for piece in sanitize::block(&text, width.max(1)) {
             let line = Line::from(span(theme, role, piece));
             paint::line(buf, inner, 0, &line);
             let taken = inner.height.min(1);
@@ -160,9 +160,9 @@ fn list(
                 role(row.word),
                 format!("{:<WORD$}", row.word.as_str()),
             ),
-            span(theme, Role::TextStrong, shown::column(&row.about, about)),
+            span(theme, Role::TextStrong, sanitize::column(&row.about, about)),
             Span::raw(" "),
-            span(theme, Role::Text, shown::line(&row.detail, room)),
+            span(theme, Role::Text, sanitize::line(&row.detail, room)),
         ]);
         keys.push((lines.len(), &row.key));
         lines.push((line, is_selected));
@@ -171,8 +171,8 @@ fn list(
             let cells = width.saturating_sub(indent).max(1);
             // What the line above had no room for is read here.
             let mut texts = Vec::new();
-            if shown::width(&row.detail) > room {
-                let detail = shown::block(&row.detail, cells);
+            if sanitize::width(&row.detail) > room {
+                let detail = sanitize::block(&row.detail, cells);
                 texts.extend(detail.into_iter().map(|line| (Role::Text, line)));
             }
             texts.extend(unfolded(row, cells));
@@ -209,7 +209,7 @@ fn list(
             .checked_sub(first)
             .and_then(|at| u16::try_from(at).ok());
         if let Some(at) = at {
-            report.spot(paint::row(inner, at), || Spot::DoctorRow(key.clone()));
+            report.region(paint::row(inner, at), || HitRegion::DoctorRow(key.clone()));
         }
     }
     let below = lines.len().saturating_sub(first + height);

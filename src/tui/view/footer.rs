@@ -8,24 +8,24 @@ use crate::console::item::ItemKey;
 use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{About, Modal, TextPurpose};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_field::Lines;
-use crate::tui::state::{available, decide, offering, panels};
+use crate::tui::state::{decide, disabled_reason, offering, panels};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
 /// Draws the notice line.
 pub fn notice(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    if let Some(flash) = &state.flash {
-        let role = match flash.tone {
+    if let Some(toast) = &state.toast {
+        let role = match toast.tone {
             Tone::Info => Role::NoticeInfo,
             Tone::Warning => Role::NoticeWarning,
             Tone::Error => Role::NoticeError,
         };
-        let text = shown::line(&flash.text, usize::from(area.width).saturating_sub(2));
+        let text = sanitize::line(&toast.text, usize::from(area.width).saturating_sub(2));
         paint::line(
             buf,
             area,
@@ -33,7 +33,7 @@ pub fn notice(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &Line::from(vec![Span::raw(" "), span(theme, role, text)]),
         );
     } else if let Some(why) = disabled_because(state) {
-        let text = shown::line(&why, usize::from(area.width).saturating_sub(2));
+        let text = sanitize::line(&why, usize::from(area.width).saturating_sub(2));
         let line = Line::from(vec![Span::raw(" "), span(theme, Role::TextMuted, text)]);
         paint::line(buf, area, 0, &line);
     }
@@ -78,7 +78,7 @@ pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         else {
             continue;
         };
-        let width = shown::width(&key) + 1 + hint.action.short().len() + 2;
+        let width = sanitize::width(&key) + 1 + hint.action.short().len() + 2;
         if used + width > room {
             continue;
         }
@@ -109,7 +109,8 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             .iter()
             .map(|action| Hint {
                 action: *action,
-                disabled: available::scope(*action).and_then(|scope| state.model.lacks(scope)),
+                disabled: disabled_reason::scope(*action)
+                    .and_then(|scope| state.model.lacks(scope)),
             })
             .collect::<Vec<_>>()
     };
@@ -151,7 +152,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogCancel,
             ]);
         }
-        Some(Modal::Dial(_) | Modal::Tools(_)) => {
+        Some(Modal::AutonomySelector(_) | Modal::Tools(_)) => {
             return plain(&[
                 Action::DialogNext,
                 Action::DialogLonger,

@@ -10,7 +10,7 @@ use crate::console::hosts::Link;
 use crate::console::ids::HostId;
 use crate::protocol::session::RefusedCalls;
 use crate::protocol::words::Autonomy;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::console::HOST_COLUMNS;
@@ -31,7 +31,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     }
     if !several {
         let instance = engine.map_or("leverframe", |e| e.instance.as_str());
-        left.push((Role::Header, shown::line(instance, 24)));
+        left.push((Role::Header, sanitize::line(instance, 24)));
     }
     let (needs, oldest) = state.model.needs();
     if needs > 0 {
@@ -81,7 +81,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if !names.is_empty() {
             left.push((
                 Role::HeaderDanger,
-                format!(" {badge} {} ", shown::line(&names.join(" "), 24)),
+                format!(" {badge} {} ", sanitize::line(&names.join(" "), 24)),
             ));
         }
     }
@@ -107,7 +107,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         Link::Live { since } => {
             let age = format::age(state.model.now.wall, *since);
             (
-                format!("{} {age}", shown::line(&state.model.host().place, 40)),
+                format!("{} {age}", sanitize::line(&state.model.host().place, 40)),
                 format!("{place} {age}"),
             )
         }
@@ -126,12 +126,16 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     });
     let clock = format::clock(state.model.now.wall);
     if several {
-        let taken: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum();
-        let room = width.saturating_sub(taken + shown::width(&clock) + 3);
+        let taken: usize = left.iter().map(|(_, t)| sanitize::width(t) + 2).sum();
+        let room = width.saturating_sub(taken + sanitize::width(&clock) + 3);
         let at = badges.min(left.len());
         left.splice(at..at, hosts_line(state, room));
     }
-    let left_width: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum::<usize>() + 1;
+    let left_width: usize = left
+        .iter()
+        .map(|(_, t)| sanitize::width(t) + 2)
+        .sum::<usize>()
+        + 1;
     // Where the engine is outlasts money and time: a console that is not what it seems is the worse surprise.
     let nothing = String::new();
     let on_call = on_call(state);
@@ -157,7 +161,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .filter(|s| !s.is_empty())
             .collect::<Vec<_>>()
     })
-    .find(|parts| left_width + parts.iter().map(|t| shown::width(t) + 2).sum::<usize>() <= width)
+    .find(|parts| left_width + parts.iter().map(|t| sanitize::width(t) + 2).sum::<usize>() <= width)
     .unwrap_or_default();
     let mut spans = vec![Span::raw(" ")];
     for (role, text) in left {
@@ -170,7 +174,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .map(|part| part.as_str())
         .collect::<Vec<_>>()
         .join("  ");
-    let taken = u16::try_from(shown::width(&text) + 1).unwrap_or(u16::MAX);
+    let taken = u16::try_from(sanitize::width(&text) + 1).unwrap_or(u16::MAX);
     if !text.is_empty() && taken <= area.width {
         let target = Rect {
             x: area.right() - taken,
@@ -200,9 +204,9 @@ fn on_call(state: &State) -> String {
                     format!(" {}", format::left(now, at))
                 }
             });
-            format!("on call: {}{left}", shown::line(&one.name, 16))
+            format!("on call: {}{left}", sanitize::line(&one.name, 16))
         }
-        (None, Some(one)) => format!("on call: {} ended", shown::line(&one.name, 16)),
+        (None, Some(one)) => format!("on call: {} ended", sanitize::line(&one.name, 16)),
         (None, None) => String::new(),
     }
 }
@@ -214,7 +218,7 @@ fn taken_over(state: &State) -> Option<(Role, String)> {
     let oldest = held.iter().map(|held| held.at).min()?;
     let age = format::age(state.model.now.wall, oldest);
     let text = match held.as_slice() {
-        [one] => format!("TAKEN OVER by {} {age}", shown::line(&one.by, 16)),
+        [one] => format!("TAKEN OVER by {} {age}", sanitize::line(&one.by, 16)),
         _ => format!("{} TAKEN OVER {age}", held.len()),
     };
     Some(if state.model.now.wall.millis_since(oldest) < REMIND_MS {
@@ -228,7 +232,7 @@ fn taken_over(state: &State) -> Option<(Role, String)> {
 /// what is wrong stays longest.
 fn hosts_line(state: &State, room: usize) -> Vec<(Role, String)> {
     let describe = |id: HostId, whole: bool| {
-        let name = shown::line(state.model.hosts.name(id), HOST_COLUMNS);
+        let name = sanitize::line(state.model.hosts.name(id), HOST_COLUMNS);
         let host = state.model.hosts.get(id);
         let link = host.map_or_else(String::new, |host| {
             host.link_word(state.model.now.wall, whole)
@@ -267,7 +271,7 @@ fn hosts_line(state: &State, room: usize) -> Vec<(Role, String)> {
         .map(|id| describe(id, true))
         .collect();
     let width = |parts: &[(Role, String)]| -> usize {
-        parts.iter().map(|(_, t)| shown::width(t) + 2).sum()
+        parts.iter().map(|(_, t)| sanitize::width(t) + 2).sum()
     };
     if width(&parts) > room {
         parts = state

@@ -4,9 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::available;
+use crate::tui::state::disabled_reason;
 use crate::tui::state::modal::{Help, HelpScope};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -48,13 +48,13 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
             keys
         };
         let room = width.saturating_sub(keys_width + 3);
-        let why = available::why_not(state, *action);
+        let why = disabled_reason::why_not(state, *action);
         let reason = why.as_deref().map_or_else(String::new, |why| {
-            shown::line(&format!(" · {why}"), room / 2)
+            sanitize::line(&format!(" · {why}"), room / 2)
         });
-        let description = shown::column(
+        let description = sanitize::column(
             action.description(),
-            room.saturating_sub(shown::width(&reason)),
+            room.saturating_sub(sanitize::width(&reason)),
         );
         let (key_role, text_role) = if why.is_some() {
             (Role::FooterDisabled, Role::TextMuted)
@@ -63,7 +63,7 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
         };
         let line = Line::from(vec![
             Span::raw(if is_chosen { "> " } else { "  " }),
-            span(theme, key_role, shown::column(&keys, keys_width)),
+            span(theme, key_role, sanitize::column(&keys, keys_width)),
             Span::raw(" "),
             span(theme, text_role, description),
             span(theme, Role::FooterDisabled, reason),

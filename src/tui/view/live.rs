@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::protocol::words::SessionState;
-use crate::tui::message::{FrameReport, Spot};
+use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::lists::{LIVE_COLUMNS, live_cells};
 use crate::tui::theme::roles::{Role, Theme};
@@ -61,7 +61,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             Row::Cells {
                 cells: live_cells(state, *id),
                 roles: vec![(0, role)],
-                spot: Some(Spot::Session(*id)),
+                region: Some(HitRegion::Session(*id)),
             }
         }
         None => Row::Heading(String::new()),

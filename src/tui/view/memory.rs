@@ -12,7 +12,7 @@ use crate::protocol::memory::{MAX_TEXT, MemoryPlace};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::state::memory::{MemoryText, Place, View};
 use crate::tui::state::memory_screen::REVIEWED;
@@ -168,7 +168,7 @@ impl<'a> Canvas<'a> {
     fn say(&mut self, area: Rect, lines: &[(Role, String)]) -> Rect {
         let mut at = 0;
         for (role, text) in lines {
-            for line in shown::block(text, usize::from(area.width)) {
+            for line in sanitize::block(text, usize::from(area.width)) {
                 let line = Line::from(span(self.theme, *role, line));
                 paint::line(self.buf, area, at, &line);
                 at = at.saturating_add(1);
@@ -186,7 +186,7 @@ impl<'a> Canvas<'a> {
         chosen: Option<usize>,
         row: &dyn Fn(usize) -> Vec<Span<'static>>,
     ) {
-        let head = shown::line(head, usize::from(area.width));
+        let head = sanitize::line(head, usize::from(area.width));
         let head = Line::from(span(self.theme, Role::TableHead, head));
         paint::line(self.buf, area, 0, &head);
         let height = usize::from(area.height.saturating_sub(1));
@@ -258,11 +258,11 @@ impl<'a> Canvas<'a> {
                     format!("{} {:>8}", format::count(count), format::bytes(bytes))
                 }
             };
-            let room = width.saturating_sub(shown::width(&held) + 3);
+            let room = width.saturating_sub(sanitize::width(&held) + 3);
             let text = format!(
                 "{} {} {held}",
                 if here { ">" } else { " " },
-                shown::column(&place_name(place), room)
+                sanitize::column(&place_name(place), room)
             );
             let role = if *place == Place::Review {
                 Role::StateWaiting
@@ -299,7 +299,7 @@ impl<'a> Canvas<'a> {
     /// Growth, retention, runs: what stands below the scopes.
     fn about(&self, width: usize) -> Vec<(Role, String)> {
         let mut out = Vec::new();
-        let mut say = |role: Role, text: &str| out.push((role, shown::line(text, width)));
+        let mut say = |role: Role, text: &str| out.push((role, sanitize::line(text, width)));
         let Some(status) = &self.state.screens.memory.status else {
             return out;
         };
@@ -406,11 +406,11 @@ impl<'a> Canvas<'a> {
         let now = self.state.model.now.wall;
         let cell = |text: &str, width: usize| match width {
             0 => String::new(),
-            _ => format!("{} ", shown::column(text, width - 1)),
+            _ => format!("{} ", sanitize::column(text, width - 1)),
         };
         let right = |text: &str, width: usize| match width {
             0 => String::new(),
-            _ => format!("{:>width$}", shown::line(text, width)),
+            _ => format!("{:>width$}", sanitize::line(text, width)),
         };
         let columns = |state: &str, what: &str, at: &str, uses: &str, last: &str, ends: &str| {
             let uses_width = if searched { used } else { used / 2 };
@@ -625,14 +625,14 @@ impl<'a> Canvas<'a> {
             let id_cell = if id_width == 0 {
                 String::new()
             } else {
-                shown::column(&id_text, id_width)
+                sanitize::column(&id_text, id_width)
             };
             vec![
                 span(theme, Role::TextMuted, id_cell),
                 span(
                     theme,
                     role,
-                    shown::line(text, width.saturating_sub(id_width)),
+                    sanitize::line(text, width.saturating_sub(id_width)),
                 ),
             ]
         };
@@ -665,8 +665,8 @@ impl<'a> Canvas<'a> {
             format!(
                 "{:>4} {} {} {archived:>8} {removed:>7} {back:>6} {undo}",
                 age,
-                shown::column(state, 8),
-                shown::column(by, 14)
+                sanitize::column(state, 8),
+                sanitize::column(by, 14)
             )
         };
         let head = columns(["ago", "state", "by", "archived", "removed", "back", "undo"]);
@@ -686,7 +686,7 @@ impl<'a> Canvas<'a> {
                 &format::count(run.restored),
                 &note.map_or_else(|| undo.clone(), |note| format!("{undo} · {note}")),
             ]);
-            vec![span(theme, Role::Text, shown::line(&text, width))]
+            vec![span(theme, Role::Text, sanitize::line(&text, width))]
         };
         self.table(inner, &format!("  {head}"), runs.len(), chosen, &row);
         self.hidden(area, runs.len(), inner.height, chosen, false);
@@ -724,16 +724,16 @@ impl<'a> Canvas<'a> {
             let [called, on, schedule, next, result] = cells;
             let schedule = match when {
                 0 => String::new(),
-                _ => format!("{} ", shown::column(schedule, when - 1)),
+                _ => format!("{} ", sanitize::column(schedule, when - 1)),
             };
             [
                 format!(
                     "{} {}",
-                    shown::column(called, name - 1),
-                    shown::column(on, 4)
+                    sanitize::column(called, name - 1),
+                    sanitize::column(on, 4)
                 ),
-                format!("{schedule}{} ", shown::column(next, 5)),
-                shown::line(result, last),
+                format!("{schedule}{} ", sanitize::column(next, 5)),
+                sanitize::line(result, last),
             ]
         };
         let head = columns(["name", "on", "schedule", "next", "last run"]).concat();

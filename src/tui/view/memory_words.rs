@@ -10,7 +10,7 @@ use crate::protocol::hygiene::{HygieneGroup, HygieneRun};
 use crate::protocol::memory::Memory;
 use crate::protocol::routine::{Routine, RoutineRun};
 use crate::protocol::words::{FoundBy, MemoryState, RoutineRunState};
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::memory::{Reading, Row, Why};
 use crate::tui::state::memory_keys::{can_undo, place_words};
@@ -37,7 +37,7 @@ impl<'a> Lines<'a> {
 
     /// A text over the whole width.
     pub fn text(&mut self, role: Role, text: &str) {
-        for line in shown::block(text, self.width) {
+        for line in sanitize::block(text, self.width) {
             self.lines.push(Line::from(span(self.theme, role, line)));
         }
     }
@@ -45,10 +45,14 @@ impl<'a> Lines<'a> {
     /// A text behind a label.
     pub fn field(&mut self, label: &str, role: Role, text: &str) {
         let room = self.width.saturating_sub(paint::LABEL);
-        for (at, line) in shown::block(text, room).into_iter().enumerate() {
+        for (at, line) in sanitize::block(text, room).into_iter().enumerate() {
             let label = if at == 0 { label } else { "" };
             self.lines.push(Line::from(vec![
-                span(self.theme, Role::Label, shown::column(label, paint::LABEL)),
+                span(
+                    self.theme,
+                    Role::Label,
+                    sanitize::column(label, paint::LABEL),
+                ),
                 span(self.theme, role, line),
             ]));
         }

@@ -1,6 +1,7 @@
 //! Drawing. Reads the state, never changes it; returns what was really shown.
 
 pub mod audit;
+pub mod autonomy_selector;
 pub mod cache;
 pub mod cache_cost;
 pub mod cached_responses;
@@ -14,7 +15,6 @@ pub mod cost_numbers;
 pub mod cost_words;
 pub mod deciding;
 pub mod detail;
-pub mod dial;
 pub mod dialog;
 pub mod doctor;
 pub mod flood;

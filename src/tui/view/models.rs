@@ -8,9 +8,9 @@ use crate::console::format;
 use crate::protocol::models::{Discovery, KeyState, ModelEntry};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Look, ModelsDialog};
+use crate::tui::state::modal::{DiscoveryState, ModelsDialog};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -119,7 +119,7 @@ pub fn draw(state: &State, theme: &Theme, dialog: &ModelsDialog, area: Rect, buf
 }
 
 fn notice(buf: &mut Buffer, inner: Rect, theme: &Theme, role: Role, text: &str) -> u16 {
-    let text = shown::line(text, usize::from(inner.width));
+    let text = sanitize::line(text, usize::from(inner.width));
     paint::line(buf, inner, 0, &Line::from(span(theme, role, text)));
     1
 }
@@ -129,7 +129,7 @@ fn row(name: &str, used: &str, window: &str, price: &str, key: &str, columns: us
     // Each with a space behind it, however long its text is.
     let apart = |text: &str, columns: usize| match columns {
         0 => String::new(),
-        _ => format!("{} ", shown::column(text, columns - 1)),
+        _ => format!("{} ", sanitize::column(text, columns - 1)),
     };
     let used_columns = if rest >= NAME + USED { USED } else { 0 };
     format!(
@@ -138,7 +138,7 @@ fn row(name: &str, used: &str, window: &str, price: &str, key: &str, columns: us
         apart(used, used_columns),
         apart(window, 8),
         apart(price, 15),
-        shown::column(key, 8)
+        sanitize::column(key, 8)
     )
 }
 
@@ -165,7 +165,7 @@ fn below(state: &State, dialog: &ModelsDialog, columns: usize) -> Vec<(Role, Str
     let mut out = Vec::new();
     let mut say = |role: Role, text: &str| {
         out.extend(
-            shown::block(text, columns)
+            sanitize::block(text, columns)
                 .into_iter()
                 .map(|line| (role, line)),
         );
@@ -174,7 +174,7 @@ fn below(state: &State, dialog: &ModelsDialog, columns: usize) -> Vec<(Role, Str
         say(Role::NoticeError, why);
     }
     match &dialog.look {
-        Look::Not => {
+        DiscoveryState::Idle => {
             let key = state.keymap.key_of(Context::Dialog, Action::DialogDiscover);
             let key = key.unwrap_or_default();
             let text = format!(
@@ -182,9 +182,9 @@ fn below(state: &State, dialog: &ModelsDialog, columns: usize) -> Vec<(Role, Str
             );
             say(Role::TextMuted, &text);
         }
-        Look::Asked => say(Role::TextMuted, "looking for model servers …"),
-        Look::Failed(why) => say(Role::NoticeError, why),
-        Look::Found(found) => said_of(found, &mut say),
+        DiscoveryState::Searching => say(Role::TextMuted, "looking for model servers …"),
+        DiscoveryState::Failed(why) => say(Role::NoticeError, why),
+        DiscoveryState::Finished(found) => said_of(found, &mut say),
     }
     out
 }
@@ -208,12 +208,12 @@ fn said_of(found: &Discovery, say: &mut impl FnMut(Role, &str)) {
         };
         let text = format!(
             "{} at {}: {count}, {known}",
-            shown::whole_line(&server.title),
-            shown::whole_line(&server.base_url)
+            sanitize::whole_line(&server.title),
+            sanitize::whole_line(&server.base_url)
         );
         say(Role::Title, &text);
         for line in offered.config.lines() {
-            say(Role::Text, &format!("  {}", shown::whole_line(line)));
+            say(Role::Text, &format!("  {}", sanitize::whole_line(line)));
         }
     }
     for note in &found.notes {

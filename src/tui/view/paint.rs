@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 use crate::console::world::SessionWord;
 use crate::protocol::words::Risk;
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 
 /// A line: what it means and what it says.
@@ -51,7 +51,7 @@ pub fn panel(buf: &mut Buffer, area: Rect, theme: &Theme, title: &str, focused: 
         (Role::Border, Role::Title)
     };
     let room = usize::from(area.width).saturating_sub(4);
-    let title = shown::line(title, room);
+    let title = sanitize::line(title, room);
     let block = Block::bordered()
         .border_style(theme.style(border))
         .title(Line::from(vec![
@@ -66,7 +66,7 @@ pub fn panel(buf: &mut Buffer, area: Rect, theme: &Theme, title: &str, focused: 
 
 /// Writes at the right end of a panel's bottom border.
 pub fn panel_note(buf: &mut Buffer, area: Rect, theme: &Theme, role: Role, note: &str) {
-    let width = u16::try_from(shown::width(note)).unwrap_or(u16::MAX);
+    let width = u16::try_from(sanitize::width(note)).unwrap_or(u16::MAX);
     if area.height < 2 || width.saturating_add(6) > area.width {
         return;
     }
@@ -215,7 +215,7 @@ pub fn scrolled(
     let first = scroll.min(most);
     report.panel_max_scroll = Some(most);
     for (at, (role, text)) in rows.iter().skip(first).take(height).enumerate() {
-        let text = shown::line(text, usize::from(inner.width));
+        let text = sanitize::line(text, usize::from(inner.width));
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         line(buf, inner, at, &Line::from(span(theme, *role, text)));
     }

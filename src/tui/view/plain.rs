@@ -9,7 +9,7 @@ use crate::console::model::Model;
 use crate::console::queue;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
 use crate::tui::theme::roles::Theme;
@@ -44,11 +44,11 @@ pub fn card(model: &Model, key: &QueueKey, width: usize) -> Option<Vec<String>> 
     let mut lines = vec![
         format!(
             "{} · {} · {}",
-            shown::whole_line(&title),
+            sanitize::whole_line(&title),
             risk.1.to_uppercase(),
             card::status(console, item).1
         ),
-        shown::whole_line(&id),
+        sanitize::whole_line(&id),
     ];
     let theme = theme();
     let mut cache = ViewCache::default();

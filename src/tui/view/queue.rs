@@ -16,8 +16,8 @@ use crate::console::world::World;
 use crate::protocol::approval::Approval;
 use crate::protocol::session::Flood;
 use crate::protocol::words::{ApprovalState, OutboxState};
-use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
@@ -44,7 +44,7 @@ pub fn draw(
         }
     };
     if selected && state.model.queue.zoomed {
-        report.spot(area, || Spot::Card);
+        report.region(area, || HitRegion::Card);
         card::draw(state, theme, cache, area, buf, report, true);
         dim_card(area, buf);
         return;
@@ -65,7 +65,7 @@ pub fn draw(
             ..area
         };
         list(state, theme, left, buf, report);
-        report.spot(right, || Spot::Card);
+        report.region(right, || HitRegion::Card);
         card::draw(state, theme, cache, right, buf, report, false);
         dim_card(right, buf);
         return;
@@ -84,7 +84,7 @@ pub fn draw(
         ..area
     };
     list(state, theme, above, buf, report);
-    report.spot(below, || Spot::Card);
+    report.region(below, || HitRegion::Card);
     card::draw(state, theme, cache, below, buf, report, false);
     dim_card(below, buf);
 }
@@ -287,7 +287,7 @@ fn waits_for(world: &World, approval: &Approval) -> String {
         if world.duty.is_me(&one.to) {
             "for you: ".to_owned()
         } else {
-            format!("for {}: ", shown::line(&one.to, 16))
+            format!("for {}: ", sanitize::line(&one.to, 16))
         }
     })
 }
@@ -393,16 +393,16 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     let compose = |cells: [&str; 6], host: &str| {
         let [left, risk, what, place, who, age] = cells;
         let mut parts = vec![
-            shown::column(left, 5),
-            shown::column(risk, 9),
-            shown::column(what, what_width),
+            sanitize::column(left, 5),
+            sanitize::column(risk, 9),
+            sanitize::column(what, what_width),
         ];
         if host_width > 0 {
-            parts.push(shown::column(host, host_width));
+            parts.push(sanitize::column(host, host_width));
         }
         for (text, width) in [(place, place_width), (who, who_width), (age, age_width)] {
             if width > 0 {
-                parts.push(shown::column(text, width));
+                parts.push(sanitize::column(text, width));
             }
         }
         parts
@@ -426,7 +426,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         let key = match line {
             ListLine::Item(key) => *key,
             ListLine::Group(name) => {
-                let name = shown::line(name, width);
+                let name = sanitize::line(name, width);
                 paint::line(buf, inner, at, &Line::from(span(theme, Role::Title, name)));
                 continue;
             }
@@ -449,7 +449,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             &row.age,
         ];
         let cells = compose(cells.map(String::as_str), state.model.hosts.name(host));
-        report.spot(paint::row(inner, at), || Spot::Item(key.clone()));
+        report.region(paint::row(inner, at), || HitRegion::Item(key.clone()));
         let marked = state.model.queue.marks.contains(key);
         let mark = match (is_selected, marked) {
             (true, true) => ">*",
@@ -507,7 +507,7 @@ fn host_width(state: &State, width: usize) -> usize {
         .model
         .hosts
         .ids()
-        .map(|id| shown::width(state.model.hosts.name(id)));
+        .map(|id| sanitize::width(state.model.hosts.name(id)));
     longest.max().unwrap_or(0).clamp(4, most)
 }
 
@@ -577,7 +577,7 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let lines = if text.starts_with("  ") {
             vec![text.to_owned()]
         } else {
-            shown::block(text, usize::from(area.width))
+            sanitize::block(text, usize::from(area.width))
         };
         for line in lines {
             paint::line(buf, area, at, &Line::from(span(theme, role, line)));
@@ -595,7 +595,7 @@ pub fn in_words(model: &Model, key: &QueueKey) -> Option<String> {
         },
         key,
     )?;
-    let mut text = format!("{}  {}", row.risk.1, shown::line(&row.what, 100));
+    let mut text = format!("{}  {}", row.risk.1, sanitize::line(&row.what, 100));
     let deadline = (row.left != "-" && !row.left.is_empty()).then(|| format!("{} left", row.left));
     let facts: Vec<String> = [
         Some(row.place).filter(|place| !place.is_empty()),
@@ -604,13 +604,13 @@ pub fn in_words(model: &Model, key: &QueueKey) -> Option<String> {
     ]
     .into_iter()
     .flatten()
-    .map(|fact| shown::line(&fact, 40))
+    .map(|fact| sanitize::line(&fact, 40))
     .collect();
     if !facts.is_empty() {
         text = format!("{text}  ({})", facts.join(", "));
     }
     Some(match row.outcome {
-        Some((_, outcome)) => format!("{}: {text}", shown::line(&outcome, 60)),
+        Some((_, outcome)) => format!("{}: {text}", sanitize::line(&outcome, 60)),
         None => text,
     })
 }

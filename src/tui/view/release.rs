@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::console::format;
 use crate::console::release::Release;
 use crate::protocol::command::Waiting;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::dialog::{choices, rows, texts};
@@ -106,7 +106,7 @@ fn labels(state: &State, release: &Release, name: usize) -> Vec<String> {
         "cancel: stay as it is".to_owned(),
         format!(
             "{}  {}",
-            shown::column("every conversation", name),
+            sanitize::column("every conversation", name),
             word(release.everywhere)
         ),
     ];
@@ -118,7 +118,7 @@ fn labels(state: &State, release: &Release, name: usize) -> Vec<String> {
         };
         format!(
             "{}  {}",
-            shown::column(
+            sanitize::column(
                 &format!("  {} waiting, {age}  {}", row.count, row.name),
                 name
             ),

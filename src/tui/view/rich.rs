@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::text::markdown::to_pieces;
 use crate::text::markup::TextStyle;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::span;
 
@@ -78,7 +78,7 @@ fn flow(theme: &Theme, line: &[(TextStyle, String)], width: usize, out: &mut Vec
             Role::OutsideCode
         };
         let room = width.saturating_sub(CODE_INDENT);
-        out.extend(shown::block(&text, room).into_iter().map(|part| {
+        out.extend(sanitize::block(&text, room).into_iter().map(|part| {
             Line::from(vec![
                 Span::raw(" ".repeat(CODE_INDENT)),
                 span(theme, role, part),
@@ -90,7 +90,7 @@ fn flow(theme: &Theme, line: &[(TextStyle, String)], width: usize, out: &mut Vec
     // Revealed piece by piece: what a piece begins with cannot change the one before it.
     let pieces: Vec<(TextStyle, String)> = line
         .iter()
-        .map(|(look, text)| (*look, shown::whole_line(text)))
+        .map(|(look, text)| (*look, sanitize::whole_line(text)))
         .collect();
     let plain: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
     // Where a wide character does not fit beside the mark, nothing hangs.
@@ -108,7 +108,7 @@ fn flow(theme: &Theme, line: &[(TextStyle, String)], width: usize, out: &mut Vec
         .flat_map(|(look, text)| text.chars().map(move |c| (*look, c)))
         .skip(hang)
         .peekable();
-    for (index, part) in shown::block(rest, room).into_iter().enumerate() {
+    for (index, part) in sanitize::block(rest, room).into_iter().enumerate() {
         let before = if index == 0 {
             mark.to_owned()
         } else {

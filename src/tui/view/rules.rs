@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::console::format;
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
 use crate::protocol::words::VerdictWord;
-use crate::tui::message::{FrameReport, Spot};
+use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::rules::{Key, RuleText, RulesPanel};
 use crate::tui::state::rules_screen::{COLUMNS, cells, in_force, last, reach, until, uses};
@@ -82,7 +82,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             Row::Cells {
                 cells: cells(state, *key),
                 roles: [0, 2, 3, 4, 5].map(|column| (column, role)).to_vec(),
-                spot: Some(Spot::Rule(*key)),
+                region: Some(HitRegion::Rule(*key)),
             }
         }
         None => Row::Heading(String::new()),

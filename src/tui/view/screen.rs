@@ -10,7 +10,7 @@ use crate::console::ids::HostId;
 use crate::console::world::World;
 use crate::text::ascii;
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::screen::Screen;
@@ -19,9 +19,9 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::console::HOST_COLUMNS;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
-    audit, cache_cost, channels, continuations, deciding, dial, dialog, doctor, footer, header,
-    help, live, memory, models, queue, release, rules, summary, text_entry, tool_lists, transcript,
-    which_key, why,
+    audit, autonomy_selector, cache_cost, channels, continuations, deciding, dialog, doctor,
+    footer, header, help, live, memory, models, queue, release, rules, summary, text_entry,
+    tool_lists, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -35,7 +35,7 @@ pub fn draw(
     buf.set_style(area, theme.style(Role::Text));
     cache.of(state.model.hosts.focused());
     let mut report = FrameReport {
-        wants_spots: state.mouse,
+        wants_hit_regions: state.mouse,
         ..FrameReport::default()
     };
     if area.is_empty() {
@@ -88,7 +88,7 @@ pub fn draw(
         footer::notice(state, theme, bottom, buf);
         footer::keys(state, theme, paint::row(bottom, 1), buf);
     } else if footer_rows == 1 {
-        if state.flash.is_some() {
+        if state.toast.is_some() {
             footer::notice(state, theme, bottom, buf);
         } else {
             footer::keys(state, theme, bottom, buf);
@@ -98,7 +98,7 @@ pub fn draw(
         // A card under an overlay is not being looked at.
         report.card = None;
         report.panel_max_scroll = None;
-        report.spots.clear();
+        report.hit_regions.clear();
         report.dialog = None;
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
@@ -107,7 +107,9 @@ pub fn draw(
                 report.panel_max_scroll = Some(summary::draw(theme, pager, body, buf));
             }
             Modal::Tools(lists) => tool_lists::draw(state, theme, lists, body, buf),
-            Modal::Dial(overlay) => dial::draw(state, theme, overlay, body, buf),
+            Modal::AutonomySelector(overlay) => {
+                autonomy_selector::draw(state, theme, overlay, body, buf);
+            }
             Modal::Quit { choices, chosen } => {
                 dialog::quit(state, theme, choices, *chosen, body, buf);
             }
@@ -152,7 +154,7 @@ pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
 
 /// What is wrong, each in a line, the focused host first. More than fit are counted.
 fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
-    let cut = |(role, text): (Role, String)| (role, shown::line(&text, columns));
+    let cut = |(role, text): (Role, String)| (role, sanitize::line(&text, columns));
     if !state.model.hosts.several() {
         let line = trouble(&state.model.host().link, state.model.world()).map(cut);
         return line.into_iter().collect();
@@ -164,7 +166,7 @@ fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
     let mut lines: Vec<(Role, String)> = ids.filter_map(|id| trouble_on(state, id)).collect();
     if let [(role, text)] = lines.as_slice() {
         // With the room to itself, it is said in full.
-        let rows = shown::block(text, columns).into_iter().take(most);
+        let rows = sanitize::block(text, columns).into_iter().take(most);
         return rows.map(|row| (*role, row)).collect();
     }
     let hidden = lines.len().saturating_sub(most);
@@ -179,7 +181,7 @@ fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
 
 /// What is wrong with one host of several, with its name.
 fn trouble_on(state: &State, id: HostId) -> Option<(Role, String)> {
-    let name = shown::line(state.model.hosts.name(id), HOST_COLUMNS);
+    let name = sanitize::line(state.model.hosts.name(id), HOST_COLUMNS);
     let host = state.model.hosts.get(id)?;
     match &host.link {
         Link::Lost { why, since } => Some((

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::modal::SummaryPager;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -18,7 +18,7 @@ pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) -
     let text = usize::from(width.saturating_sub(4));
     let lines: Vec<(Role, String)> = match &pager.lines {
         None => vec![(Role::TextMuted, "asking the engine …".to_owned())],
-        Some(Err(problem)) => vec![(Role::NoticeError, shown::line(problem, text))],
+        Some(Err(problem)) => vec![(Role::NoticeError, sanitize::line(problem, text))],
         Some(Ok(lines)) => lines
             .iter()
             .flat_map(|line| {
@@ -27,7 +27,7 @@ pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) -
                 } else {
                     Role::TextStrong
                 };
-                let mut pieces = shown::block(line, text);
+                let mut pieces = sanitize::block(line, text);
                 if pieces.is_empty() {
                     pieces.push(String::new());
                 }

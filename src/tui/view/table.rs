@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::tui::message::{FrameReport, Spot};
-use crate::tui::shown;
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
 use crate::tui::state::list::Cell;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -54,7 +54,7 @@ pub enum Row {
         /// Columns that have another role in this row.
         roles: Vec<(usize, Role)>,
         /// What the mouse selects there.
-        spot: Option<Spot>,
+        region: Option<HitRegion>,
     },
 }
 
@@ -111,8 +111,8 @@ impl Table<'_> {
                 .filter_map(|(at, ((text, column), width))| {
                     let width = (*width)?;
                     let text = match column.fit {
-                        Fit::Right => format!("{:>width$}", shown::line(text, width)),
-                        Fit::Left | Fit::Rest => shown::column(text, width),
+                        Fit::Right => format!("{:>width$}", sanitize::line(text, width)),
+                        Fit::Left | Fit::Rest => sanitize::column(text, width),
                     };
                     Some((at, text))
                 })
@@ -131,7 +131,11 @@ impl Table<'_> {
                     let text = span(self.theme, Role::Title, text);
                     paint::line(buf, inner, at, &Line::from(text));
                 }
-                Row::Cells { cells, roles, spot } => {
+                Row::Cells {
+                    cells,
+                    roles,
+                    region,
+                } => {
                     let selected = chosen == Some(index);
                     let mut spans = vec![Span::raw(if selected { "> " } else { "  " })];
                     let texts = fitted(&mut cells.iter().map(|cell| cell.text.as_str()));
@@ -149,8 +153,8 @@ impl Table<'_> {
                     if selected {
                         paint::select(buf, area, self.theme, Role::Selection);
                     }
-                    if let Some(spot) = spot {
-                        report.spot(area, || spot);
+                    if let Some(region) = region {
+                        report.region(area, || region);
                     }
                 }
             }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::protocol::command::MAX_TEXT_BYTES;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::audit_screen;
 use crate::tui::state::modal::{Completion, TextEntry, TextPurpose};
@@ -66,7 +66,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
             buf,
             inner,
             0,
-            &Line::from(span(theme, Role::TextMuted, shown::line(&note, width))),
+            &Line::from(span(theme, Role::TextMuted, sanitize::line(&note, width))),
         );
         at = 1;
     }
@@ -95,10 +95,10 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
                     let further = state
                         .screens
                         .session
-                        .hunt
+                        .background_search
                         .as_ref()
-                        .map_or_else(String::new, |hunt| {
-                            format!("; {}", transcript::progress(hunt))
+                        .map_or_else(String::new, |background_search| {
+                            format!("; {}", transcript::progress(background_search))
                         });
                     format!(
                         "{} of {} loaded entries match{further}",
@@ -130,7 +130,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
             buf,
             inner,
             below + extra,
-            &Line::from(span(theme, Role::NoticeError, shown::line(error, width))),
+            &Line::from(span(theme, Role::NoticeError, sanitize::line(error, width))),
         );
     }
 }
@@ -155,9 +155,9 @@ fn choices(
     let mut at = below;
     for choice in choices.iter().take(fit) {
         let word = choice.line.get(choice.from..).unwrap_or(&choice.line);
-        let note = shown::line(&choice.note, width.saturating_sub(words + 1));
+        let note = sanitize::line(&choice.note, width.saturating_sub(words + 1));
         let line = Line::from(vec![
-            span(theme, Role::Outside, shown::column(word, words)),
+            span(theme, Role::Outside, sanitize::column(word, words)),
             Span::raw(" "),
             span(theme, Role::TextMuted, note),
         ]);
@@ -211,7 +211,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
                 .get(id)
                 .map_or_else(String::new, |s| {
                     let name = s.title.as_deref().unwrap_or(&s.conversation);
-                    format!(" to {} on {}", shown::line(name, 40), s.channel)
+                    format!(" to {} on {}", sanitize::line(name, 40), s.channel)
                 });
             (
                 format!("AS THE BOT{place}"),
@@ -285,7 +285,7 @@ pub fn field(theme: &Theme, field: &TextField, area: Rect, buf: &mut Buffer) {
                 buf,
                 area,
                 at,
-                &Line::from(span(theme, Role::Outside, shown::line(line, width))),
+                &Line::from(span(theme, Role::Outside, sanitize::line(line, width))),
             );
         }
     }
@@ -298,14 +298,14 @@ fn cursor_line(theme: &Theme, line: &str, column: usize, width: usize) -> Line<'
     let rest = line.get(column..).unwrap_or("");
     let under = rest.graphemes(true).next();
     let after = under.map_or("", |g| rest.get(g.len()..).unwrap_or(""));
-    let under = under.map_or_else(|| " ".to_owned(), shown::whole_line);
-    let room = width.saturating_sub(shown::width(&under));
+    let under = under.map_or_else(|| " ".to_owned(), sanitize::whole_line);
+    let room = width.saturating_sub(sanitize::width(&under));
     // Whole graphemes from the left are dropped until the cursor fits.
     let mut kept: Vec<String> = Vec::new();
     let mut used = 0;
     for grapheme in before.graphemes(true).rev() {
-        let text = shown::whole_line(grapheme);
-        let cells = shown::width(&text);
+        let text = sanitize::whole_line(grapheme);
+        let cells = sanitize::width(&text);
         if used + cells > room {
             break;
         }
@@ -313,7 +313,7 @@ fn cursor_line(theme: &Theme, line: &str, column: usize, width: usize) -> Line<'
         kept.push(text);
     }
     kept.reverse();
-    let tail = shown::line(after, room.saturating_sub(used));
+    let tail = sanitize::line(after, room.saturating_sub(used));
     Line::from(vec![
         span(theme, Role::Outside, kept.concat()),
         span(theme, Role::TextCursor, under),

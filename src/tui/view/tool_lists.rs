@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 use crate::protocol::policy::ToolStanding;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::tool_lists::ToolLists;
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::dial;
+use crate::tui::view::autonomy_selector;
 use crate::tui::view::paint::{self, span};
 
 /// Rows of tools that are shown at once.
@@ -44,7 +44,7 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
         let now = policy.standing(tool);
         let mut spans = vec![
             Span::raw(if selected { "> " } else { "  " }),
-            span(theme, Role::Text, shown::column(tool, NAME)),
+            span(theme, Role::Text, sanitize::column(tool, NAME)),
             span(theme, standing_role(now), now.text()),
         ];
         if selected && lists.chosen != now {
@@ -72,7 +72,7 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
         key(Action::DialogAccept),
         policy.autonomy
     );
-    let muted = |text: &str| Line::from(span(theme, Role::TextMuted, shown::line(text, width)));
+    let muted = |text: &str| Line::from(span(theme, Role::TextMuted, sanitize::line(text, width)));
     paint::line(buf, inner, at, &muted(&hint));
     at += 2;
     let confirm_rows = if lists.confirming.is_some() { 3 } else { 0 };
@@ -85,7 +85,7 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
         let answer = lists.answer(policy);
         let calls = answer.and_then(|answer| answer.as_ref().ok());
         let calls = calls.into_iter().flat_map(|what_if| what_if.changed());
-        dial::what_if(state, theme, answer, calls.skip(lists.first), place, buf);
+        autonomy_selector::what_if(state, theme, answer, calls.skip(lists.first), place, buf);
     }
     if let (Some(chosen), Some(tool)) = (lists.confirming, lists.tool()) {
         let text = format!(
@@ -95,7 +95,11 @@ pub fn draw(state: &State, theme: &Theme, lists: &ToolLists, area: Rect, buf: &m
             lists.chosen.text()
         );
         let from = inner.height.saturating_sub(2);
-        let line = Line::from(span(theme, Role::NoticeWarning, shown::line(&text, width)));
+        let line = Line::from(span(
+            theme,
+            Role::NoticeWarning,
+            sanitize::line(&text, width),
+        ));
         paint::line(buf, inner, from, &line);
         let buttons = paint::buttons(theme, &["Cancel", "Change"], chosen);
         paint::line(buf, inner, from + 1, &buttons);

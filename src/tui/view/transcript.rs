@@ -10,9 +10,9 @@ use crate::protocol::session::{StepBody, TranscriptBody};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::hunt::Hunt;
+use crate::tui::state::background_search::BackgroundSearch;
 use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::{EntryKey, Lines, ViewCache};
@@ -182,20 +182,27 @@ fn key_of(state: &State, action: Action) -> String {
 }
 
 /// How far a search beyond what is loaded is.
-pub fn progress(hunt: &Hunt) -> String {
-    let reached = hunt
+pub fn progress(background_search: &BackgroundSearch) -> String {
+    let reached = background_search
         .reached
         .map_or_else(String::new, |at| format!(", at {}", format::moment(at)));
-    let way = if hunt.forward { "newer" } else { "older" };
-    format!("searching {way} entries: {} so far{reached}", hunt.searched)
+    let way = if background_search.forward {
+        "newer"
+    } else {
+        "older"
+    };
+    format!(
+        "searching {way} entries: {} so far{reached}",
+        background_search.searched
+    )
 }
 
 /// How far a search is, or what it found.
 fn searching(state: &State) -> String {
     let session = &state.screens.session;
-    if let Some(hunt) = &session.hunt {
+    if let Some(background_search) = &session.background_search {
         let stop = key_of(state, Action::Back);
-        return format!("{}, {stop} stops · ", progress(hunt));
+        return format!("{}, {stop} stops · ", progress(background_search));
     }
     session.search.as_ref().map_or_else(String::new, |search| {
         let loaded = if session.is_whole() { "" } else { " loaded" };
@@ -232,7 +239,7 @@ fn title(state: &State) -> String {
             format!(
                 "Session  {} · {} · {word} · {} tokens · {} · {model}",
                 session.channel,
-                shown::line(name, 32),
+                sanitize::line(name, 32),
                 format::count(session.usage.input_tokens + session.usage.output_tokens),
                 format::money(session.usage.cost_usd)
             )
@@ -349,7 +356,7 @@ impl Window<'_> {
             let finished = stream.text.rfind('\n').map_or(0, |at| at + 1);
             let (done, open) = stream.text.split_at(finished);
             let wrap = |text: &str| {
-                shown::block(text, width.saturating_sub(2))
+                sanitize::block(text, width.saturating_sub(2))
                     .into_iter()
                     .map(|piece| {
                         Line::from(vec![Span::raw("  "), span(theme, Role::Outside, piece)])
@@ -375,10 +382,10 @@ impl Window<'_> {
         }
         for (name, text) in running_output(self.state) {
             out.push(Line::from(vec![
-                span(theme, Role::OutsideTool, shown::line(&name, 40)),
+                span(theme, Role::OutsideTool, sanitize::line(&name, 40)),
                 span(theme, Role::StateRunning, "  running"),
             ]));
-            let lines = shown::block(&text, width.saturating_sub(2));
+            let lines = sanitize::block(&text, width.saturating_sub(2));
             let from = lines.len().saturating_sub(12);
             out.extend(lines.into_iter().skip(from).map(|piece| {
                 Line::from(vec![Span::raw("  "), span(theme, Role::TextMuted, piece)])

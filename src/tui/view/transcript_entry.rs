@@ -9,7 +9,7 @@ use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::words::VerdictWord;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::console::{call_role, decided_by};
 use crate::tui::view::paint::span;
@@ -34,8 +34,8 @@ impl Maker<'_> {
         let mut spans = Vec::new();
         let mut room = self.width;
         for (role, text) in parts {
-            let text = shown::line(&text, room);
-            room = room.saturating_sub(shown::width(&text));
+            let text = sanitize::line(&text, room);
+            room = room.saturating_sub(sanitize::width(&text));
             spans.push(span(self.theme, role, text));
         }
         self.lines.push(Line::from(spans));
@@ -57,7 +57,7 @@ impl Maker<'_> {
     }
 
     fn text(&mut self, role: Role, indent: usize, text: &str, at_most: usize) {
-        let pieces = shown::block(text, self.width.saturating_sub(indent));
+        let pieces = sanitize::block(text, self.width.saturating_sub(indent));
         let hidden = pieces.len().saturating_sub(at_most);
         for piece in pieces.into_iter().take(at_most) {
             self.lines.push(Line::from(vec![
@@ -370,10 +370,14 @@ fn framed(maker: &mut Maker<'_>, role: Role, text: &str, at_most: usize) {
         // The role of a line goes with it where it is wrapped.
         let lines = text.lines().map(|line| (rich::diff_role(line, role), line));
         lines
-            .flat_map(|(role, line)| shown::block(line, room).into_iter().map(move |p| (role, p)))
+            .flat_map(|(role, line)| {
+                sanitize::block(line, room)
+                    .into_iter()
+                    .map(move |p| (role, p))
+            })
             .collect()
     } else {
-        let pieces = shown::block(text, room).into_iter();
+        let pieces = sanitize::block(text, room).into_iter();
         pieces.map(|piece| (role, piece)).collect()
     };
     let hidden = pieces.len().saturating_sub(at_most);

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::tui::keymap::key::print_sequence;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -41,15 +41,19 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) -> bool 
     let inner = paint::padded(paint::panel(buf, target, theme, &title, true));
     let keys = rows
         .iter()
-        .map(|(rest, _)| shown::width(rest))
+        .map(|(rest, _)| sanitize::width(rest))
         .max()
         .unwrap_or(1);
     for (at, (rest, action)) in (0..inner.height).zip(&rows) {
         let room = usize::from(inner.width).saturating_sub(keys + 2);
         let line = Line::from(vec![
-            span(theme, Role::FooterKey, shown::column(rest, keys)),
+            span(theme, Role::FooterKey, sanitize::column(rest, keys)),
             Span::raw("  "),
-            span(theme, Role::Text, shown::line(action.description(), room)),
+            span(
+                theme,
+                Role::Text,
+                sanitize::line(action.description(), room),
+            ),
         ]);
         paint::line(buf, inner, at, &line);
     }

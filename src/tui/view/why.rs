@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use crate::console::format;
 use crate::protocol::decision::effect_text;
 use crate::protocol::session::Why;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::WhyPager;
 use crate::tui::theme::roles::{Role, Theme};
@@ -28,7 +28,7 @@ pub fn draw(state: &State, theme: &Theme, pager: &WhyPager, area: Rect, buf: &mu
     let height = wanted.min(area.height);
     let first_call = pager.calls.first().and_then(|(_, answer)| answer.as_ref());
     let title = match (pager.calls.len(), first_call) {
-        (1, Some(Ok(why))) => format!("Why {}", shown::whole_line(&why.call.name)),
+        (1, Some(Ok(why))) => format!("Why {}", sanitize::whole_line(&why.call.name)),
         (1, _) => "Why".to_owned(),
         (many, _) => format!("Why  {many} calls"),
     };

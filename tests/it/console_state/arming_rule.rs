@@ -511,10 +511,10 @@ fn decisions(driver: &Driver) -> usize {
         .count()
 }
 
-fn flash(driver: &Driver) -> String {
+fn toast(driver: &Driver) -> String {
     driver
         .state
-        .flash
+        .toast
         .as_ref()
         .map_or_else(String::new, |f| f.text.clone())
 }
@@ -530,10 +530,10 @@ fn each_clause_refuses_and_says_why() {
     driver.wait(499);
     driver.press("a");
     assert_eq!(
-        (decisions(&driver), flash(&driver).contains("just appeared")),
+        (decisions(&driver), toast(&driver).contains("just appeared")),
         (0, true),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     driver.wait(501);
     driver.press("a");
@@ -545,10 +545,10 @@ fn each_clause_refuses_and_says_why() {
     driver.wait(400);
     driver.press("a");
     assert_eq!(
-        (decisions(&driver), flash(&driver).contains("a key came")),
+        (decisions(&driver), toast(&driver).contains("a key came")),
         (0, true),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
 
     let mut driver = ready();
@@ -559,11 +559,11 @@ fn each_clause_refuses_and_says_why() {
     assert_eq!(
         (
             decisions(&driver),
-            flash(&driver).contains("regained focus")
+            toast(&driver).contains("regained focus")
         ),
         (0, true),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     driver.wait(2);
     driver.press("a");
@@ -573,7 +573,7 @@ fn each_clause_refuses_and_says_why() {
     driver.wait(800);
     driver.send(Message::Paste("a".into()));
     assert_eq!(
-        (decisions(&driver), flash(&driver).contains("pasted")),
+        (decisions(&driver), toast(&driver).contains("pasted")),
         (0, true)
     );
 
@@ -584,7 +584,7 @@ fn each_clause_refuses_and_says_why() {
     not_read(&driver);
     driver.press("ctrl-d ctrl-d ctrl-d ctrl-d ctrl-d ctrl-d ctrl-d");
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 
     let mut driver = Driver::with(160, 60, fixture::busy());
     driver.wait(5000);
@@ -601,11 +601,11 @@ fn not_read(driver: &Driver) {
     assert_eq!(
         (
             decisions(driver),
-            flash(driver).contains("scroll through it")
+            toast(driver).contains("scroll through it")
         ),
         (0, true),
         "{}",
-        flash(driver)
+        toast(driver)
     );
 }
 
@@ -624,7 +624,7 @@ fn what_was_jumped_over_was_not_read() {
         driver.press("ctrl-u");
     }
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 }
 
 #[test]
@@ -647,7 +647,7 @@ fn no_page_skips_a_line_however_small_the_screen_and_fast_the_keys() {
             decisions(&driver),
             1,
             "{width}x{height}: {}",
-            flash(&driver)
+            toast(&driver)
         );
     }
 }
@@ -665,10 +665,10 @@ fn high_risk_takes_two_presses_700_ms_apart_and_enter_decides_nothing() {
     driver.press("a");
     driver.wait(699);
     driver.press("a");
-    assert_eq!(decisions(&driver), 0, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 0, "{}", toast(&driver));
     driver.wait(2);
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 }
 
 /// A card that does not fit at 80x24.
@@ -696,7 +696,7 @@ fn what_was_read_survives_neighbours_rows_and_a_smaller_card() {
     driver.press("j k");
     driver.wait(800);
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 
     // The card lost lines to new rows of the list.
     let mut driver = Driver::with(80, 24, long_card());
@@ -715,7 +715,7 @@ fn what_was_read_survives_neighbours_rows_and_a_smaller_card() {
         driver.draw();
     }
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 
     // Another width has other lines.
     let mut driver = Driver::with(80, 24, long_card());
@@ -763,7 +763,7 @@ fn the_frame_that_completes_the_reading_asks_for_another() {
         assert!(n < 40, "{text}");
     }
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 }
 
 #[test]
@@ -785,7 +785,7 @@ fn what_prevents_needs_no_reading() {
             (decisions(&driver), driver.state.modals.len()),
             (usize::from(!dialog), usize::from(dialog)),
             "{keys}: {}",
-            flash(&driver)
+            toast(&driver)
         );
     }
 }
@@ -799,6 +799,6 @@ fn the_card_that_a_first_press_opened_closes_with_the_decision() {
     assert!(driver.state.model.queue.zoomed);
     driver.wait(800);
     driver.press("a");
-    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
+    assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
     assert!(!driver.state.model.queue.zoomed);
 }

@@ -90,9 +90,9 @@ fn handed(approval: Approval) -> EventBody {
     }
 }
 
-fn flash(driver: &Driver) -> String {
-    let flash = driver.state.flash.as_ref();
-    flash.map_or_else(String::new, |flash| flash.text.clone())
+fn toast(driver: &Driver) -> String {
+    let toast = driver.state.toast.as_ref();
+    toast.map_or_else(String::new, |toast| toast.text.clone())
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_name_and_a_note_in_one_line_and_nothing_is_decided() {
         command: Box::new(sent(&driver)[0].clone()),
         result: Ok(Box::new(Outcome::AssignApproval(waits(1, "anna", "ben")))),
     });
-    assert_eq!(flash(&driver), "write_file waits for anna");
+    assert_eq!(toast(&driver), "write_file waits for anna");
 }
 
 #[test]
@@ -219,9 +219,9 @@ fn what_changed_or_was_decided_meanwhile_is_not_handed_over() {
     driver.press("esc");
     driver.press(">");
     assert!(
-        flash(&driver).contains("already settled"),
+        toast(&driver).contains("already settled"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     assert!(driver.state.modals.is_empty() && sent(&driver).is_empty());
 }
@@ -231,7 +231,7 @@ fn a_console_that_may_not_act_opens_nothing() {
     let mut driver = Driver::with(100, 30, world(vec![fixture::approval(1, Risk::Medium)]));
     driver.press("j L >");
     assert!(driver.state.modals.is_empty());
-    assert!(flash(&driver).contains("locked"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("locked"), "{}", toast(&driver));
     driver.press("L");
     driver.hear(DaemonMessage::Scopes(Some(vec![
         Scope::Read,
@@ -241,9 +241,9 @@ fn a_console_that_may_not_act_opens_nothing() {
     driver.type_text("anna");
     driver.press("enter");
     assert!(
-        flash(&driver).contains("lacks the scope `approve`"),
+        toast(&driver).contains("lacks the scope `approve`"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     assert!(sent(&driver).is_empty());
 }
@@ -296,7 +296,7 @@ fn only_whoever_it_is_for_is_told_and_rung_for() {
         let effects = happens(&mut driver, 1, handed(waits(1, to, by)));
         assert_eq!(rung(&effects), told, "{to} by {by}: {effects:?}");
         assert_eq!(
-            flash(&driver).contains("is assigned to you by anna: it is her file"),
+            toast(&driver).contains("is assigned to you by anna: it is her file"),
             told
         );
         // Whoever looks is told without a bell.
@@ -304,7 +304,7 @@ fn only_whoever_it_is_for_is_told_and_rung_for() {
         driver.wait(20_000);
         let effects = happens(&mut driver, 2, handed(waits(1, to, by)));
         assert!(!rung(&effects));
-        assert_eq!(flash(&driver).contains("is assigned to you"), told);
+        assert_eq!(toast(&driver).contains("is assigned to you"), told);
     }
 }
 
@@ -385,9 +385,9 @@ fn the_command_line_says_who_is_on_call() {
     assert_eq!(run(&mut driver, "oncall -"), set("-", None, None));
     assert!(run(&mut driver, "oncall").is_empty());
     assert!(
-        flash(&driver).contains("nobody is on call"),
+        toast(&driver).contains("nobody is on call"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     // Who is not known here may be known to the engine, which says who is.
     assert_eq!(
@@ -440,7 +440,7 @@ fn an_assignment_on_a_host_without_the_focus_is_told_with_its_name() {
     let effects = hosts::says(&mut driver, hosts::LAB, event(2, "ben"));
     assert!(effects.contains(&Effect::Bell), "{effects:?}");
     assert_eq!(
-        flash(&driver),
+        toast(&driver),
         "lab: write_file is assigned to you by token ci: it is her file"
     );
     assert!(

@@ -24,12 +24,12 @@ fn decided(driver: &Driver) -> Vec<DecisionRequest> {
         .collect()
 }
 
-fn flash(driver: &Driver) -> String {
+fn toast(driver: &Driver) -> String {
     driver
         .state
-        .flash
+        .toast
         .as_ref()
-        .map_or_else(String::new, |flash| flash.text.clone())
+        .map_or_else(String::new, |toast| toast.text.clone())
 }
 
 /// A call that runs `git push origin main`, untainted, of medium risk.
@@ -72,7 +72,7 @@ fn a_shape_is_printed_and_allowed_by_the_same_key_not_before_700_ms() {
     driver.wait(699);
     driver.press("s");
     assert!(decided(&driver).is_empty(), "too soon");
-    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("not armed"), "{}", toast(&driver));
     // Enter takes nothing, and a held key is no second press.
     driver.wait(1_000);
     driver.press("enter");
@@ -119,21 +119,21 @@ fn a_long_shape_counts_only_when_it_was_read_to_its_end() {
     assert!(
         matches!(driver.state.modals.last(), Some(Modal::Deciding(_))),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     driver.wait(800);
     driver.press("s");
     assert!(
-        flash(&driver).contains("scroll through it"),
+        toast(&driver).contains("scroll through it"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     assert!(decided(&driver).is_empty());
     for _ in 0..60 {
         driver.press("ctrl-d");
     }
     driver.press("s");
-    assert_eq!(decided(&driver).len(), 1, "{}", flash(&driver));
+    assert_eq!(decided(&driver).len(), 1, "{}", toast(&driver));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn no_shape_for_high_risk_or_with_untrusted_content() {
         driver.wait(800);
         driver.press("s");
         assert!(driver.state.modals.is_empty());
-        assert!(flash(&driver).contains(said), "{}", flash(&driver));
+        assert!(toast(&driver).contains(said), "{}", toast(&driver));
     }
 }
 
@@ -257,12 +257,12 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
     driver.press("j j");
     driver.press("enter");
     assert!(decided(&driver).is_empty());
-    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("not armed"), "{}", toast(&driver));
     driver.wait(700);
     driver.press("enter");
     let sent = decided(&driver);
     let [request] = sent.as_slice() else {
-        panic!("{sent:?} {}", flash(&driver))
+        panic!("{sent:?} {}", toast(&driver))
     };
     let rule = request.rule.clone().unwrap();
     assert_eq!(request.decision, DecisionWord::Approve);
@@ -300,7 +300,7 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
         result: Ok(Box::new(Outcome::Decide(done))),
     });
     assert!(driver.state.modals.is_empty());
-    assert!(flash(&driver).contains("a rule made"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("a rule made"), "{}", toast(&driver));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_value_is_written_and_asked_about_and_a_deny_rule_denies() {
     driver.wait(800);
     driver.press("enter");
     let sent = decided(&driver);
-    assert_eq!(sent.len(), 1, "{}", flash(&driver));
+    assert_eq!(sent.len(), 1, "{}", toast(&driver));
     let rule = sent[0].rule.clone().unwrap();
     assert_eq!(
         (sent[0].decision, rule.verdict, rule.max_uses),
@@ -400,5 +400,5 @@ fn an_editor_that_does_not_fit_or_whose_card_changed_decides_nothing() {
     approval.revision = 2;
     driver.press("enter");
     assert!(decided(&driver).is_empty());
-    assert!(flash(&driver).contains("changed"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("changed"), "{}", toast(&driver));
 }

@@ -1,4 +1,4 @@
-//! Emergency stop, lock, read-only, texts, dial, quit.
+//! Emergency stop, lock, read-only, texts, autonomy, quit.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn the_emergency_stop_works_everywhere_but_not_read_only_or_pasted() {
         assert!(
             driver
                 .state
-                .flash
+                .toast
                 .as_ref()
                 .unwrap()
                 .text
@@ -72,7 +72,7 @@ fn the_emergency_stop_works_everywhere_but_not_read_only_or_pasted() {
     // Another key breaks the stop off, and the footer no longer offers it.
     let mut driver = Driver::with(80, 24, fixture::busy());
     driver.press("ctrl-x r");
-    let offered = driver.state.flash.as_ref().map(|flash| flash.text.clone());
+    let offered = driver.state.toast.as_ref().map(|toast| toast.text.clone());
     assert!(
         !offered.is_some_and(|text| text.contains("STOP")),
         "the stop is still offered"
@@ -148,7 +148,7 @@ fn a_text_about_a_card_that_changed_is_not_sent() {
     assert!(
         driver
             .state
-            .flash
+            .toast
             .as_ref()
             .unwrap()
             .text
@@ -332,7 +332,7 @@ fn the_command_line_completes_and_has_no_decisions() {
     assert!(
         driver
             .state
-            .flash
+            .toast
             .as_ref()
             .unwrap()
             .text
@@ -372,7 +372,7 @@ fn a_refused_message_is_a_draft_again_and_an_accepted_one_is_not() {
     driver.type_text("second words");
     driver.press("esc");
     refuse(&mut driver, first);
-    let notice = driver.state.flash.as_ref().unwrap().text.clone();
+    let notice = driver.state.toast.as_ref().unwrap().text.clone();
     assert!(
         notice.contains("the engine says no") && notice.contains("still there"),
         "{notice}"
@@ -424,13 +424,13 @@ fn a_rule_that_the_server_refuses_is_a_draft_again() {
 fn a_notice_goes_with_its_screen_its_time_and_what_it_offers() {
     let mut driver = Driver::with(80, 24, fixture::busy());
     driver.press("u");
-    assert!(driver.state.flash.is_some(), "nothing to undo, it says");
+    assert!(driver.state.toast.is_some(), "nothing to undo, it says");
     driver.wait(10);
     driver.press("2");
-    assert!(driver.state.flash.is_none(), "{:?}", driver.state.flash);
+    assert!(driver.state.toast.is_none(), "{:?}", driver.state.toast);
     driver.press("1 u");
     driver.wait(6_001);
-    assert!(driver.state.flash.is_none(), "{:?}", driver.state.flash);
+    assert!(driver.state.toast.is_none(), "{:?}", driver.state.toast);
 
     driver.press("ctrl-x");
     assert!(

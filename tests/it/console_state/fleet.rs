@@ -289,8 +289,8 @@ fn enter_opens_the_session_at_that_turn() {
         .transcript
         .retain(|entry| entry.continuation_id != wanted);
     let mut driver = opened(120, 40, "5 j j j j enter", &engine);
-    assert_eq!(driver.state.screens.session.hunt, None);
-    let said = driver.state.flash.clone().map(|flash| flash.text);
+    assert_eq!(driver.state.screens.session.background_search, None);
+    let said = driver.state.toast.clone().map(|toast| toast.text);
     assert!(said.is_some_and(|said| said.contains("no further entry of this turn above")));
     assert_eq!(driver.state.screens.session.wanted, None);
     assert_eq!(driver.state.screens.session.selected, None);

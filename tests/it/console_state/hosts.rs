@@ -105,12 +105,12 @@ fn decide(driver: &mut Driver, key: &str) -> Vec<(HostId, Effect)> {
     press(driver, key)
 }
 
-fn flash(driver: &Driver) -> String {
+fn toast(driver: &Driver) -> String {
     driver
         .state
-        .flash
+        .toast
         .as_ref()
-        .map_or_else(String::new, |flash| flash.text.clone())
+        .map_or_else(String::new, |toast| toast.text.clone())
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn what_was_seen_of_one_card_arms_nothing_on_the_other_host() {
     assert_eq!(driver.state.model.hosts.focused(), LAB);
     let effects = press(&mut driver, "a");
     assert!(decisions(&effects).is_empty(), "{effects:?}");
-    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("not armed"), "{}", toast(&driver));
 }
 
 #[test]
@@ -192,9 +192,9 @@ fn losing_one_stops_decisions_there_and_nowhere_else() {
     assert_eq!(driver.state.model.hosts.focused(), LAB);
     assert!(decisions(&decide(&mut driver, "a")).is_empty());
     assert!(
-        flash(&driver).contains("not connected"),
+        toast(&driver).contains("not connected"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     driver.press("k");
     assert_eq!(decisions(&decide(&mut driver, "a")).len(), 1);
@@ -213,9 +213,9 @@ fn the_stop_goes_to_all_names_all_and_reports_on_each() {
     snapshot(&mut driver, ATLAS, asks("x", vec![]));
     driver.press("ctrl-x");
     assert!(
-        flash(&driver).ends_with("again within 1.5 s: STOP atlas, lab, west"),
+        toast(&driver).ends_with("again within 1.5 s: STOP atlas, lab, west"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     let effects = driver.press("ctrl-x");
     let stop = Command::EmergencyStop(EmergencyStop { reason: None });
@@ -231,14 +231,14 @@ fn the_stop_goes_to_all_names_all_and_reports_on_each() {
     let done = || Ok(Box::new(Outcome::EmergencyStop(fixture::engine())));
     says(&mut driver, LAB, answer(done()));
     assert_eq!(
-        flash(&driver),
+        toast(&driver),
         "EMERGENCY STOP is in force on lab; no answer yet from atlas, west"
     );
     let refused = Problem::new(ProblemKind::Unavailable, "daemon not reachable", "gone");
     says(&mut driver, HostId(2), answer(Err(Box::new(refused))));
     says(&mut driver, ATLAS, answer(done()));
     assert_eq!(
-        flash(&driver),
+        toast(&driver),
         "west NOT STOPPED (daemon not reachable: gone); EMERGENCY STOP is in force on atlas, lab"
     );
 }
@@ -308,7 +308,7 @@ fn an_answer_that_comes_after_the_focus_went_on_changes_nothing_here() {
     );
     assert!(driver.state.modals.is_empty());
     assert_eq!(driver.state.screens.session.session_id, Some(session_id));
-    assert_eq!(flash(&driver), "atlas: session opened");
+    assert_eq!(toast(&driver), "atlas: session opened");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn names_are_the_operators_or_the_daemons_and_never_the_same() {
     driver.type_text("host prodd");
     driver.press("enter");
     assert_eq!(
-        flash(&driver),
+        toast(&driver),
         "there is no host `prodd`; did you mean `prod`?"
     );
     assert_eq!(driver.state.model.hosts.focused(), HostId(2));
@@ -349,7 +349,7 @@ fn a_token_without_the_scope_decides_nothing_and_says_why() {
     let effects = decide(&mut driver, "a");
     assert!(effects.is_empty(), "{effects:?}");
     let why = "the token lacks the scope `approve` (it has read, operate)";
-    assert_eq!(flash(&driver), format!("allow once: {why}"));
+    assert_eq!(toast(&driver), format!("allow once: {why}"));
     driver.wait(7_000);
     assert!(driver.text().contains(why), "{}", driver.text());
     // What it has the scope for works; release takes `admin`.
@@ -362,9 +362,9 @@ fn a_token_without_the_scope_decides_nothing_and_says_why() {
     driver.type_text("release-stop");
     driver.press("enter");
     assert!(
-        flash(&driver).contains("lacks the scope `admin`"),
+        toast(&driver).contains("lacks the scope `admin`"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     assert!(driver.state.modals.is_empty());
 }

@@ -6,7 +6,7 @@ use leverframe::tui::action::Action;
 use leverframe::tui::fuzzy::score;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::WHICH_KEY_MS;
-use leverframe::tui::state::available::why_not;
+use leverframe::tui::state::disabled_reason::why_not;
 use leverframe::tui::state::modal::{Help, Modal, TextEntry};
 use leverframe::tui::state::screen::Screen;
 use proptest::prelude::*;
@@ -42,16 +42,16 @@ fn listed(driver: &Driver) -> Vec<Action> {
     }
 }
 
-fn flash(driver: &Driver) -> String {
+fn toast(driver: &Driver) -> String {
     driver
         .state
-        .flash
+        .toast
         .as_ref()
         .map_or_else(String::new, |f| f.text.clone())
 }
 
 fn run(driver: &mut Driver, text: &str) -> Vec<Effect> {
-    driver.state.flash = None;
+    driver.state.toast = None;
     driver.press(":");
     driver.type_text(text);
     driver.press("enter")
@@ -172,7 +172,7 @@ fn mistakes_name_the_nearest_word() {
         let mut driver = driver();
         let effects = run(&mut driver, text);
         assert!(effects.is_empty(), "{text}: {effects:?}");
-        assert!(flash(&driver).contains(words), "{text}: {}", flash(&driver));
+        assert!(toast(&driver).contains(words), "{text}: {}", toast(&driver));
     }
 }
 
@@ -188,9 +188,9 @@ fn an_action_runs_by_its_name_but_decides_nothing() {
         let effects = run(&mut driver, name);
         assert!(effects.is_empty(), "{name}: {effects:?}");
         assert!(
-            flash(&driver).contains("is not a command"),
+            toast(&driver).contains("is not a command"),
             "{}",
-            flash(&driver)
+            toast(&driver)
         );
     }
     let effects = run(&mut driver, "new-session");
@@ -255,7 +255,7 @@ fn what_does_not_work_now_says_why_and_does_nothing() {
     assert!(text.contains("locked (L unlocks)"), "{text}");
     let effects = driver.press("enter");
     assert!(effects.is_empty(), "{effects:?}");
-    assert_eq!(flash(&driver), "pause: locked (L unlocks)");
+    assert_eq!(toast(&driver), "pause: locked (L unlocks)");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_card_under_the_box_is_not_being_looked_at() {
     driver.draw();
     let effects = driver.press("a");
     assert!(effects.is_empty(), "{effects:?}");
-    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("not armed"), "{}", toast(&driver));
 }
 
 #[test]

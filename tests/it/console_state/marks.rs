@@ -62,12 +62,12 @@ fn decided(driver: &Driver) -> Vec<(ApprovalId, DecisionRequest)> {
         .collect()
 }
 
-fn flash(driver: &Driver) -> String {
+fn toast(driver: &Driver) -> String {
     driver
         .state
-        .flash
+        .toast
         .as_ref()
-        .map_or_else(String::new, |flash| flash.text.clone())
+        .map_or_else(String::new, |toast| toast.text.clone())
 }
 
 fn arrives(driver: &mut Driver, seq: u64, approval: leverframe::protocol::approval::Approval) {
@@ -211,9 +211,9 @@ fn what_is_put_off_goes_below_and_comes_back_before_its_deadline() {
     driver.wait(800);
     driver.press("w");
     assert!(
-        flash(&driver).contains("within ten minutes"),
+        toast(&driver).contains("within ten minutes"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
 }
 
@@ -274,7 +274,7 @@ fn marks_open_a_table_that_leaves_out_with_reasons_and_sends_one_by_one() {
 
     driver.press("a tab enter");
     assert!(decided(&driver).is_empty(), "too soon");
-    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    assert!(toast(&driver).contains("not armed"), "{}", toast(&driver));
     driver.wait(700);
     driver.press("enter");
     // One at a time, each bound to what was read.
@@ -312,9 +312,9 @@ fn marks_open_a_table_that_leaves_out_with_reasons_and_sends_one_by_one() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert!(
-        flash(&driver).contains("1; 2 not taken, 2 left out"),
+        toast(&driver).contains("1; 2 not taken, 2 left out"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     driver.press("enter");
     assert!(driver.state.modals.is_empty());
@@ -331,9 +331,9 @@ fn closing_the_table_stops_what_was_not_sent() {
     assert_eq!((sent.len(), sent[0].1.decision), (1, DecisionWord::Deny));
     driver.press("esc");
     assert!(
-        flash(&driver).contains("stopped: 3 were not sent"),
+        toast(&driver).contains("stopped: 3 were not sent"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     answer(&mut driver, sent[0].0, &sent[0].1, None);
     assert_eq!(decided(&driver).len(), 1);
@@ -345,9 +345,9 @@ fn a_reason_is_asked_first_and_some_keys_take_one_card() {
     driver.press("e");
     assert!(driver.state.modals.is_empty());
     assert!(
-        flash(&driver).contains("one card at a time"),
+        toast(&driver).contains("one card at a time"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     driver.press("D");
     driver.type_text("not today");

@@ -311,7 +311,7 @@ fn what_cannot_be_taken_back_is_asked_first() {
             driver.state.modals.is_empty() && sent(&driver).is_empty(),
             "{keys}"
         );
-        assert!(driver.state.flash.is_some(), "{keys}");
+        assert!(driver.state.toast.is_some(), "{keys}");
         driver.draw();
     }
 }

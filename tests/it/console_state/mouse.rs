@@ -2,7 +2,7 @@
 
 use leverframe::console::item::{ItemKey, QueueKey};
 use leverframe::protocol::words::Risk;
-use leverframe::tui::message::{Effect, Message, Mouse, MouseKind, Spot};
+use leverframe::tui::message::{Effect, HitRegion, Message, Mouse, MouseKind};
 use leverframe::tui::state::screen::Screen;
 
 use crate::console_frames::driver::Driver;
@@ -14,13 +14,13 @@ fn ready() -> Driver {
     driver
 }
 
-fn at(driver: &Driver, spot: &Spot) -> (u16, u16) {
+fn at(driver: &Driver, region: &HitRegion) -> (u16, u16) {
     let (area, _) = driver
         .state
-        .spots
+        .hit_regions
         .iter()
-        .find(|(_, known)| known == spot)
-        .unwrap_or_else(|| panic!("{spot:?} was not drawn: {:?}", driver.state.spots));
+        .find(|(_, known)| known == region)
+        .unwrap_or_else(|| panic!("{region:?} was not drawn: {:?}", driver.state.hit_regions));
     (area.x + area.width / 2, area.y)
 }
 
@@ -31,61 +31,63 @@ fn mouse(driver: &mut Driver, kind: MouseKind, place: (u16, u16)) -> Vec<Effect>
     effects
 }
 
-fn spots(driver: &Driver) -> Vec<Spot> {
+fn hit_regions(driver: &Driver) -> Vec<HitRegion> {
     driver
         .state
-        .spots
+        .hit_regions
         .iter()
-        .map(|(_, spot)| spot.clone())
+        .map(|(_, region)| region.clone())
         .collect()
 }
 
 #[test]
 fn the_mouse_is_the_terminals_until_it_is_taken() {
     let mut driver = ready();
-    assert!(driver.state.spots.is_empty());
+    assert!(driver.state.hit_regions.is_empty());
     let nothing = driver.state.model.queue.selected.clone();
     mouse(&mut driver, MouseKind::Click, (5, 5));
     assert_eq!(driver.state.model.queue.selected, nothing);
     let effects = driver.press("m");
     assert!(effects.contains(&Effect::Mouse(true)), "{effects:?}");
-    assert!(!driver.state.spots.is_empty());
+    assert!(!driver.state.hit_regions.is_empty());
     let effects = driver.press("m");
     assert!(effects.contains(&Effect::Mouse(false)), "{effects:?}");
-    assert!(driver.state.spots.is_empty());
+    assert!(driver.state.hit_regions.is_empty());
 }
 
 #[test]
 fn a_click_selects_what_was_drawn_there_on_every_list() {
     let mut driver = ready();
     driver.press("m");
-    let all = spots(&driver);
+    let all = hit_regions(&driver);
     let items: Vec<QueueKey> = all
         .iter()
-        .filter_map(|spot| match spot {
-            Spot::Item(key) => Some(key.clone()),
+        .filter_map(|region| match region {
+            HitRegion::Item(key) => Some(key.clone()),
             _ => None,
         })
         .collect();
     assert_eq!(items, driver.state.model.queue.order);
     for key in items.iter().rev() {
-        let place = at(&driver, &Spot::Item(key.clone()));
+        let place = at(&driver, &HitRegion::Item(key.clone()));
         mouse(&mut driver, MouseKind::Click, place);
         assert_eq!(driver.state.model.queue.selected.as_ref(), Some(key));
     }
     for (key, screen) in [("2", Screen::Live), ("4", Screen::Channels)] {
         driver.press(key);
         assert_eq!(driver.state.screen, screen);
-        let last = spots(&driver)
+        let last = hit_regions(&driver)
             .into_iter()
             .rev()
-            .find(|spot| *spot != Spot::Card)
+            .find(|region| *region != HitRegion::Card)
             .unwrap();
         let place = at(&driver, &last);
         mouse(&mut driver, MouseKind::Click, place);
         match last {
-            Spot::Session(id) => assert_eq!(driver.state.screens.live.selected, Some(id)),
-            Spot::Channel(name) => assert_eq!(driver.state.screens.channels.selected, Some(name)),
+            HitRegion::Session(id) => assert_eq!(driver.state.screens.live.selected, Some(id)),
+            HitRegion::Channel(name) => {
+                assert_eq!(driver.state.screens.channels.selected, Some(name));
+            }
             other => panic!("{other:?} on {screen:?}"),
         }
     }
@@ -100,7 +102,7 @@ fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
     let mut driver = ready();
     driver.press("m");
     let key = fixture::key(ItemKey::Approval(fixture::approval(1, Risk::Medium).id));
-    let place = at(&driver, &Spot::Item(key.clone()));
+    let place = at(&driver, &HitRegion::Item(key.clone()));
     driver.send(Message::FocusLost);
     mouse(&mut driver, MouseKind::Click, place);
     assert_eq!(driver.state.model.queue.selected, None, "without the focus");
@@ -125,7 +127,7 @@ fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
     // A dialog is answered with keys.
     driver.press("?");
     let modals = driver.state.modals.len();
-    assert!(driver.state.spots.is_empty());
+    assert!(driver.state.hit_regions.is_empty());
     mouse(&mut driver, MouseKind::Click, (80, 22));
     mouse(&mut driver, MouseKind::WheelDown, (80, 22));
     assert_eq!(driver.state.modals.len(), modals);
@@ -137,11 +139,11 @@ fn the_wheel_scrolls_what_is_under_it() {
     driver.wait(1_000);
     driver.press("m");
     let first = driver.state.model.queue.order[0].clone();
-    let place = at(&driver, &Spot::Item(first.clone()));
+    let place = at(&driver, &HitRegion::Item(first.clone()));
     mouse(&mut driver, MouseKind::WheelDown, place);
     assert_eq!(driver.state.model.queue.selected, Some(first));
     driver.press("g g");
-    let card = at(&driver, &Spot::Card);
+    let card = at(&driver, &HitRegion::Card);
     mouse(&mut driver, MouseKind::WheelDown, card);
     assert_eq!(driver.state.model.queue.card_scroll, 3);
     mouse(&mut driver, MouseKind::WheelUp, card);

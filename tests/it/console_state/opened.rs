@@ -58,12 +58,12 @@ fn told(driver: &mut Driver, body: EventBody) -> Vec<Effect> {
 
 /// Whether `a` sends a decision now, and what is said where it does not.
 fn allows(driver: &mut Driver) -> (bool, String) {
-    driver.state.flash = None;
+    driver.state.toast = None;
     let sent = driver.press("a");
     let sends = sent
         .iter()
         .any(|effect| matches!(effect, Effect::Submit(_)));
-    let said = driver.state.flash.as_ref();
+    let said = driver.state.toast.as_ref();
     (sends, said.map_or_else(String::new, |one| one.text.clone()))
 }
 

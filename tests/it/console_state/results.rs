@@ -7,7 +7,7 @@ use leverframe::console::queue::LINGER_MS;
 use leverframe::protocol::approval::{Approval, Decision};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::*;
-use leverframe::tui::state::hunt::Quarry;
+use leverframe::tui::state::background_search::SearchTarget;
 use leverframe::tui::state::screen::Screen;
 
 use crate::console_frames::driver::Driver;
@@ -187,7 +187,10 @@ fn an_old_call_is_looked_for_further_back() {
     driver.press("enter enter");
     let newest: Vec<_> = (500..600).map(|n| fixture::user(n, "later")).collect();
     driver.answer_transcript(newest);
-    let hunt = driver.state.screens.session.hunt.as_ref();
-    let call = approval.tool_call_id.map(Quarry::Call);
-    assert_eq!(hunt.map(|hunt| hunt.quarry.clone()), call);
+    let background_search = driver.state.screens.session.background_search.as_ref();
+    let call = approval.tool_call_id.map(SearchTarget::Call);
+    assert_eq!(
+        background_search.map(|background_search| background_search.target.clone()),
+        call
+    );
 }

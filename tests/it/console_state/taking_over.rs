@@ -105,8 +105,8 @@ fn what_somebody_else_holds_is_not_written_in_and_taken_only_after_a_yes() {
     let mut driver = Driver::with(80, 24, world(Some(held(9, "ben", 600))));
     driver.press("2 j i");
     assert!(driver.state.modals.is_empty(), "no field opens");
-    let flash = &driver.state.flash.as_ref().unwrap().text;
-    assert!(flash.contains("ben has taken"), "{flash}");
+    let toast = &driver.state.toast.as_ref().unwrap().text;
+    assert!(toast.contains("ben has taken"), "{toast}");
     assert!(
         driver.text().contains("TAKEN OVER by ben"),
         "{}",
@@ -193,14 +193,14 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
         command: Box::new(commands[0].clone()),
         result: Ok(Box::new(Outcome::TestChannel(pending))),
     });
-    let before = driver.state.flash.clone().unwrap().text;
+    let before = driver.state.toast.clone().unwrap().text;
     driver.hear(sent_event(leverframe::protocol::ids::OutboxId::from_bytes(
         [7; 16],
     )));
-    assert_eq!(driver.state.flash.as_ref().unwrap().text, before);
+    assert_eq!(driver.state.toast.as_ref().unwrap().text, before);
     driver.hear(sent_event(item.id));
     assert_eq!(
-        driver.state.flash.as_ref().unwrap().text,
+        driver.state.toast.as_ref().unwrap().text,
         "test through telegram: delivered"
     );
 }

@@ -26,12 +26,12 @@ fn sent(driver: &Driver) -> Vec<Command> {
         .collect()
 }
 
-fn flash(driver: &Driver) -> String {
+fn toast(driver: &Driver) -> String {
     driver
         .state
-        .flash
+        .toast
         .as_ref()
-        .map_or_else(String::new, |flash| flash.text.clone())
+        .map_or_else(String::new, |toast| toast.text.clone())
 }
 
 fn event(driver: &mut Driver, seq: u64, body: EventBody) {
@@ -98,9 +98,9 @@ fn an_approval_is_revoked_until_its_call_starts() {
         (approval.id, DecisionWord::Revoke, approval.digest.clone())
     );
     assert!(
-        flash(&driver).contains("allowed once write_file"),
+        toast(&driver).contains("allowed once write_file"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     // Once is enough.
     let count = sent(&driver).len();
@@ -125,10 +125,10 @@ fn an_approval_is_revoked_until_its_call_starts() {
     driver.press("z");
     assert_eq!(sent(&driver).len(), count);
     assert!(
-        flash(&driver).contains("cannot be taken back")
-            && flash(&driver).contains("it has started"),
+        toast(&driver).contains("cannot be taken back")
+            && toast(&driver).contains("it has started"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
 }
 
@@ -184,9 +184,9 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("z");
     assert!(
-        flash(&driver).contains("nothing was decided"),
+        toast(&driver).contains("nothing was decided"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
     decided(
         &mut driver,
@@ -215,9 +215,9 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     );
     driver.press("z");
     assert!(
-        flash(&driver).contains("the model has been told"),
+        toast(&driver).contains("the model has been told"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
 
     // Put off: it is back at once.
@@ -251,7 +251,7 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
     // `telegram` is semi_auto; down to supervised.
     set(&mut driver, Autonomy::Supervised);
     let Some(command @ Command::SetPolicy(_)) = sent(&driver).pop() else {
-        panic!("{:?} {}", sent(&driver), flash(&driver))
+        panic!("{:?} {}", sent(&driver), toast(&driver))
     };
     let mut channel = driver.state.model.world().channels["telegram"].clone();
     channel.policy.autonomy = Autonomy::Supervised;
@@ -302,7 +302,7 @@ fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
     known.policy.expires_at = Some(fixture::NOW);
     driver.press("4 j j A k enter");
     let Some(command @ Command::SetPolicy(_)) = sent(&driver).pop() else {
-        panic!("{:?} {}", sent(&driver), flash(&driver))
+        panic!("{:?} {}", sent(&driver), toast(&driver))
     };
     let mut channel = driver.state.model.world().channels["telegram"].clone();
     channel.policy.autonomy = Autonomy::Supervised;
@@ -322,8 +322,8 @@ fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
     assert_eq!(sent(&driver).len(), count);
     assert!(driver.state.modals.is_empty());
     assert!(
-        flash(&driver).contains("would have ended"),
+        toast(&driver).contains("would have ended"),
         "{}",
-        flash(&driver)
+        toast(&driver)
     );
 }

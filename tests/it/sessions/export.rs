@@ -224,8 +224,8 @@ fn the_key_and_the_command_ask_for_it() {
     driver.press(":");
     driver.type_text("export pdf");
     assert_eq!(driver.press("enter"), []);
-    let flash = driver.state.flash.as_ref().unwrap().text.clone();
-    assert!(flash.contains("expected one of markdown, json"), "{flash}");
+    let toast = driver.state.toast.as_ref().unwrap().text.clone();
+    assert!(toast.contains("expected one of markdown, json"), "{toast}");
 }
 
 #[tokio::test]

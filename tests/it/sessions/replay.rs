@@ -231,7 +231,7 @@ fn it_ends_where_it_began() {
     assert!(
         driver
             .state
-            .flash
+            .toast
             .as_ref()
             .unwrap()
             .text
@@ -267,7 +267,7 @@ fn what_cannot_be_had_ends_it_with_a_word() {
     assert!(
         driver
             .state
-            .flash
+            .toast
             .as_ref()
             .unwrap()
             .text

@@ -213,7 +213,13 @@ fn a_search_goes_on_through_older_pages_and_says_how_far_it_is() {
     reading.driver.press("/");
     reading.driver.type_text("ess");
     assert!(
-        reading.driver.state.screens.session.hunt.is_none(),
+        reading
+            .driver
+            .state
+            .screens
+            .session
+            .background_search
+            .is_none(),
         "what is loaded matches"
     );
     reading.driver.press("backspace backspace backspace");
@@ -242,8 +248,8 @@ fn a_search_goes_on_through_older_pages_and_says_how_far_it_is() {
         Some(position(150))
     );
     reading.press("N");
-    let flash = reading.driver.state.flash.clone().unwrap().text;
-    assert!(flash.contains("no further match above"), "{flash}");
+    let toast = reading.driver.state.toast.clone().unwrap().text;
+    assert!(toast.contains("no further match above"), "{toast}");
     assert_eq!(
         reading.driver.state.screens.session.selected,
         Some(position(150))
@@ -256,9 +262,25 @@ fn a_search_goes_on_through_older_pages_and_says_how_far_it_is() {
     // Stopped on the way.
     reading.driver.press("n");
     assert!(reading.serve_once());
-    assert!(reading.driver.state.screens.session.hunt.is_some());
+    assert!(
+        reading
+            .driver
+            .state
+            .screens
+            .session
+            .background_search
+            .is_some()
+    );
     reading.driver.press("esc");
-    assert!(reading.driver.state.screens.session.hunt.is_none());
+    assert!(
+        reading
+            .driver
+            .state
+            .screens
+            .session
+            .background_search
+            .is_none()
+    );
     reading.serve();
     assert_eq!(
         reading.driver.state.screens.session.selected,
@@ -306,7 +328,7 @@ fn a_turn_is_gone_to_where_it_begins() {
     let mut reading = Reading::open(session);
     for wanted in [fixture::continuation_id(9), fixture::continuation_id(9)] {
         reading.driver.state.screens.session.wanted =
-            Some(leverframe::tui::state::hunt::Quarry::Turn(wanted));
+            Some(leverframe::tui::state::background_search::SearchTarget::Turn(wanted));
         reading.press("ctrl-r");
         assert_eq!(
             reading.driver.state.screens.session.selected,
@@ -320,15 +342,15 @@ fn a_turn_is_gone_to_where_it_begins() {
 fn copying_all_of_it_says_that_it_is_a_part() {
     let mut reading = Reading::open(long(3_000));
     reading.driver.press("Y");
-    let flash = reading.driver.state.flash.clone().unwrap().text;
+    let toast = reading.driver.state.toast.clone().unwrap().text;
     assert!(
-        flash.contains("only what is loaded; E writes everything"),
-        "{flash}"
+        toast.contains("only what is loaded; E writes everything"),
+        "{toast}"
     );
     let mut reading = Reading::open(long(30));
     reading.driver.press("Y");
-    let flash = reading.driver.state.flash.clone().unwrap().text;
-    assert!(flash.contains("to the clipboard"), "{flash}");
+    let toast = reading.driver.state.toast.clone().unwrap().text;
+    assert!(toast.contains("to the clipboard"), "{toast}");
 }
 
 proptest! {

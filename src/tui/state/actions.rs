@@ -15,12 +15,12 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::going::go;
-use crate::tui::state::landmark::Landmark;
+use crate::tui::state::jump_target::JumpTarget;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    assigning, available, command_line, focused, hosts, lists, models, mouse, moving, opening,
-    panels, replaying, submit, summary, taking_over, undo, why,
+    assigning, command_line, disabled_reason, hosts, lists, models, mouse, navigation, opening,
+    panels, replaying, selection, submit, summary, taking_over, undo, why,
 };
 
 /// Carries out an action that is not a decision.
@@ -45,15 +45,15 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ScreenAudit => go(state, Screen::Audit),
         Action::ScreenDoctor => go(state, Screen::Doctor),
         Action::LastScreen => go(state, state.last_screen),
-        Action::MoveDown => moving::moved(state, Step::Down),
-        Action::MoveUp => moving::moved(state, Step::Up),
-        Action::MoveTop => moving::moved(state, Step::Top),
-        Action::MoveBottom => moving::moved(state, Step::Bottom),
-        Action::PageDown => moving::page(state, 1),
-        Action::PageUp => moving::page(state, -1),
-        Action::Open => moving::open(state),
+        Action::MoveDown => navigation::moved(state, Step::Down),
+        Action::MoveUp => navigation::moved(state, Step::Up),
+        Action::MoveTop => navigation::moved(state, Step::Top),
+        Action::MoveBottom => navigation::moved(state, Step::Bottom),
+        Action::PageDown => navigation::page(state, 1),
+        Action::PageUp => navigation::page(state, -1),
+        Action::Open => navigation::open(state),
         Action::Back => {
-            moving::back(state);
+            navigation::back(state);
             Vec::new()
         }
         Action::NextPane if state.screen != Screen::Queue => {
@@ -68,21 +68,21 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Action::ResumeContinuation => match focused::focused_flood(state) {
+        Action::ResumeContinuation => match selection::focused_flood(state) {
             Some(_) => pause_session(state),
             None => confirm_continuation(state, Verb::Resume),
         },
         Action::RetryContinuation => confirm_continuation(state, Verb::Retry),
         Action::KillContinuation => confirm_continuation(state, Verb::Kill),
-        Action::Autonomy => match focused::focused_channel(state) {
+        Action::Autonomy => match selection::focused_channel(state) {
             Some(channel) => opening::open_dial(state, &channel),
             None => state.nothing(action),
         },
-        Action::ToolLists => match focused::focused_channel(state) {
+        Action::ToolLists => match selection::focused_channel(state) {
             Some(channel) => opening::open_tools(state, &channel),
             None => state.nothing(action),
         },
-        Action::Models => match focused::focused_session(state) {
+        Action::Models => match selection::focused_session(state) {
             Some(id) => models::open(state, id),
             None => state.nothing(action),
         },
@@ -102,7 +102,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DrainChannel => taking_over::drain(state),
         Action::TestChannel => taking_over::test(state),
         Action::ShiftSummary => summary::open(state, None),
-        Action::Fold => moving::fold(state),
+        Action::Fold => navigation::fold(state),
         Action::FoldAll => {
             state.screens.session.unfold_all = !state.screens.session.unfold_all;
             state.screens.session.toggled.clear();
@@ -117,8 +117,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Search => opening::open_text(state, TextPurpose::Search),
-        Action::SearchNext => moving::search(state, true),
-        Action::SearchPrevious => moving::search(state, false),
+        Action::SearchNext => navigation::search(state, true),
+        Action::SearchPrevious => navigation::search(state, false),
         Action::CopyId => copying::copy(state, Copied::Id),
         Action::CopyAll => copying::copy(state, Copied::All),
         Action::Help => {
@@ -138,10 +138,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Mouse => mouse::toggle(state),
         Action::Lock => {
             if state.model.access == Access::ReadOnly {
-                state.flash(Tone::Warning, "this console was started with --read-only");
+                state.toast(Tone::Warning, "this console was started with --read-only");
             } else {
                 state.locked = !state.locked;
-                state.flash(
+                state.toast(
                     Tone::Info,
                     if state.locked {
                         "locked: nothing is sent until L"
@@ -153,7 +153,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Refresh => {
-            state.screens.asking.now();
+            state.screens.in_flight.now();
             state.model.world_mut().opened.again();
             state.screens.session.stale = true;
             if state.is_live() {
@@ -165,7 +165,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Redraw => vec![Effect::Redraw],
         Action::Suspend => vec![Effect::Suspend],
         Action::Quit => {
-            if !moving::back(state) {
+            if !navigation::back(state) {
                 opening::open_quit(state);
             }
             Vec::new()
@@ -178,7 +178,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::GroupQueue if state.screen == Screen::Queue => {
             state.model.queue.group_next(&state.model.hosts);
             let text = format!("grouped {}", state.model.queue.grouping.as_str());
-            state.flash(Tone::Info, text);
+            state.toast(Tone::Info, text);
             Vec::new()
         }
         Action::Undo => undo::undo(state),
@@ -187,14 +187,14 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::OpenQuestion if state.screen == Screen::Continuations => {
-            moving::open_question(state)
+            navigation::open_question(state)
         }
         Action::NextHost => hosts::next(state),
         Action::Export => export(state, ExportFormat::Markdown),
-        Action::NextApproval => moving::jump(state, Landmark::Approval, true),
-        Action::PreviousApproval => moving::jump(state, Landmark::Approval, false),
-        Action::NextError => moving::jump(state, Landmark::Error, true),
-        Action::PreviousError => moving::jump(state, Landmark::Error, false),
+        Action::NextApproval => navigation::jump(state, JumpTarget::Approval, true),
+        Action::PreviousApproval => navigation::jump(state, JumpTarget::Approval, false),
+        Action::NextError => navigation::jump(state, JumpTarget::Error, true),
+        Action::PreviousError => navigation::jump(state, JumpTarget::Error, false),
         Action::Replay => replaying::open(state),
         Action::Assign => assigning::open(state),
         Action::ReplayPause
@@ -204,7 +204,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::ReplayEarlier
         | Action::ReplayFaster
         | Action::ReplaySlower => {
-            state.flash(Tone::Warning, format!("{}: no replay runs", action.short()));
+            state.toast(Tone::Warning, format!("{}: no replay runs", action.short()));
             Vec::new()
         }
         Action::Raw => {
@@ -241,7 +241,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::RuleTest
         | Action::Mark
         | Action::GroupQueue => {
-            state.flash(
+            state.toast(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
             );
@@ -293,29 +293,29 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// Writes the session that has the focus to a file.
 pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
-    let Some(id) = focused::focused_session(state) else {
+    let Some(id) = selection::focused_session(state) else {
         return state.nothing(Action::Export);
     };
     if !state.is_live() {
-        state.flash(Tone::Warning, "not exported: not connected");
+        state.toast(Tone::Warning, "not exported: not connected");
         return Vec::new();
     }
-    state.flash(Tone::Info, "exporting …");
+    state.toast(Tone::Info, "exporting …");
     vec![Effect::Export(id, format)]
 }
 
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
-        ActionClass::Ordinary => match available::why_not(state, action) {
+        ActionClass::Ordinary => match disabled_reason::why_not(state, action) {
             Some(why) => {
-                state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+                state.toast(Tone::Warning, format!("{}: {why}", action.short()));
                 Vec::new()
             }
             None => perform(state, action),
         },
         ActionClass::Decision => {
-            state.flash(
+            state.toast(
                 Tone::Warning,
                 format!(
                     "{}: decisions are made with their key, on the card",
@@ -336,8 +336,8 @@ enum Verb {
 }
 
 fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
-    let Some((continuation_id, at)) = focused::focused_continuation(state) else {
-        state.flash(Tone::Warning, "no turn is selected");
+    let Some((continuation_id, at)) = selection::focused_continuation(state) else {
+        state.toast(Tone::Warning, "no turn is selected");
         return Vec::new();
     };
     let fits = match verb {
@@ -351,7 +351,7 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
             Verb::Retry => "only an ended turn can be started again",
             Verb::Kill => "this turn has ended already",
         };
-        state.flash(Tone::Warning, format!("{why} (this one is {at})"));
+        state.toast(Tone::Warning, format!("{why} (this one is {at})"));
         return Vec::new();
     }
     let (title, line, label, command) = match verb {
@@ -395,14 +395,14 @@ fn mark(state: &mut State) {
             let key = state.model.key(item.clone());
             state.model.queue.mark(key);
         }
-        Some(_) => state.flash(Tone::Warning, "mark: only cards that wait for a decision"),
+        Some(_) => state.toast(Tone::Warning, "mark: only cards that wait for a decision"),
         None => drop(state.nothing(Action::Mark)),
     }
 }
 
 fn pause_session(state: &mut State) -> Vec<Effect> {
     let Some(session) =
-        focused::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
+        selection::focused_session(state).and_then(|id| state.model.world().sessions.get(&id))
     else {
         return state.nothing(Action::PauseSession);
     };
@@ -417,7 +417,7 @@ fn pause_session(state: &mut State) -> Vec<Effect> {
 
 fn pause_channel(state: &mut State) -> Vec<Effect> {
     let Some(channel) =
-        focused::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
+        selection::focused_channel(state).and_then(|name| state.model.world().channels.get(&name))
     else {
         return state.nothing(Action::PauseChannel);
     };

@@ -7,18 +7,18 @@ use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::tui::state::landmark::Landmark;
+use crate::tui::state::jump_target::JumpTarget;
 
 /// Entries asked for at once; also what tells its pages from those that are only scrolled to.
-pub const HUNT_PAGE: u32 = 500;
+pub const SEARCH_PAGE: u32 = 500;
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Quarry {
+pub enum SearchTarget {
     /// These words, in small letters.
     Words(String),
     /// The next one of its kind.
-    Landmark(Landmark),
+    JumpTarget(JumpTarget),
     /// The first entry of this turn.
     Turn(ContinuationId),
     /// The step that proposed this call.
@@ -27,12 +27,12 @@ pub enum Quarry {
     Start,
 }
 
-impl Quarry {
+impl SearchTarget {
     /// Whether an entry is it.
     pub fn is(&self, entry: &TranscriptEntry) -> bool {
         match self {
             Self::Words(words) => search_text(entry).to_lowercase().contains(words),
-            Self::Landmark(landmark) => landmark.is(entry),
+            Self::JumpTarget(jump_target) => jump_target.is(entry),
             Self::Turn(id) => entry.continuation_id == *id,
             Self::Call(id) => match &entry.body {
                 TranscriptBody::Step { tool_calls, .. } => {
@@ -50,7 +50,7 @@ impl Quarry {
     pub fn words(&self) -> &str {
         match self {
             Self::Words(_) => "match",
-            Self::Landmark(landmark) => landmark.word(),
+            Self::JumpTarget(jump_target) => jump_target.word(),
             Self::Turn(_) => "entry of this turn",
             Self::Call(_) => "step with this call",
             Self::Start => "entry",
@@ -60,9 +60,9 @@ impl Quarry {
 
 /// A search under way.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hunt {
+pub struct BackgroundSearch {
     /// What is looked for.
-    pub quarry: Quarry,
+    pub target: SearchTarget,
     /// Towards newer entries.
     pub forward: bool,
     /// Entries looked at.
@@ -85,11 +85,11 @@ pub enum Found {
     Nowhere,
 }
 
-impl Hunt {
+impl BackgroundSearch {
     /// Begins at an edge of what is loaded.
-    pub fn new(quarry: Quarry, forward: bool, edge: u64) -> Self {
+    pub fn new(target: SearchTarget, forward: bool, edge: u64) -> Self {
         Self {
-            quarry,
+            target,
             forward,
             searched: 0,
             reached: None,
@@ -99,7 +99,7 @@ impl Hunt {
     }
 
     fn page(&self, session_id: SessionId) -> Query {
-        let limit = Some(HUNT_PAGE);
+        let limit = Some(SEARCH_PAGE);
         if self.forward {
             Query::GetTranscriptFrom(GetTranscriptFrom {
                 session_id,
@@ -122,7 +122,7 @@ impl Hunt {
     }
 
     /// Whether this is the page that is awaited.
-    pub fn awaits(&self, session_id: SessionId, query: &Query) -> bool {
+    pub fn has(&self, session_id: SessionId, query: &Query) -> bool {
         self.asked && self.page(session_id) == *query
     }
 
@@ -135,10 +135,11 @@ impl Hunt {
             found
                 .ok()
                 .and_then(|index| entries.get(index))
-                .is_some_and(|entry| self.quarry.is(entry))
+                .is_some_and(|entry| self.target.is(entry))
         };
         // The first entry of a turn is what is gone to, and of a page that ends with it, the first one there.
-        let first = matches!(self.quarry, Quarry::Turn(_) | Quarry::Start) || self.forward;
+        let first =
+            matches!(self.target, SearchTarget::Turn(_) | SearchTarget::Start) || self.forward;
         let hit = if first {
             visible.iter().find(is)
         } else {
@@ -154,7 +155,7 @@ impl Hunt {
             entries.first()
         };
         match edge {
-            Some(entry) if entries.len() >= HUNT_PAGE as usize => {
+            Some(entry) if entries.len() >= SEARCH_PAGE as usize => {
                 self.reached = Some(entry.at);
                 self.edge = entry.position + u64::from(self.forward);
                 Found::NotYet

@@ -1,4 +1,4 @@
-//! The autonomy dial with what would have happened under another level.
+//! The autonomy selector with what would have happened under another level.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,9 +9,9 @@ use crate::protocol::policy::{Policy, WhatIf, WhatIfCall};
 use crate::protocol::words::{Autonomy, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
-use crate::tui::shown;
+use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::dial::Dial;
+use crate::tui::state::autonomy_selector::AutonomySelector;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::channels::autonomy_role;
 use crate::tui::view::paint::{self, span};
@@ -44,9 +44,9 @@ pub fn lasting(seconds: Option<u64>) -> String {
 }
 
 /// How long the chosen level holds, and with which keys that is changed.
-fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
+fn holds(state: &State, selector: &AutonomySelector, policy: &Policy) -> String {
     let now = match (policy.expires_at, policy.reverts_to) {
-        (Some(at), Some(level)) if dial.chosen == policy.autonomy => {
+        (Some(at), Some(level)) if selector.chosen == policy.autonomy => {
             format!(
                 "{} left, then {level}. ",
                 format::left(state.model.now.wall, at)
@@ -54,7 +54,7 @@ fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
         }
         _ => String::new(),
     };
-    if !dial.raises(policy) {
+    if !selector.raises(policy) {
         return format!("{now}Holds until it is changed.");
     }
     let key = |action| {
@@ -66,7 +66,7 @@ fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
         key(Action::DialogLonger),
         key(Action::DialogShorter)
     );
-    match dial.seconds(policy) {
+    match selector.seconds(policy) {
         Some(seconds) => format!(
             "{now}Holds for {}, then it ends by itself ({keys}).",
             span_words(seconds)
@@ -76,12 +76,18 @@ fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
 }
 
 /// Draws the overlay.
-pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buffer) {
-    let Some(channel) = state.model.world().channels.get(&dial.channel) else {
+pub fn draw(
+    state: &State,
+    theme: &Theme,
+    selector: &AutonomySelector,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let Some(channel) = state.model.world().channels.get(&selector.channel) else {
         return;
     };
     // As high as the longest answer so far needs, with room for the question before raising.
-    let calls = dial
+    let calls = selector
         .answers
         .values()
         .filter_map(|answer| answer.as_ref().ok())
@@ -93,14 +99,18 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         buf,
         area,
         theme,
-        &format!("Autonomy of {}", dial.channel),
+        &format!("Autonomy of {}", selector.channel),
         78,
         height.min(22),
     ));
     let width = usize::from(inner.width);
     let mut at = 0;
     for level in Autonomy::ALL {
-        let mark = if *level == dial.chosen { "> " } else { "  " };
+        let mark = if *level == selector.chosen {
+            "> "
+        } else {
+            "  "
+        };
         let now = if *level == channel.policy.autonomy {
             " (now)"
         } else {
@@ -112,16 +122,16 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
             span(
                 theme,
                 autonomy_role(*level),
-                shown::column(&format!("{level}{now}"), 18),
+                sanitize::column(&format!("{level}{now}"), 18),
             ),
             span(
                 theme,
                 Role::Text,
-                shown::line(text, width.saturating_sub(20)),
+                sanitize::line(text, width.saturating_sub(20)),
             ),
         ]);
         paint::line(buf, inner, at, &line);
-        if *level == dial.chosen {
+        if *level == selector.chosen {
             paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
         at += 1;
@@ -133,34 +143,38 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         &Line::from(span(
             theme,
             Role::TextMuted,
-            shown::line(&holds(state, dial, &channel.policy), width),
+            sanitize::line(&holds(state, selector, &channel.policy), width),
         )),
     );
     at += 2;
-    let confirm_rows = if dial.confirming.is_some() { 3 } else { 0 };
+    let confirm_rows = if selector.confirming.is_some() { 3 } else { 0 };
     let place = Rect {
         y: inner.y.saturating_add(at),
         height: inner.height.saturating_sub(at + confirm_rows),
         ..inner
     };
-    let answer = dial.answers.get(&dial.chosen);
+    let answer = selector.answers.get(&selector.chosen);
     let calls = answer.and_then(|answer| answer.as_ref().ok());
     let calls = calls.into_iter().flat_map(|what_if| &what_if.calls);
-    what_if(state, theme, answer, calls.skip(dial.first), place, buf);
-    if let Some(chosen) = dial.confirming {
+    what_if(state, theme, answer, calls.skip(selector.first), place, buf);
+    if let Some(chosen) = selector.confirming {
         let text = format!(
             "Raise {} from {} to {} {}?",
-            dial.channel,
+            selector.channel,
             channel.policy.autonomy,
-            dial.chosen,
-            lasting(dial.seconds(&channel.policy))
+            selector.chosen,
+            lasting(selector.seconds(&channel.policy))
         );
         let from = inner.height.saturating_sub(2);
         paint::line(
             buf,
             inner,
             from,
-            &Line::from(span(theme, Role::NoticeWarning, shown::line(&text, width))),
+            &Line::from(span(
+                theme,
+                Role::NoticeWarning,
+                sanitize::line(&text, width),
+            )),
         );
         paint::line(
             buf,
@@ -207,7 +221,7 @@ pub fn what_if<'a>(
         ),
     };
     let mut at = 0;
-    for piece in shown::block(&text, width) {
+    for piece in sanitize::block(&text, width) {
         if at < inner.height {
             paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
         }
@@ -225,16 +239,16 @@ pub fn what_if<'a>(
         };
         let what = format!("{} {}", call.tool, call.preview);
         let line = Line::from(vec![
-            span(theme, verdict_role, shown::column(&verdict, 15)),
+            span(theme, verdict_role, sanitize::column(&verdict, 15)),
             span(
                 theme,
                 paint::risk_role(call.risk),
-                shown::column(call.risk.as_str(), 9),
+                sanitize::column(call.risk.as_str(), 9),
             ),
             span(
                 theme,
                 Role::Outside,
-                shown::column(&what, width.saturating_sub(30)),
+                sanitize::column(&what, width.saturating_sub(30)),
             ),
             span(
                 theme,

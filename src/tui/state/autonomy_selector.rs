@@ -1,4 +1,4 @@
-//! The autonomy dial: levels, how long a raised one holds, and what would have happened under each.
+//! The autonomy selector: levels, how long a raised one holds, and what would have happened under each.
 //!
 //! Raising, and making a raised level last longer, is asked about first; lowering never is.
 
@@ -22,9 +22,9 @@ pub const LASTS: [Option<u64>; 5] = [
 /// Which of them is offered first: an hour.
 pub(super) const OFFERED: usize = 1;
 
-/// The dial of a channel.
+/// The selector of a channel.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dial {
+pub struct AutonomySelector {
     /// Channel.
     pub channel: String,
     /// Highlighted level.
@@ -39,7 +39,7 @@ pub struct Dial {
     pub confirming: Option<usize>,
 }
 
-impl Dial {
+impl AutonomySelector {
     /// Whether the chosen level lets more run than the channel's lasting one, so that it can end by itself.
     pub fn raises(&self, policy: &Policy) -> bool {
         raises(policy, self.chosen)
@@ -90,41 +90,41 @@ fn stepped(at: usize, count: usize, forward: bool) -> usize {
 }
 
 /// The next level or button, or the one before.
-pub fn turn(dial: &mut Dial, forward: bool) -> Vec<Effect> {
-    if let Some(chosen) = &mut dial.confirming {
+pub fn turn(selector: &mut AutonomySelector, forward: bool) -> Vec<Effect> {
+    if let Some(chosen) = &mut selector.confirming {
         *chosen = stepped(*chosen, 2, forward);
         return Vec::new();
     }
-    let at = Autonomy::ALL.iter().position(|a| *a == dial.chosen);
+    let at = Autonomy::ALL.iter().position(|a| *a == selector.chosen);
     let to = stepped(at.unwrap_or(0), Autonomy::ALL.len(), forward);
     if let Some(level) = Autonomy::ALL.get(to) {
-        dial.chosen = *level;
-        dial.first = 0;
+        selector.chosen = *level;
+        selector.first = 0;
     }
-    if dial.answers.contains_key(&dial.chosen) {
+    if selector.answers.contains_key(&selector.chosen) {
         return Vec::new();
     }
-    vec![what_if(&dial.channel, dial.chosen)]
+    vec![what_if(&selector.channel, selector.chosen)]
 }
 
 /// Lets a raised level hold longer or shorter. Not behind an open question, which names how long.
-pub fn last(dial: &mut Dial, policy: &Policy, longer: bool) {
-    if dial.confirming.is_none() && dial.raises(policy) {
-        let count = lasts(dial.chosen).len();
-        dial.lasts = stepped(dial.lasts.min(count - 1), count, longer);
+pub fn last(selector: &mut AutonomySelector, policy: &Policy, longer: bool) {
+    if selector.confirming.is_none() && selector.raises(policy) {
+        let count = lasts(selector.chosen).len();
+        selector.lasts = stepped(selector.lasts.min(count - 1), count, longer);
     }
 }
 
 /// Scrolls the past calls by this many lines.
-pub fn scroll(dial: &mut Dial, lines: i64) {
-    let calls = match dial.answers.get(&dial.chosen) {
+pub fn scroll(selector: &mut AutonomySelector, lines: i64) {
+    let calls = match selector.answers.get(&selector.chosen) {
         Some(Ok(what_if)) => what_if.calls.len(),
         Some(Err(_)) | None => 0,
     };
-    let to = i64::try_from(dial.first)
+    let to = i64::try_from(selector.first)
         .unwrap_or(i64::MAX)
         .saturating_add(lines);
-    dial.first = usize::try_from(to)
+    selector.first = usize::try_from(to)
         .unwrap_or(0)
         .min(calls.saturating_sub(1));
 }

@@ -6,10 +6,10 @@ use crate::protocol::words::Scope;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::State;
-use crate::tui::state::focused::{
+use crate::tui::state::screen::Screen;
+use crate::tui::state::selection::{
     focused_channel, focused_continuation, focused_flood, focused_session,
 };
-use crate::tui::state::screen::Screen;
 use crate::tui::state::{assigning, decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.

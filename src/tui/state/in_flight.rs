@@ -11,7 +11,7 @@ const PAUSE_MS: u64 = 500;
 
 /// Questions of the screen that is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Asking {
+pub struct InFlightQueries {
     /// What it shows may be old.
     pub(super) stale: bool,
     /// Asked and not answered.
@@ -20,7 +20,7 @@ pub struct Asking {
     pub(super) asked: Option<Millis>,
 }
 
-impl Asking {
+impl InFlightQueries {
     /// Ask as soon as may be.
     pub fn now(&mut self) {
         self.stale = true;
@@ -38,7 +38,7 @@ impl Asking {
     }
 
     /// Whether an answer to this is awaited.
-    pub fn awaits(&self, query: &Query) -> bool {
+    pub fn has(&self, query: &Query) -> bool {
         self.open.iter().any(|(_, asked)| asked == query)
     }
 

@@ -5,14 +5,14 @@ use crate::protocol::words::{ContinuationState, ToolCallState};
 
 /// A kind of entry worth a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landmark {
+pub enum JumpTarget {
     /// A call that asked a person.
     Approval,
     /// Something that failed, or of which nobody knows whether it did.
     Error,
 }
 
-impl Landmark {
+impl JumpTarget {
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {

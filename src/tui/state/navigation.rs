@@ -6,12 +6,12 @@ use crate::console::queue::Step;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::focused::focused_session;
+use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::going::{go, open_session, open_session_at};
-use crate::tui::state::hunt::Quarry;
-use crate::tui::state::landmark::Landmark;
+use crate::tui::state::jump_target::JumpTarget;
 use crate::tui::state::panel::Opening;
 use crate::tui::state::screen::Screen;
+use crate::tui::state::selection::focused_session;
 use crate::tui::state::{lists, opening, panels};
 
 /// Moves the selection or scrolls the open card.
@@ -57,7 +57,7 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
                 Step::Up if inside && state.screens.session.selected.is_some() => {
                     state.screens.session.scroll(-1);
                 }
-                Step::Top if state.screens.session.hunt_for_start() => {}
+                Step::Top if state.screens.session.search_for_start() => {}
                 Step::Down | Step::Up | Step::Top => state.screens.session.select(step),
             }
         }
@@ -139,7 +139,7 @@ pub fn fold(state: &mut State) -> Vec<Effect> {
 /// Goes to the question that the selected turn waits for; it is answered on its card.
 pub fn open_question(state: &mut State) -> Vec<Effect> {
     let Some(id) = state.screens.continuations.list.selected else {
-        state.flash(Tone::Warning, "its question: nothing is selected");
+        state.toast(Tone::Warning, "its question: nothing is selected");
         return Vec::new();
     };
     let question = state
@@ -149,7 +149,7 @@ pub fn open_question(state: &mut State) -> Vec<Effect> {
         .find(|approval| approval.continuation_id == Some(id))
         .map(|approval| state.model.key(ItemKey::Approval(approval.id)));
     let Some(key) = question else {
-        state.flash(Tone::Warning, "this turn asks nothing");
+        state.toast(Tone::Warning, "this turn asks nothing");
         return Vec::new();
     };
     let effects = go(state, Screen::Queue);
@@ -157,23 +157,27 @@ pub fn open_question(state: &mut State) -> Vec<Effect> {
         state.model.queue.selected = Some(key);
         state.model.queue.zoomed = true;
     } else {
-        state.flash(Tone::Warning, "its question is snoozed");
+        state.toast(Tone::Warning, "its question is snoozed");
     }
     effects
 }
 
 /// Where the transcript of an item's session shows what the item is about.
-fn place_of(state: &State, item: &ItemKey) -> Option<Quarry> {
+fn place_of(state: &State, item: &ItemKey) -> Option<SearchTarget> {
     let world = state.model.world();
     match item {
         ItemKey::Approval(id) => {
             let approval = world.approvals.get(id)?;
-            let call = approval.tool_call_id.map(Quarry::Call);
-            call.or(approval.continuation_id.map(Quarry::Turn))
+            let call = approval.tool_call_id.map(SearchTarget::Call);
+            call.or(approval.continuation_id.map(SearchTarget::Turn))
         }
-        ItemKey::Continuation(id) => Some(Quarry::Turn(*id)),
-        ItemKey::Delivery(id) => world.deliveries.get(id)?.continuation_id.map(Quarry::Turn),
-        ItemKey::Leftovers(id) => Some(Quarry::Call(*id)),
+        ItemKey::Continuation(id) => Some(SearchTarget::Turn(*id)),
+        ItemKey::Delivery(id) => world
+            .deliveries
+            .get(id)?
+            .continuation_id
+            .map(SearchTarget::Turn),
+        ItemKey::Leftovers(id) => Some(SearchTarget::Call(*id)),
         ItemKey::RefusedCalls(_)
         | ItemKey::Flood(_)
         | ItemKey::Channel(_)
@@ -193,8 +197,8 @@ pub fn back(state: &mut State) -> bool {
         Screen::Queue if !state.model.queue.filter.is_empty() => {
             state.model.queue.set_filter(&state.model.hosts, "");
         }
-        Screen::Session if state.screens.session.hunt.is_some() => {
-            state.screens.session.hunt = None;
+        Screen::Session if state.screens.session.background_search.is_some() => {
+            state.screens.session.background_search = None;
         }
         Screen::Session if state.screens.session.search.is_some() => {
             state.screens.session.search = None;
@@ -218,7 +222,7 @@ pub fn back(state: &mut State) -> bool {
 /// Goes to the next match of the search.
 pub fn search(state: &mut State, forward: bool) -> Vec<Effect> {
     if state.screens.session.search.is_none() {
-        state.flash(Tone::Warning, "no search: / starts one");
+        state.toast(Tone::Warning, "no search: / starts one");
         return Vec::new();
     }
     let words = state
@@ -227,7 +231,7 @@ pub fn search(state: &mut State, forward: bool) -> Vec<Effect> {
         .search
         .as_ref()
         .map(|s| s.query.clone());
-    let words = Quarry::Words(words.unwrap_or_default());
+    let words = SearchTarget::Words(words.unwrap_or_default());
     if !state.screens.session.next_match(forward) {
         look_further(state, words, forward);
     }
@@ -235,22 +239,22 @@ pub fn search(state: &mut State, forward: bool) -> Vec<Effect> {
 }
 
 /// Looks beyond what is loaded, or says that there is nothing more.
-fn look_further(state: &mut State, quarry: Quarry, forward: bool) {
+fn look_further(state: &mut State, target: SearchTarget, forward: bool) {
     let way = if forward { "below" } else { "above" };
-    let text = format!("no further {} {way}", quarry.words());
-    if !state.screens.session.hunt_for(quarry, forward) {
-        state.flash(Tone::Info, text);
+    let text = format!("no further {} {way}", target.words());
+    if !state.screens.session.search_for(target, forward) {
+        state.toast(Tone::Info, text);
     }
 }
 
 /// Goes to the next call that asked, or the next thing that failed.
-pub fn jump(state: &mut State, landmark: Landmark, forward: bool) -> Vec<Effect> {
+pub fn jump(state: &mut State, jump_target: JumpTarget, forward: bool) -> Vec<Effect> {
     if state.screen != Screen::Session {
-        state.flash(Tone::Warning, "only in the transcript of a session");
+        state.toast(Tone::Warning, "only in the transcript of a session");
         return Vec::new();
     }
-    if !state.screens.session.next_landmark(landmark, forward) {
-        look_further(state, Quarry::Landmark(landmark), forward);
+    if !state.screens.session.next_landmark(jump_target, forward) {
+        look_further(state, SearchTarget::JumpTarget(jump_target), forward);
     }
     Vec::new()
 }
