@@ -11,6 +11,7 @@ use crate::console::item::QueueKey;
 use crate::console::message::DaemonMessage;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{Command, Query};
+use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionReport;
 use crate::tui::state::{doctor, rules};
 
@@ -84,6 +85,8 @@ pub enum HitRegion {
     DoctorRow(doctor::Key),
     /// The card beside a list.
     Card,
+    /// The tab of a screen.
+    Screen(Screen),
 }
 
 /// How the console was left.

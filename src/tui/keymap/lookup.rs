@@ -39,7 +39,8 @@ pub enum Lookup {
 }
 
 impl Keymap {
-    fn bindings(&self, context: Context) -> &[Binding] {
+    /// What is bound in a context, in file order.
+    pub fn bindings(&self, context: Context) -> &[Binding] {
         self.contexts.get(&context).map_or(&[], Vec::as_slice)
     }
 

@@ -31,6 +31,28 @@ pub enum HelpScope {
     All,
 }
 
+/// Which keys reach an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HelpGroup {
+    /// A key of the screen that is shown.
+    ThisScreen,
+    /// A key that works on every screen.
+    EveryScreen,
+    /// No key on this screen.
+    NoKey,
+}
+
+impl HelpGroup {
+    /// Its heading.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ThisScreen => "This screen",
+            Self::EveryScreen => "Every screen",
+            Self::NoKey => "Without a key here",
+        }
+    }
+}
+
 /// The searchable list of actions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Help {
@@ -179,7 +201,20 @@ impl Modal {
 }
 
 impl Help {
-    /// Actions that match, best first; in the order of [`Action::ALL`] where nothing is searched for.
+    /// The group of an action: the keys of this screen, then those of every screen, then what has no key here.
+    /// It depends on the keymap only, so no line moves while the list is open.
+    pub fn group(&self, keymap: &crate::tui::keymap::lookup::Keymap, action: Action) -> HelpGroup {
+        let mut own = keymap.bindings(self.context).iter();
+        if own.any(|binding| binding.action == action) {
+            HelpGroup::ThisScreen
+        } else if keymap.keys_of(self.context, action).is_empty() {
+            HelpGroup::NoKey
+        } else {
+            HelpGroup::EveryScreen
+        }
+    }
+
+    /// Actions that match, best first; equally good ones by group, then in the order of [`Action::ALL`].
     pub fn matches(&self, keymap: &crate::tui::keymap::lookup::Keymap) -> Vec<Action> {
         let wanted = self.field.text();
         let all = keymap.actions_in(self.context);
@@ -201,7 +236,9 @@ impl Help {
                 Some((fuzzy::score(&wanted, action.name(), &beside)?, action))
             })
             .collect();
-        scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        scored.sort_by_cached_key(|(score, action)| {
+            (std::cmp::Reverse(*score), self.group(keymap, *action))
+        });
         scored.into_iter().map(|(_, action)| action).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::tui::message::{Effect, HitRegion, Mouse, MouseKind};
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::modal::Modal;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{lists, navigation, why};
+use crate::tui::state::{going, lists, navigation, why};
 
 /// Lines of one step of the wheel.
 const WHEEL: usize = 3;
@@ -47,8 +47,10 @@ pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
         .map(|(_, region)| region.clone());
     match (mouse.kind, state.modals.last_mut()) {
         (MouseKind::Click, None) => {
-            if let Some(region) = region {
-                select(state, region);
+            match region {
+                Some(HitRegion::Screen(screen)) => return going::go(state, screen),
+                Some(region) => select(state, region),
+                None => {}
             }
             Vec::new()
         }
@@ -78,7 +80,7 @@ fn select(state: &mut State, region: HitRegion) {
         HitRegion::Rule(key) => state.screens.rules.list.select(Some(key)),
         HitRegion::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
         HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
-        HitRegion::Card => {}
+        HitRegion::Card | HitRegion::Screen(_) => {}
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A screen is a name here; what it shows is known elsewhere.
 
+use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 
 /// A screen.
@@ -70,6 +71,22 @@ impl Screen {
             | Self::Memory
             | Self::Audit
             | Self::Doctor => true,
+        }
+    }
+
+    /// The action that goes to it.
+    pub const fn action(self) -> Action {
+        match self {
+            Self::Queue => Action::ScreenQueue,
+            Self::Live => Action::ScreenLive,
+            Self::Session => Action::ScreenSession,
+            Self::Channels => Action::ScreenChannels,
+            Self::Continuations => Action::ScreenContinuations,
+            Self::Rules => Action::ScreenRules,
+            Self::CacheCost => Action::ScreenCacheCost,
+            Self::Memory => Action::ScreenMemory,
+            Self::Audit => Action::ScreenAudit,
+            Self::Doctor => Action::ScreenDoctor,
         }
     }
 

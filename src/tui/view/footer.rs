@@ -67,40 +67,43 @@ pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     buf.set_style(area, theme.style(Role::Footer));
     let context = state.context();
     let hints = hints(state, context);
-    let mut spans = vec![Span::raw(" ")];
-    let mut used = 1;
     let room = usize::from(area.width);
-    for hint in &hints {
-        let Some(key) = state
-            .keymap
-            .key_of(context, hint.action)
-            .or_else(|| state.keymap.key_of(Context::Global, hint.action))
-        else {
-            continue;
-        };
-        let width = sanitize::width(&key) + 1 + hint.action.short().len() + 2;
-        if used + width > room {
-            continue;
+    let mut texts: Vec<(&Hint, String, usize)> = hints
+        .iter()
+        .filter_map(|hint| {
+            let key = state.keymap.key_of(context, hint.action);
+            let key = key.or_else(|| state.keymap.key_of(Context::Global, hint.action))?;
+            let width = sanitize::width(&key) + 1 + hint.action.short().len() + 2;
+            Some((hint, key, width))
+        })
+        .collect();
+    // The keys that are pinned take their room first; the others share what is left, in their order.
+    let pinned = texts.iter().filter(|(hint, _, _)| is_pinned(hint.action));
+    let mut left = room.saturating_sub(1 + pinned.map(|(_, _, width)| width).sum::<usize>());
+    texts.retain(|(hint, _, width)| {
+        let fits = is_pinned(hint.action) || *width <= left;
+        if fits && !is_pinned(hint.action) {
+            left -= width;
         }
-        used += width;
-        let key_role = if hint.disabled.is_some() {
-            Role::FooterDisabled
+        fits
+    });
+    let mut spans = vec![Span::raw(" ")];
+    for (hint, key, _) in texts {
+        let (key_role, text_role) = if hint.disabled.is_some() {
+            (Role::FooterDisabled, Role::FooterDisabled)
         } else {
-            Role::FooterKey
-        };
-        let text_role = if hint.disabled.is_some() {
-            Role::FooterDisabled
-        } else {
-            Role::Footer
+            (Role::FooterKey, Role::Footer)
         };
         spans.push(span(theme, key_role, key));
-        spans.push(span(
-            theme,
-            text_role,
-            format!(" {}  ", hint.action.short()),
-        ));
+        let text = format!(" {}  ", hint.action.short());
+        spans.push(span(theme, text_role, text));
     }
     paint::line(buf, area, 0, &Line::from(spans));
+}
+
+/// Whether a key stands in the footer however narrow it is.
+const fn is_pinned(action: Action) -> bool {
+    matches!(action, Action::Help | Action::EmergencyStop)
 }
 
 fn hints(state: &State, context: Context) -> Vec<Hint> {

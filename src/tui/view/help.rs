@@ -4,10 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::tui::action::Action;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::disabled_reason;
-use crate::tui::state::modal::{Help, HelpScope};
+use crate::tui::state::modal::{Help, HelpGroup, HelpScope};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::text_entry;
@@ -36,19 +37,43 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
     let matches = help.matches(&state.keymap);
     let height = usize::from(inner.height.saturating_sub(2));
     let chosen = help.chosen.min(matches.len().saturating_sub(1));
-    let first = paint::first_row(Some(chosen), matches.len(), height);
+    // Search results stand by how well they match; then groups would repeat.
+    let grouped = help.field.text().trim().is_empty();
+    let mut rows: Vec<Result<(usize, Action), HelpGroup>> = Vec::new();
+    let mut last = None;
+    for (index, action) in matches.iter().copied().enumerate() {
+        let group = help.group(&state.keymap, action);
+        if grouped && last.replace(group) != Some(group) {
+            rows.push(Err(group));
+        }
+        rows.push(Ok((index, action)));
+    }
+    let chosen_row = rows
+        .iter()
+        .position(|row| matches!(row, Ok((index, _)) if *index == chosen));
+    let first = paint::first_row(chosen_row, rows.len(), height);
+    // The heading above the first action is seen again when the operator goes back up.
+    let first = if chosen == 0 { 0 } else { first };
     let keys_width = 18.min(width / 3);
-    for (offset, action) in matches.iter().skip(first).take(height).enumerate() {
+    for (offset, row) in rows.iter().skip(first).take(height).enumerate() {
         let at = 2 + u16::try_from(offset).unwrap_or(u16::MAX);
-        let is_chosen = first + offset == chosen;
-        let keys = state.keymap.keys_of(help.context, *action).join(", ");
+        let (index, action) = match row {
+            Ok((index, action)) => (*index, *action),
+            Err(group) => {
+                let title = span(theme, Role::Label, group.title());
+                paint::line(buf, inner, at, &Line::from(title));
+                continue;
+            }
+        };
+        let is_chosen = index == chosen;
+        let keys = state.keymap.keys_of(help.context, action).join(", ");
         let keys = if keys.is_empty() {
             "-".to_owned()
         } else {
             keys
         };
         let room = width.saturating_sub(keys_width + 3);
-        let why = disabled_reason::why_not(state, *action);
+        let why = disabled_reason::why_not(state, action);
         let reason = why.as_deref().map_or_else(String::new, |why| {
             sanitize::line(&format!(" · {why}"), room / 2)
         });

@@ -28,6 +28,9 @@ use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::refused_calls;
 
+/// Cells of the risk of a row. Its colour stays when the row is selected.
+const RISK_CELLS: u16 = 9;
+
 /// Draws the screen.
 pub fn draw(
     state: &State,
@@ -394,7 +397,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         let [left, risk, what, place, who, age] = cells;
         let mut parts = vec![
             sanitize::column(left, 5),
-            sanitize::column(risk, 9),
+            sanitize::column(risk, usize::from(RISK_CELLS)),
             sanitize::column(what, what_width),
         ];
         if host_width > 0 {
@@ -479,7 +482,14 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             buf.set_style(paint::row(inner, at), theme.style(Role::Dimmed));
         }
         if is_selected {
-            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
+            let area = paint::row(inner, at);
+            paint::select(buf, area, theme, Role::Selection);
+            if !dim {
+                // Behind the sign and the time left.
+                let (x, width) = (area.x.saturating_add(8), RISK_CELLS);
+                let risk = Rect { x, width, ..area }.intersection(area);
+                buf.set_style(risk, theme.style(row.risk.0));
+            }
         }
     }
     let below = lines.iter().skip(first + height);

@@ -9,7 +9,8 @@ use crate::console::hosts::Link;
 use crate::console::ids::HostId;
 use crate::console::world::World;
 use crate::text::ascii;
-use crate::tui::message::FrameReport;
+use crate::tui::keymap::context::Context;
+use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::Modal;
@@ -23,6 +24,45 @@ use crate::tui::view::{
     footer, header, help, live, memory, models, queue, release, rules, summary, text_entry,
     tool_lists, transcript, which_key, why,
 };
+
+/// Rows of the terminal from which a line names the screens. With fewer, every row belongs to the screen.
+const TABS_FROM_ROWS: u16 = 30;
+
+/// Draws the line of the screens. Where not all titles fit, only the screen that is shown has its title.
+fn tabs(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
+    let label = |screen: Screen, titled: bool| {
+        let key = state.keymap.key_of(Context::Global, screen.action());
+        let key = key.unwrap_or_else(|| "-".to_owned());
+        if titled {
+            format!(" {key} {} ", screen.title())
+        } else {
+            format!(" {key} ")
+        }
+    };
+    let all = Screen::ALL.iter().copied();
+    let whole: usize = all
+        .clone()
+        .map(|one| sanitize::width(&label(one, true)))
+        .sum();
+    let whole_fits = whole <= usize::from(area.width);
+    let mut spans = Vec::new();
+    let mut x = area.x;
+    for screen in all {
+        let shown = screen == state.screen;
+        let text = label(screen, shown || whole_fits);
+        let width = u16::try_from(sanitize::width(&text)).unwrap_or(u16::MAX);
+        let tab = Rect { x, width, ..area }.intersection(area);
+        report.region(tab, || HitRegion::Screen(screen));
+        x = x.saturating_add(width);
+        let role = if shown {
+            Role::TitleFocus
+        } else {
+            Role::TextMuted
+        };
+        spans.push(span(theme, role, text));
+    }
+    paint::line(buf, area, 0, &Line::from(spans));
+}
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
 pub fn draw(
@@ -45,6 +85,11 @@ pub fn draw(
     let (top, below) = split_top(rest, u16::from(area.height >= 2));
     header::draw(state, theme, top, buf);
     rest = below;
+    if area.height >= TABS_FROM_ROWS {
+        let (line, below) = split_top(rest, 1);
+        tabs(state, theme, line, buf, &mut report);
+        rest = below;
+    }
     let most = usize::from(area.height / 8).clamp(1, 3);
     let columns = usize::from(area.width).saturating_sub(2);
     for (role, text) in banner(state, most, columns) {

@@ -251,3 +251,37 @@ fn a_critical_card_is_never_armed_where_its_identity_does_not_fit() {
         );
     }
 }
+
+/// Help and the emergency stop are needed most where there is least room.
+#[test]
+fn the_footer_names_help_and_the_emergency_stop_at_every_width() {
+    for width in [30, 48, 60, 80, 120] {
+        let mut driver = Driver::with(width, 24, fixture::busy());
+        for keys in ["", "j", "2", "4", "6", "7", "9", "0"] {
+            driver.press(keys);
+            let text = driver.text();
+            let footer = text.lines().last().unwrap().to_owned();
+            assert!(footer.contains("? help"), "{width} {keys:?}: {footer}");
+            assert!(footer.contains("STOP"), "{width} {keys:?}: {footer}");
+        }
+    }
+}
+
+#[test]
+fn a_line_names_the_screens_where_height_allows() {
+    let mut driver = Driver::with(120, 30, fixture::busy());
+    driver.press("2");
+    let text = driver.text();
+    let tabs = text.lines().nth(1).unwrap();
+    for title in ["1 Queue", "2 Live", "7 Cache & cost", "0 Doctor"] {
+        assert!(tabs.contains(title), "{tabs}");
+    }
+    let mut narrow = Driver::with(80, 30, fixture::busy());
+    narrow.press("5");
+    let text = narrow.text();
+    let tabs = text.lines().nth(1).unwrap();
+    assert!(tabs.contains("5 Continuations"), "{tabs}");
+    assert!(tabs.trim_end().ends_with(" 0"), "{tabs}");
+    let mut low = Driver::with(120, 29, fixture::busy());
+    assert!(!low.text().lines().nth(1).unwrap().contains("0 Doctor"));
+}

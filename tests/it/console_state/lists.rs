@@ -108,9 +108,12 @@ fn a_column_sorts_by_its_rank_and_both_ways() {
     }
 }
 
+/// The line of the list's border, not the line that names the screens.
 fn head(driver: &mut Driver, title: &str) -> String {
     let text = driver.text();
-    let head = text.lines().find(|line| line.contains(title));
+    let head = text
+        .lines()
+        .find(|line| line.contains('┌') && line.contains(title));
     head.unwrap_or_else(|| panic!("{title} is not shown: {text}"))
         .to_owned()
 }

@@ -207,7 +207,8 @@ fn the_palette_finds_by_letters_and_puts_the_best_first() {
         ("frz", Action::Freeze),
         ("lock", Action::Lock),
         ("scr mem", Action::ScreenMemory),
-        ("pau", Action::PauseSession),
+        // On the Queue, pausing a channel has a key and pausing a session has none.
+        ("pau", Action::PauseChannel),
         ("emst", Action::EmergencyStop),
         ("autonomy", Action::Autonomy),
     ] {
