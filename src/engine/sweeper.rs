@@ -135,12 +135,7 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
             ..SweepReport::default()
         },
     };
-    let done = if preview {
-        sweep.count().await
-    } else {
-        sweep.remove(by).await
-    };
-    done.map_err(from_store)?;
+    sweep.walk(by).await.map_err(from_store)?;
     let mut report = sweep.report;
     report.duration_ms = began.elapsed().as_millis() as u64;
     if !preview {
@@ -194,12 +189,15 @@ impl Sweep<'_> {
         }
     }
 
-    /// Hands keys to commands, each of which takes as many as fit.
+    /// Hands keys to commands, each of which takes as many as fit; how many went. A preview counts the keys.
     async fn hand<K: Clone, C: WriteCommand<Output = SweepCount>>(
         &self,
         keys: &[K],
         command: impl Fn(Vec<K>) -> C,
     ) -> Result<u64, StoreError> {
+        if self.report.preview {
+            return Ok(keys.len() as u64);
+        }
         let (mut removed, mut from) = (0, 0);
         while from < keys.len() {
             let to = keys.len().min(from + HAND);
@@ -211,12 +209,15 @@ impl Sweep<'_> {
         Ok(removed)
     }
 
-    /// Removes what is old. Parents go after what hangs on them.
-    async fn remove(&mut self, by: ActorRef) -> Result<(), StoreError> {
+    /// Removes what is old, or counts it for a preview. Parents go after what hangs on them.
+    async fn walk(&mut self, by: ActorRef) -> Result<(), StoreError> {
         self.events().await?;
         let store = &self.engine.store;
         let rules = self.rules;
-        self.repeat(SweepGrants).await?;
+        let preview = self.report.preview;
+        if !preview {
+            self.repeat(SweepGrants).await?;
+        }
         let idle = store
             .read(move |reader| reader.idle_sessions(&rules))
             .await?;
@@ -228,22 +229,31 @@ impl Sweep<'_> {
                 reason: format!("nothing was said for {days} days"),
             })
             .await?;
-        self.turns().await?;
+        let gone = self.turns().await?;
         self.loose().await?;
         let before = rules.history_before;
-        self.report.compactions = self.repeat(SweepCompactions { before }).await?;
+        self.report.compactions = if preview {
+            store
+                .read(move |reader| reader.old_compactions(before))
+                .await?
+        } else {
+            self.repeat(SweepCompactions { before }).await?
+        };
         let ended: Vec<i64> = store
-            .read(move |reader| reader.old_sessions(rules.history_before))
+            .read(move |reader| reader.old_sessions(before))
             .await?
             .into_iter()
-            .filter(|(_, turns)| turns.is_empty())
+            .filter(|(_, turns)| turns.iter().all(|turn| gone.contains(turn)))
             .map(|(position, _)| position)
             .collect();
         self.report.sessions = self
             .hand(&ended, |sessions| SweepSessions { rules, sessions })
             .await?;
-        self.artifacts().await?;
+        self.artifacts(&gone).await?;
         self.audit(by).await?;
+        if preview {
+            return Ok(());
+        }
         self.report.freed_bytes = reclaim(self.engine).await?;
         self.piece(NoteSweep).await
     }
@@ -252,6 +262,13 @@ impl Sweep<'_> {
     async fn events(&mut self) -> Result<(), StoreError> {
         let store = &self.engine.store;
         let rules = self.rules;
+        if self.report.preview {
+            let old = store
+                .read(move |reader| reader.old_events_to(rules.events_before))
+                .await?;
+            self.report.events = old.map_or(0, |(_, count)| count);
+            return Ok(());
+        }
         let kept = self.engine.settings.retention;
         if kept.event_archive > 0 {
             // Before the turns go too: the event of an approval says what the row of the approval holds.
@@ -286,7 +303,14 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    async fn turns(&mut self) -> Result<(), StoreError> {
+    /// The turns that a preview counts, so that it can tell what goes with them. A sweep has removed its turns by then:
+    /// the set is empty.
+    async fn turns(&mut self) -> Result<HashSet<RawId>, StoreError> {
+        if self.report.preview {
+            let old = self.engine.store.old_turns(self.rules, usize::MAX).await?;
+            self.report.continuations = old.turns.len() as u64;
+            return Ok(old.turns.into_iter().map(|turn| turn.id).collect());
+        }
         loop {
             let old = self.engine.store.old_turns(self.rules, PASS).await?;
             let removed = self
@@ -299,7 +323,7 @@ impl Sweep<'_> {
                 .await?;
             self.report.continuations += removed;
             if removed == 0 {
-                return Ok(());
+                return Ok(HashSet::new());
             }
         }
     }
@@ -341,18 +365,24 @@ impl Sweep<'_> {
         }
     }
 
-    async fn artifacts(&mut self) -> Result<(), StoreError> {
+    async fn artifacts(&mut self, gone: &HashSet<RawId>) -> Result<(), StoreError> {
         let store = &self.engine.store;
         let mut after = None;
         loop {
             let (artifacts, next) = store
                 .read(move |reader| reader.referred_artifacts(after))
                 .await?;
-            let unused: Vec<[u8; 32]> = artifacts
-                .iter()
-                .filter(|artifact| artifact.by.is_empty())
-                .map(|artifact| artifact.hash)
-                .collect();
+            let mut unused = Vec::new();
+            for artifact in artifacts {
+                if artifact.by.iter().all(|turn| gone.contains(turn)) {
+                    unused.push(artifact.hash);
+                    // The files of a sweep are counted when they go.
+                    if self.report.preview {
+                        self.report.artifact_files += 1;
+                        self.report.artifact_bytes += artifact.size;
+                    }
+                }
+            }
             self.report.artifacts += self
                 .hand(&unused, |hashes| SweepArtifacts { hashes })
                 .await?;
@@ -361,9 +391,11 @@ impl Sweep<'_> {
                 break;
             }
         }
-        let files = store.sweep_artifact_files(self.rules.now, false).await?;
-        self.report.artifact_files = files.files;
-        self.report.artifact_bytes = files.bytes;
+        let files = store
+            .sweep_artifact_files(self.rules.now, self.report.preview)
+            .await?;
+        self.report.artifact_files += files.files;
+        self.report.artifact_bytes += files.bytes;
         Ok(())
     }
 
@@ -374,93 +406,15 @@ impl Sweep<'_> {
             .store
             .read(move |reader| reader.old_audit(&rules))
             .await?;
+        if self.report.preview {
+            self.report.audit_rows = old.map_or(0, |(from, to)| to - from + 1);
+            return Ok(());
+        }
         if let Some((from, to)) = old {
             self.piece(PruneAudit { from, to, by }).await?;
         }
         // Also what a sweep before this one archived and did not get to remove.
         self.report.audit_rows = self.repeat(SweepAudit).await?;
-        Ok(())
-    }
-
-    /// Counts what `remove` would remove now.
-    async fn count(&mut self) -> Result<(), StoreError> {
-        let store = &self.engine.store;
-        let rules = self.rules;
-        self.report.events = store
-            .read(move |reader| reader.old_events_to(rules.events_before))
-            .await?
-            .map_or(0, |(_, count)| count);
-        self.report.sessions_expired = store
-            .read(move |reader| reader.idle_sessions(&rules))
-            .await?
-            .len() as u64;
-        let gone: HashSet<RawId> = store
-            .old_turns(rules, usize::MAX)
-            .await?
-            .turns
-            .into_iter()
-            .map(|turn| turn.id)
-            .collect();
-        self.report.continuations = gone.len() as u64;
-        let mut after = None;
-        loop {
-            let page = store
-                .read(move |reader| reader.old_keys(&rules, after))
-                .await?;
-            self.report.keys += page.keys.len() as u64;
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        self.report.approvals = store
-            .read(move |reader| reader.old_questions(rules.history_before))
-            .await?
-            .len() as u64;
-        let mut after = None;
-        loop {
-            let page = store
-                .read(move |reader| reader.old_messages(rules.history_before, after))
-                .await?;
-            self.report.deliveries += page.keys.len() as u64;
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        self.report.compactions = store
-            .read(move |reader| reader.old_compactions(rules.history_before))
-            .await?;
-        self.report.sessions = store
-            .read(move |reader| reader.old_sessions(rules.history_before))
-            .await?
-            .iter()
-            .filter(|(_, turns)| turns.iter().all(|turn| gone.contains(turn)))
-            .count() as u64;
-        let mut after = None;
-        loop {
-            let (artifacts, next) = store
-                .read(move |reader| reader.referred_artifacts(after))
-                .await?;
-            for artifact in artifacts {
-                if artifact.by.iter().all(|turn| gone.contains(turn)) {
-                    self.report.artifacts += 1;
-                    self.report.artifact_files += 1;
-                    self.report.artifact_bytes += artifact.size;
-                }
-            }
-            after = next;
-            if after.is_none() {
-                break;
-            }
-        }
-        let files = store.sweep_artifact_files(rules.now, true).await?;
-        self.report.artifact_files += files.files;
-        self.report.artifact_bytes += files.bytes;
-        self.report.audit_rows = store
-            .read(move |reader| reader.old_audit(&rules))
-            .await?
-            .map_or(0, |(from, to)| to - from + 1);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::protocol::approval::Requester;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::session::Usage;
@@ -23,6 +24,15 @@ pub(crate) fn usage(row: &Row<'_>) -> Result<Usage, StoreError> {
         cached_input_tokens: row.get("cached_tokens")?,
         cache_write_tokens: row.get("cache_write_tokens")?,
         cost_usd: row.get("cost_usd")?,
+    })
+}
+
+/// Who asked, of a row with the columns that continuations and approvals have for it.
+pub(crate) fn requester(row: &Row<'_>) -> Result<Requester, StoreError> {
+    Ok(Requester {
+        id: row.get("requester_id")?,
+        display: row.get("requester_display")?,
+        person: row.get("requester_person")?,
     })
 }
 

@@ -104,6 +104,82 @@ pub struct DecideReport {
     pub ended: bool,
 }
 
+/// What a decision does to the tool call that it is about.
+#[derive(Debug, Clone, Copy)]
+enum CallAction {
+    Allow,
+    Deny,
+    Answer,
+    /// An unused approval is taken back: the call does not run.
+    Revoke,
+    Happened,
+    RunAgain,
+    GiveUp,
+}
+
+/// What a decision does to an approval of its kind.
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    Call(CallAction),
+    RaiseBudget,
+    RefuseBudget,
+    Delivery(OutboxState),
+    Accept(bool),
+}
+
+impl Action {
+    /// The only list of decisions per kind that this command carries out; none = the kind does not take the decision.
+    /// `edit` and `snooze` are not in it: neither decides the approval.
+    fn of(kind: ApprovalKind, decision: DecisionWord) -> Option<Self> {
+        use ApprovalKind as K;
+        use DecisionWord as D;
+        let on = |of: K, action: Self| (kind == of).then_some(action);
+        match decision {
+            D::Approve => match kind {
+                K::Execute | K::Question | K::Memory => Some(Self::Call(CallAction::Allow)),
+                K::Budget => Some(Self::RaiseBudget),
+                K::Pairing | K::ServerPin | K::PolicyRaise => Some(Self::Accept(true)),
+                K::ResolveUnknown | K::Resend => None,
+            },
+            D::Deny | D::DenyAndStop => match kind {
+                K::Execute | K::Question | K::Memory => Some(Self::Call(CallAction::Deny)),
+                K::Budget => Some(Self::RefuseBudget),
+                // There is no turn that could stop.
+                K::Pairing | K::ServerPin | K::PolicyRaise => {
+                    (decision == D::Deny).then_some(Self::Accept(false))
+                }
+                K::ResolveUnknown | K::Resend => None,
+            },
+            D::Answer => match kind {
+                K::Execute | K::Question | K::Memory => Some(Self::Call(CallAction::Answer)),
+                K::Budget
+                | K::Pairing
+                | K::ServerPin
+                | K::PolicyRaise
+                | K::ResolveUnknown
+                | K::Resend => None,
+            },
+            D::Revoke => match kind {
+                K::Execute | K::Question | K::Memory | K::ResolveUnknown => {
+                    Some(Self::Call(CallAction::Revoke))
+                }
+                K::Budget | K::Pairing | K::ServerPin | K::PolicyRaise | K::Resend => None,
+            },
+            D::Happened => on(K::ResolveUnknown, Self::Call(CallAction::Happened)),
+            D::RunAgain => on(K::ResolveUnknown, Self::Call(CallAction::RunAgain)),
+            D::GiveUp => on(K::ResolveUnknown, Self::Call(CallAction::GiveUp)),
+            D::Sent => on(K::Resend, Self::Delivery(OutboxState::Sent)),
+            D::SendAgain => on(K::Resend, Self::Delivery(OutboxState::Pending)),
+            D::Drop => on(K::Resend, Self::Delivery(OutboxState::Abandoned)),
+            D::Edit | D::Snooze => None,
+        }
+    }
+}
+
+fn lacks(gate: &ApprovalRow, what: &str) -> StoreError {
+    StoreError::Corrupt(format!("approval {} names no {what}", gate.id))
+}
+
 impl Decide {
     fn decision(&self, tx: &WriteTx<'_>) -> Decision {
         Decision {
@@ -187,17 +263,18 @@ impl Decide {
         }
     }
 
-    /// Carries out a decision on a call that asks to run, or on a question.
+    /// Carries out a decision on a call that asks to run, or whose outcome nobody knows.
     fn on_call(
         &self,
         tx: &mut WriteTx<'_>,
         gate: &mut ApprovalRow,
         head: &ContinuationRow,
         call: &mut Call,
+        action: CallAction,
     ) -> Result<(), StoreError> {
         let mut decision = self.decision(tx);
-        match self.decision {
-            DecisionWord::Approve => {
+        match action {
+            CallAction::Allow => {
                 let grace = i64::from(self.grace_seconds);
                 decision.starts_at = (grace > 0).then(|| tx.now.plus_seconds(grace));
                 tx.record_decision(gate, ApprovalState::Approved, &decision)?;
@@ -207,11 +284,11 @@ impl Decide {
                     Some(DecisionScope::Once) | None => Ok(()),
                 }
             }
-            DecisionWord::Deny | DecisionWord::DenyAndStop => {
+            CallAction::Deny => {
                 tx.record_decision(gate, ApprovalState::Denied, &decision)?;
                 tx.settle_call(head, call, ToolCallState::Denied, self.result(true))
             }
-            DecisionWord::Answer => {
+            CallAction::Answer => {
                 tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
                 tx.note(
                     head,
@@ -220,15 +297,42 @@ impl Decide {
                 )?;
                 tx.settle_call(head, call, ToolCallState::Succeeded, self.result(false))
             }
-            DecisionWord::Edit
-            | DecisionWord::Snooze
-            | DecisionWord::Revoke
-            | DecisionWord::Happened
-            | DecisionWord::RunAgain
-            | DecisionWord::GiveUp
-            | DecisionWord::Sent
-            | DecisionWord::SendAgain
-            | DecisionWord::Drop => Err(self.not_possible(gate)),
+            CallAction::Revoke => {
+                tx.record_decision(gate, ApprovalState::Revoked, &decision)?;
+                tx.conn.run(
+                    "DELETE FROM session_grants WHERE approval_id = ?1",
+                    [gate.id],
+                )?;
+                tx.take_back_rule_of(gate.id, &self.by)?;
+                tx.settle_call(head, call, ToolCallState::Denied, self.result(true))
+            }
+            CallAction::Happened => {
+                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
+                tx.note(head, &self.by.label, format!("{} did happen", call.name))?;
+                tx.settle_call(
+                    head,
+                    call,
+                    ToolCallState::SucceededByNote,
+                    self.result(false),
+                )
+            }
+            CallAction::RunAgain => {
+                // The engine may answer for what can be looked up; for the rest only a person may.
+                if self.by.id == ActorRef::engine().id && call.effect == Effect::NonIdempotent {
+                    return Err(StoreError::rejected(format!(
+                        "tool call {} is not repeatable: only a person may let it run again",
+                        call.id
+                    )));
+                }
+                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
+                tx.note(head, &self.by.label, format!("run {} again", call.name))?;
+                tx.move_call(call.id, call.state, ToolCallState::Ready)
+            }
+            CallAction::GiveUp => {
+                tx.record_decision(gate, ApprovalState::Denied, &decision)?;
+                tx.note(head, &self.by.label, format!("gave up on {}", call.name))?;
+                tx.settle_call(head, call, ToolCallState::Abandoned, self.result(true))
+            }
         }
     }
 
@@ -268,179 +372,98 @@ impl Decide {
         Ok(())
     }
 
-    /// Settles a call whose outcome nobody knew.
-    fn on_unknown(
-        &self,
-        tx: &mut WriteTx<'_>,
-        gate: &mut ApprovalRow,
-        head: &ContinuationRow,
-        call: &mut Call,
-    ) -> Result<(), StoreError> {
-        let decision = self.decision(tx);
-        match self.decision {
-            DecisionWord::Happened => {
-                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
-                tx.note(head, &self.by.label, format!("{} did happen", call.name))?;
-                tx.settle_call(
-                    head,
-                    call,
-                    ToolCallState::SucceededByNote,
-                    self.result(false),
-                )
-            }
-            DecisionWord::RunAgain => {
-                // The engine may answer for what can be looked up; for the rest only a person may.
-                if self.by.id == ActorRef::engine().id && call.effect == Effect::NonIdempotent {
-                    return Err(StoreError::rejected(format!(
-                        "tool call {} is not repeatable: only a person may let it run again",
-                        call.id
-                    )));
-                }
-                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
-                tx.note(head, &self.by.label, format!("run {} again", call.name))?;
-                tx.move_call(call.id, call.state, ToolCallState::Ready)
-            }
-            DecisionWord::GiveUp => {
-                tx.record_decision(gate, ApprovalState::Denied, &decision)?;
-                tx.note(head, &self.by.label, format!("gave up on {}", call.name))?;
-                tx.settle_call(head, call, ToolCallState::Abandoned, self.result(true))
-            }
-            DecisionWord::Approve
-            | DecisionWord::Deny
-            | DecisionWord::DenyAndStop
-            | DecisionWord::Edit
-            | DecisionWord::Answer
-            | DecisionWord::Snooze
-            | DecisionWord::Revoke
-            | DecisionWord::Sent
-            | DecisionWord::SendAgain
-            | DecisionWord::Drop => Err(self.not_possible(gate)),
-        }
-    }
-
-    fn on_budget(
+    fn raise_budget(
         &self,
         tx: &mut WriteTx<'_>,
         gate: &mut ApprovalRow,
         head: &mut ContinuationRow,
     ) -> Result<(), StoreError> {
-        let decision = self.decision(tx);
-        match self.decision {
-            DecisionWord::Approve => {
-                let budget = gate.budget.ok_or_else(|| {
-                    StoreError::Corrupt(format!("approval {} names no budget", gate.id))
-                })?;
-                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
-                let extra = self.extra.or(gate.budget_extra);
-                match budget {
-                    // Time is asked for and given in seconds, stored in milliseconds.
-                    BudgetKind::Steps => tx.raise_turn(head, "max_steps", 1, extra),
-                    BudgetKind::ToolCalls => tx.raise_turn(head, "max_tool_calls", 1, extra),
-                    BudgetKind::ActiveMs => tx.raise_turn(head, "max_active_ms", 1000, extra),
-                    BudgetKind::Tokens => tx.raise_turn(head, "max_tokens", 1, extra),
-                    BudgetKind::Cost => tx.raise_turn_cost(head, extra),
-                    BudgetKind::SessionTokens
-                    | BudgetKind::SessionCost
-                    | BudgetKind::ChannelTokens
-                    | BudgetKind::ChannelCost
-                    | BudgetKind::DayTokens
-                    | BudgetKind::DayCost => tx.add_grant(gate, head, budget, extra),
-                }
-            }
-            DecisionWord::Deny | DecisionWord::DenyAndStop => {
-                tx.record_decision(gate, ApprovalState::Denied, &decision)?;
-                let error = ErrorBody {
-                    code: "budget".to_owned(),
-                    message: self.result_content.clone(),
-                };
-                tx.push_step(
-                    head,
-                    &StepBody::Error {
-                        error: error.clone(),
-                    },
-                )?;
-                tx.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
-                tx.move_continuation(head, ContinuationState::Failed, Some(&error))?;
-                if let Some(text) = &self.refusal_notice {
-                    tx.queue_notice(&NewNotice {
-                        channel: head.channel.clone(),
-                        conversation: head.conversation.clone(),
-                        class: OutboxClass::Notice,
-                        text: text.clone(),
-                        reply_to: head.message_ref.clone(),
-                        continuation_id: Some(head.id),
-                    })?;
-                }
-                tx.emit(
-                    Some(head.session_id),
-                    Some(head.id),
-                    EventBody::ContinuationFailed { error },
-                )?;
-                tx.end_if_temporary(head)
-            }
-            DecisionWord::Edit
-            | DecisionWord::Answer
-            | DecisionWord::Snooze
-            | DecisionWord::Revoke
-            | DecisionWord::Happened
-            | DecisionWord::RunAgain
-            | DecisionWord::GiveUp
-            | DecisionWord::Sent
-            | DecisionWord::SendAgain
-            | DecisionWord::Drop => Err(self.not_possible(gate)),
+        let budget = gate.budget.ok_or_else(|| lacks(gate, "budget"))?;
+        tx.record_decision(gate, ApprovalState::Consumed, &self.decision(tx))?;
+        let extra = self.extra.or(gate.budget_extra);
+        match budget {
+            // Time is asked for and given in seconds, stored in milliseconds.
+            BudgetKind::Steps => tx.raise_turn(head, "max_steps", 1, extra),
+            BudgetKind::ToolCalls => tx.raise_turn(head, "max_tool_calls", 1, extra),
+            BudgetKind::ActiveMs => tx.raise_turn(head, "max_active_ms", 1000, extra),
+            BudgetKind::Tokens => tx.raise_turn(head, "max_tokens", 1, extra),
+            BudgetKind::Cost => tx.raise_turn_cost(head, extra),
+            BudgetKind::SessionTokens
+            | BudgetKind::SessionCost
+            | BudgetKind::ChannelTokens
+            | BudgetKind::ChannelCost
+            | BudgetKind::DayTokens
+            | BudgetKind::DayCost => tx.add_grant(gate, head, budget, extra),
         }
     }
 
-    fn on_delivery(&self, tx: &mut WriteTx<'_>, gate: &mut ApprovalRow) -> Result<(), StoreError> {
-        let decision = self.decision(tx);
-        let (part_state, gate_state) = match self.decision {
-            DecisionWord::Sent => (OutboxState::Sent, ApprovalState::Consumed),
-            DecisionWord::SendAgain => (OutboxState::Pending, ApprovalState::Consumed),
-            DecisionWord::Drop => (OutboxState::Abandoned, ApprovalState::Denied),
-            DecisionWord::Approve
-            | DecisionWord::Deny
-            | DecisionWord::DenyAndStop
-            | DecisionWord::Edit
-            | DecisionWord::Answer
-            | DecisionWord::Snooze
-            | DecisionWord::Revoke
-            | DecisionWord::Happened
-            | DecisionWord::RunAgain
-            | DecisionWord::GiveUp => return Err(self.not_possible(gate)),
+    fn refuse_budget(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut ApprovalRow,
+        head: &mut ContinuationRow,
+    ) -> Result<(), StoreError> {
+        tx.record_decision(gate, ApprovalState::Denied, &self.decision(tx))?;
+        let error = ErrorBody {
+            code: "budget".to_owned(),
+            message: self.result_content.clone(),
         };
-        let id = gate.outbox_id.ok_or_else(|| {
-            StoreError::Corrupt(format!("approval {} names no delivery", gate.id))
-        })?;
-        tx.record_decision(gate, gate_state, &decision)?;
-        let mut part = tx.part(id)?;
-        tx.settle_delivery(&mut part, part_state)
+        tx.push_step(
+            head,
+            &StepBody::Error {
+                error: error.clone(),
+            },
+        )?;
+        tx.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
+        tx.move_continuation(head, ContinuationState::Failed, Some(&error))?;
+        if let Some(text) = &self.refusal_notice {
+            tx.queue_notice(&NewNotice {
+                channel: head.channel.clone(),
+                conversation: head.conversation.clone(),
+                class: OutboxClass::Notice,
+                text: text.clone(),
+                reply_to: head.message_ref.clone(),
+                continuation_id: Some(head.id),
+            })?;
+        }
+        tx.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ContinuationFailed { error },
+        )?;
+        tx.end_if_temporary(head)
     }
 
-    /// Decides about something that is neither call nor delivery: a raised baseline, somebody new, and what later
-    /// issues add.
-    fn on_other(&self, tx: &mut WriteTx<'_>, gate: &mut ApprovalRow) -> Result<(), StoreError> {
-        let decision = self.decision(tx);
-        let accepted = match self.decision {
-            DecisionWord::Approve => true,
-            DecisionWord::Deny => false,
-            DecisionWord::DenyAndStop
-            | DecisionWord::Edit
-            | DecisionWord::Answer
-            | DecisionWord::Snooze
-            | DecisionWord::Revoke
-            | DecisionWord::Happened
-            | DecisionWord::RunAgain
-            | DecisionWord::GiveUp
-            | DecisionWord::Sent
-            | DecisionWord::SendAgain
-            | DecisionWord::Drop => return Err(self.not_possible(gate)),
+    fn settle_delivery(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut ApprovalRow,
+        to: OutboxState,
+    ) -> Result<(), StoreError> {
+        let id = gate.outbox_id.ok_or_else(|| lacks(gate, "delivery"))?;
+        let state = if to == OutboxState::Abandoned {
+            ApprovalState::Denied
+        } else {
+            ApprovalState::Consumed
         };
+        tx.record_decision(gate, state, &self.decision(tx))?;
+        let mut part = tx.part(id)?;
+        tx.settle_delivery(&mut part, to)
+    }
+
+    /// Decides about something that is neither call nor delivery: a raised baseline or somebody new.
+    fn accept(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut ApprovalRow,
+        accepted: bool,
+    ) -> Result<(), StoreError> {
         let state = if accepted {
             ApprovalState::Consumed
         } else {
             ApprovalState::Denied
         };
-        tx.record_decision(gate, state, &decision)?;
+        tx.record_decision(gate, state, &self.decision(tx))?;
         if gate.kind == ApprovalKind::Pairing {
             let to = if accepted {
                 PairingState::Accepted
@@ -450,9 +473,10 @@ impl Decide {
             tx.settle_pairing(gate.id, to, Some(&self.by))?;
         }
         if gate.kind == ApprovalKind::PolicyRaise {
-            let text = gate.baseline.as_deref().ok_or_else(|| {
-                StoreError::Corrupt(format!("approval {} holds no baseline", gate.id))
-            })?;
+            let text = gate
+                .baseline
+                .as_deref()
+                .ok_or_else(|| lacks(gate, "baseline"))?;
             let baseline: Baseline = serde_json::from_str(text)?;
             crate::store::commands::ensure_channel::settle_raise(
                 tx,
@@ -465,61 +489,31 @@ impl Decide {
         Ok(())
     }
 
-    /// Takes an unused approval back: the call will not run.
-    fn revoke(
-        &self,
-        tx: &mut WriteTx<'_>,
-        gate: &mut ApprovalRow,
-        head: &ContinuationRow,
-    ) -> Result<(), StoreError> {
-        let id = gate
-            .call_id
-            .ok_or_else(|| StoreError::Corrupt(format!("approval {} names no call", gate.id)))?;
-        let mut call = tx.call(id)?;
-        let decision = self.decision(tx);
-        tx.record_decision(gate, ApprovalState::Revoked, &decision)?;
-        tx.conn.run(
-            "DELETE FROM session_grants WHERE approval_id = ?1",
-            [gate.id],
-        )?;
-        tx.take_back_rule_of(gate.id, &self.by)?;
-        tx.settle_call(head, &mut call, ToolCallState::Denied, self.result(true))
-    }
-
     fn carry_out(
         &self,
         tx: &mut WriteTx<'_>,
         gate: &mut ApprovalRow,
         head: Option<&mut ContinuationRow>,
     ) -> Result<(), StoreError> {
-        match gate.kind {
-            ApprovalKind::Resend => return self.on_delivery(tx, gate),
-            ApprovalKind::Pairing | ApprovalKind::ServerPin | ApprovalKind::PolicyRaise => {
-                return self.on_other(tx, gate);
+        let action = Action::of(gate.kind, self.decision).ok_or_else(|| self.not_possible(gate))?;
+        let head = || head.ok_or_else(|| lacks(gate, "continuation"));
+        match action {
+            Action::Delivery(to) => self.settle_delivery(tx, gate, to),
+            Action::Accept(accepted) => self.accept(tx, gate, accepted),
+            Action::RaiseBudget => {
+                let head = head()?;
+                self.raise_budget(tx, gate, head)
             }
-            ApprovalKind::Execute
-            | ApprovalKind::ResolveUnknown
-            | ApprovalKind::Budget
-            | ApprovalKind::Question
-            | ApprovalKind::Memory => {}
-        }
-        let head = head.ok_or_else(|| {
-            StoreError::Corrupt(format!("approval {} names no continuation", gate.id))
-        })?;
-        if gate.kind == ApprovalKind::Budget {
-            return self.on_budget(tx, gate, head);
-        }
-        if self.decision == DecisionWord::Revoke {
-            return self.revoke(tx, gate, head);
-        }
-        let id = gate
-            .call_id
-            .ok_or_else(|| StoreError::Corrupt(format!("approval {} names no call", gate.id)))?;
-        let mut call = tx.call(id)?;
-        if gate.kind == ApprovalKind::ResolveUnknown {
-            self.on_unknown(tx, gate, head, &mut call)
-        } else {
-            self.on_call(tx, gate, head, &mut call)
+            Action::RefuseBudget => {
+                let head = head()?;
+                self.refuse_budget(tx, gate, head)
+            }
+            Action::Call(action) => {
+                let head = head()?;
+                let id = gate.call_id.ok_or_else(|| lacks(gate, "call"))?;
+                let mut call = tx.call(id)?;
+                self.on_call(tx, gate, head, &mut call, action)
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Approval, Decision, PlanFacts, Requester, SimilarCall};
+use crate::protocol::approval::{Approval, Decision, PlanFacts, SimilarCall};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::snapshot::{Page, PageRequest};
@@ -14,6 +14,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::unknown::tell_unknown;
 use crate::store::reader::Reader;
+use crate::store::rows::requester;
 use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which approvals.
@@ -158,11 +159,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         model_reason: row.get("model_reason")?,
         channel: row.get("channel")?,
         conversation: row.get("conversation")?,
-        requester: Requester {
-            id: row.get("requester_id")?,
-            display: row.get("requester_display")?,
-            person: row.get("requester_person")?,
-        },
+        requester: requester(row)?,
         session_id: row.get("session_id")?,
         continuation_id: row.get("continuation_id")?,
         tool_call_id: row.get("tool_call_id")?,

@@ -12,6 +12,7 @@ use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
+use crate::store::rows::requester;
 use crate::store::sql::{Connection, Row, Statements, params};
 
 /// A turn that can be put away.
@@ -209,11 +210,7 @@ impl Reader<'_> {
                 Ok((
                     row.get("id")?,
                     row.get::<String>("sent_text")?,
-                    Requester {
-                        id: row.get("requester_id")?,
-                        display: row.get("requester_display")?,
-                        person: row.get("requester_person")?,
-                    },
+                    requester(row)?,
                     row.json_opt("speaker")?,
                 ))
             },

@@ -1,7 +1,6 @@
 //! Continuations and their steps.
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::Requester;
 use crate::protocol::bridge::ShownProgress;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::{Continuation, Step, TextBody};
@@ -12,7 +11,7 @@ use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
-use crate::store::rows::usage;
+use crate::store::rows::{requester, usage};
 use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which continuations.
@@ -41,11 +40,7 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
         channel: row.get("channel")?,
         conversation: row.get("conversation")?,
         state: row.get("state")?,
-        requester: Requester {
-            id: row.get("requester_id")?,
-            display: row.get("requester_display")?,
-            person: row.get("requester_person")?,
-        },
+        requester: requester(row)?,
         surface: row.get("surface")?,
         request: TextBody {
             text: row.get("text")?,

@@ -8,6 +8,7 @@ use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::store::error::StoreError;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
+use crate::store::rows::requester;
 use crate::store::sql::{Connection, Statements};
 
 /// What is known of what an event is about.
@@ -54,11 +55,7 @@ impl Reader<'_> {
                 "SELECT requester_id, requester_display, requester_person, text FROM continuations WHERE id = ?1",
                 [continuation],
                 |row| {
-                    let requester = Requester {
-                        id: row.get("requester_id")?,
-                        display: row.get("requester_display")?,
-                        person: row.get("requester_person")?,
-                    };
+                    let requester = requester(row)?;
                     Ok((requester, row.get("text")?))
                 },
             )?;

@@ -10,6 +10,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{TurnBounds, TurnCache};
 use crate::store::queries::steps::load_steps;
 use crate::store::reader::Reader;
+use crate::store::rows::requester;
 use crate::store::sql::{Connection, Row, Statements, params};
 
 /// A tool call with what only the engine needs.
@@ -230,11 +231,7 @@ impl Reader<'_> {
                         session_id: row.get("session_id")?,
                         channel: row.get("channel")?,
                         conversation: row.get("conversation")?,
-                        requester: Requester {
-                            id: row.get("requester_id")?,
-                            display: row.get("requester_display")?,
-                            person: row.get("requester_person")?,
-                        },
+                        requester: requester(row)?,
                         speaker: row.json_opt("speaker")?,
                         surface: row.get("surface")?,
                         text: row.get("text")?,

@@ -9,6 +9,7 @@ use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalKind, Risk};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::rows::requester;
 use crate::store::sql::{Connection, Statements, params};
 
 /// A pending approval that people are asked about in chats.
@@ -106,11 +107,7 @@ impl Reader<'_> {
                     revision: row.get("revision")?,
                     channel: row.get("channel")?,
                     conversation: row.get("conversation")?,
-                    requester: Requester {
-                        id: row.get("requester_id")?,
-                        display: row.get("requester_display")?,
-                        person: row.get("requester_person")?,
-                    },
+                    requester: requester(row)?,
                     requested_at: row.get("requested_at")?,
                     expires_at: row.get("expires_at")?,
                     assigned_to: row

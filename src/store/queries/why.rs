@@ -11,6 +11,7 @@ use crate::store::queries::approvals::load_approvals;
 use crate::store::queries::hooks::load_notes;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
+use crate::store::rows::requester;
 use crate::store::sql::{Statements, params};
 
 /// One start of a call.
@@ -62,11 +63,7 @@ impl Reader<'_> {
              FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             [row.continuation_id],
             |row| {
-                let requester = Requester {
-                    id: row.get("requester_id")?,
-                    display: row.get("requester_display")?,
-                    person: row.get("requester_person")?,
-                };
+                let requester = requester(row)?;
                 Ok((requester, row.get("text")?, row.get::<String>("channel")?))
             },
         )?;

@@ -7,6 +7,7 @@ use crate::protocol::session::{ErrorBody, StepBody};
 use crate::protocol::words::{ApprovalState, ContinuationState, StepKind, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
+use crate::store::rows::requester;
 use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 
@@ -65,11 +66,7 @@ impl WriteTx<'_> {
                         attempt: row.get("attempt")?,
                         channel: row.get("channel")?,
                         conversation: row.get("conversation")?,
-                        requester: Requester {
-                            id: row.get("requester_id")?,
-                            display: row.get("requester_display")?,
-                            person: row.get("requester_person")?,
-                        },
+                        requester: requester(row)?,
                         message_ref: row.get("message_ref")?,
                         temporary: row.get("temporary")?,
                     })
