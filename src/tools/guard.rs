@@ -50,6 +50,11 @@ pub struct GuardedPath {
 }
 
 impl GuardedPath {
+    /// The names below the workspace; none for the workspace itself.
+    pub fn components(&self) -> &[OsString] {
+        &self.components
+    }
+
     /// The path relative to the workspace, `.` for the workspace itself.
     pub fn relative(&self) -> String {
         if self.components.is_empty() {

@@ -25,5 +25,6 @@ pub mod registry;
 pub mod sandbox;
 pub mod search_files;
 pub mod tool;
+pub mod version_control;
 pub mod walk;
 pub mod write_file;

@@ -20,6 +20,7 @@ use crate::tools::read_file::text;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
+use crate::tools::version_control;
 
 /// Most bytes written by one call.
 const MAX_CONTENT: usize = 4 << 20;
@@ -29,6 +30,8 @@ const MAX_DIFFED: u64 = 1 << 20;
 const MAX_EXTENDED: u64 = 64 << 20;
 /// The operand of a file that is not there.
 pub const ABSENT: &str = "absent";
+/// The second operand of a file that git can bring back.
+const RESTORABLE: &str = "reversible by git";
 
 /// The tool.
 pub struct WriteFile {
@@ -107,10 +110,31 @@ fn check<'a>(guard: &Guard, args: &'a Value) -> Result<Request<'a>, PrepareError
     })
 }
 
+/// The risk of a write, and why. What git can bring back is not lost.
+fn risk(mode: Mode, old: Option<&Current>) -> (Risk, Vec<String>) {
+    match (mode, old) {
+        (Mode::Overwrite, Some(old)) => {
+            let overwrites = format!("overwrites {} bytes", old.size);
+            let (risk, reversible) = match old.restorable {
+                Ok(()) => (Risk::Medium, "reversible by git: yes".to_owned()),
+                Err(why) => (Risk::High, format!("reversible by git: no ({why})")),
+            };
+            (risk, vec![overwrites, reversible])
+        }
+        (Mode::Append, Some(_)) => (Risk::Medium, vec!["adds to the end of a file".to_owned()]),
+        (Mode::Create | Mode::Overwrite | Mode::Append, _) => (
+            Risk::Medium,
+            vec!["creates a file in the workspace".to_owned()],
+        ),
+    }
+}
+
 /// What is in the file now.
 struct Current {
     digest: String,
     size: u64,
+    /// Whether git can bring it back; else why not.
+    restorable: Result<(), &'static str>,
     /// The text, unless it is too long or not text.
     text: Option<String>,
 }
@@ -118,6 +142,7 @@ struct Current {
 fn current(guard: &Guard, path: &GuardedPath) -> std::io::Result<Current> {
     let mut file = guard.open_file(path)?;
     let mut hash = Sha256::new();
+    let mut object = version_control::naming(file.metadata()?.len());
     let mut kept = Vec::new();
     let mut size = 0_u64;
     let mut chunk = vec![0_u8; 64 * 1024];
@@ -129,6 +154,7 @@ fn current(guard: &Guard, path: &GuardedPath) -> std::io::Result<Current> {
             Err(error) => return Err(error),
         };
         hash.update(&chunk[..count]);
+        object.update(&chunk[..count]);
         size += count as u64;
         if size <= MAX_DIFFED {
             kept.extend_from_slice(&chunk[..count]);
@@ -142,6 +168,7 @@ fn current(guard: &Guard, path: &GuardedPath) -> std::io::Result<Current> {
     Ok(Current {
         digest: hex(&hash.finalize()),
         size,
+        restorable: version_control::restores(guard, path, object),
         text,
     })
 }
@@ -172,31 +199,28 @@ impl Tool for WriteFile {
             Mode::Create | Mode::Append => Access::WriteAdditive,
             Mode::Overwrite => Access::Write,
         };
-        let (risk, reason) = match (request.mode, &old) {
-            (Mode::Overwrite, Some(old)) => (
-                Risk::High,
-                format!("replaces a file that exists ({} bytes)", old.size),
-            ),
-            (Mode::Append, Some(_)) => (Risk::Medium, "adds to the end of a file".to_owned()),
-            (Mode::Create | Mode::Overwrite | Mode::Append, _) => {
-                (Risk::Medium, "creates a file in the workspace".to_owned())
-            }
-        };
+        let (risk, risk_reasons) = risk(request.mode, old.as_ref());
         let unified = difference(&name, request.mode, request.content, old.as_ref());
+        let is_restorable = old.as_ref().is_some_and(|old| old.restorable.is_ok());
         let digest = old.map_or_else(|| ABSENT.to_owned(), |old| old.digest);
+        let mut operands = vec![(name.clone(), digest)];
+        // Whoever allowed it was told so: without it the call is another one.
+        if request.mode == Mode::Overwrite && is_restorable {
+            operands.push((name.clone(), RESTORABLE.to_owned()));
+        }
         Ok(Plan {
             access,
             risk,
-            risk_reasons: vec![reason],
+            risk_reasons,
             preview: Preview::Diff {
                 path: name.clone(),
                 unified,
             },
             facts: PlanFacts {
-                path: Some(name.clone()),
+                path: Some(name),
                 ..PlanFacts::default()
             },
-            operands: vec![(name, digest)],
+            operands,
             always_asks: None,
         })
     }

@@ -214,7 +214,13 @@ async fn overwriting_is_high_risk_and_bound_to_what_was_there() {
     let args = json!({"path": "file", "content": "one\n2\nthree\n", "mode": "overwrite"});
     let plan = bench.prepare("write_file", args.clone()).unwrap();
     assert_eq!((plan.access, plan.risk), (Access::Write, Risk::High));
-    assert!(plan.risk_reasons[0].contains("replaces a file that exists (14 bytes)"));
+    assert_eq!(
+        plan.risk_reasons,
+        [
+            "overwrites 14 bytes",
+            "reversible by git: no (no repository in the workspace)"
+        ]
+    );
     assert_eq!(
         diff(&plan),
         "--- a/file\n+++ b/file\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"

@@ -23,3 +23,4 @@ mod operands;
 mod proof;
 mod registry;
 mod search;
+mod version_control;
