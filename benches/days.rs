@@ -134,6 +134,7 @@ async fn session(engine: &Engine, conversation: String) -> SessionId {
 /// One turn, from the message to its end.
 async fn turn(engine: &Engine, session_id: SessionId, text: String) {
     let send = Command::SendMessage(SendMessage {
+        attachments: Vec::new(),
         session_id,
         text,
         model: None,

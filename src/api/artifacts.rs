@@ -5,6 +5,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::api::error::Refusal;
 use crate::api::request::Call;
@@ -19,7 +21,7 @@ pub fn routes() -> Vec<Route> {
     vec![own(
         Method::Get,
         "/v1/artifacts/{hash}",
-        "The whole of a result that was shown in part, with its media type",
+        "An attached file, or the whole of a result that was shown in part, with its media type",
         &[content(AnswerShape::Content)],
         |api, call| Box::pin(one(api, call)),
     )]
@@ -36,7 +38,13 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             Problem::internal("an artifact has a name or type that no header can hold")
         })
     };
-    let mut response = Response::new(Body::from(artifact.text));
+    let content = match &artifact.data {
+        None => artifact.text.into_bytes(),
+        Some(data) => BASE64
+            .decode(data)
+            .map_err(|error| Problem::internal(format!("the content of an artifact: {error}")))?,
+    };
+    let mut response = Response::new(Body::from(content));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, value(&artifact.media_type)?);
     headers.insert(

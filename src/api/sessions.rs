@@ -12,6 +12,7 @@ use crate::api::request::Call;
 use crate::api::route::{Method, Route, Success, ok, own, success};
 use crate::api::state::Api;
 use crate::api::wait::{self, Acceptance, Wait};
+use crate::protocol::artifact::NewAttachment;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::memory::Summary;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -77,35 +78,16 @@ struct Message {
     model: Option<String>,
     /// Lower limits for this turn.
     budgets: Option<BudgetRequest>,
-    /// Must be empty in this version.
-    attachments: Option<Vec<serde_json::Value>>,
+    /// Files that come with it, at most 10. Tools find them in the workspace.
+    #[serde(default)]
+    attachments: Vec<NewAttachment>,
     /// Ask the model even where an answer is cached.
     #[serde(default)]
     fresh: bool,
 }
 
-impl Message {
-    fn read(call: &Call) -> Result<Self, Refusal> {
-        let message: Message = call.json()?;
-        if message
-            .attachments
-            .as_ref()
-            .is_some_and(|list| !list.is_empty())
-        {
-            return Err(Problem::new(
-                ProblemKind::NotOffered,
-                "no attachments",
-                "this version takes no attachments over HTTP",
-            )
-            .hint("put the file into the channel's workspace and name its path in the text")
-            .into());
-        }
-        Ok(message)
-    }
-}
-
 async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let message = Message::read(&call)?;
+    let message: Message = call.json()?;
     let wait = wait::seconds(&call)?;
     let envelope = call.envelope(SendMessage {
         session_id: call.id()?,
@@ -113,12 +95,13 @@ async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         model: message.model,
         budgets: message.budgets.unwrap_or_default(),
         fresh: message.fresh,
+        attachments: message.attachments,
     })?;
     wait::submit(&api, envelope, wait).await
 }
 
 async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let message = Message::read(&call)?;
+    let message: Message = call.json()?;
     let wait = wait::seconds(&call)?;
     let envelope = call.envelope(Ask {
         channel: "api".to_owned(),
@@ -126,6 +109,7 @@ async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         model: message.model,
         budgets: message.budgets.unwrap_or_default(),
         fresh: message.fresh,
+        attachments: message.attachments,
     })?;
     wait::submit(&api, envelope, wait).await
 }

@@ -77,6 +77,9 @@ pub enum Subcommands {
         /// Ask the model even where a response is cached
         #[arg(long)]
         fresh: bool,
+        /// A file that comes with the message; once for each file
+        #[arg(long, value_name = "FILE")]
+        attach: Vec<PathBuf>,
     },
     /// Sessions
     #[command(subcommand)]

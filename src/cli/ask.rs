@@ -1,7 +1,11 @@
 //! `leverframe ask`: one message in a temporary session, and its answer.
 
+use std::fs::File;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::StreamExt as _;
 
 use crate::cli::approval_card;
@@ -10,6 +14,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::protocol::artifact::{MAX_ATTACHED_BYTES, NewAttachment};
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
@@ -31,24 +36,74 @@ pub enum OnApproval {
 /// Longest message, in bytes.
 const LONGEST: u64 = 256 * 1024;
 
-/// Asks, waits for the end of the turn, and prints the answer. `text` of `-` reads standard input.
+/// The question with its files. `words` of `-` read standard input.
+pub fn command(
+    terminal: &mut Terminal<'_>,
+    words: &[String],
+    model: Option<String>,
+    fresh: bool,
+    files: &[PathBuf],
+) -> Result<Ask, Failure> {
+    Ok(Ask {
+        channel: "cli".to_owned(),
+        text: text(terminal, words)?,
+        model,
+        budgets: BudgetRequest::default(),
+        fresh,
+        attachments: files
+            .iter()
+            .map(|file| attachment(file))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// A file of this machine as it goes with a message.
+fn attachment(file: &Path) -> Result<NewAttachment, Failure> {
+    let unreadable = |error| Failure::Usage(format!("--attach {}: {error}", file.display()));
+    let most = MAX_ATTACHED_BYTES as u64;
+    let mut content = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(most + 1).read_to_end(&mut content))
+        .map_err(unreadable)?;
+    if content.len() as u64 > most {
+        return Err(Failure::Usage(format!(
+            "--attach {}: longer than {most} bytes; put it into the workspace of the channel and name its path",
+            file.display()
+        )));
+    }
+    let name = file.file_name().unwrap_or_default();
+    Ok(NewAttachment {
+        name: name.to_string_lossy().into_owned(),
+        media_type: media_type(file).map(str::to_owned),
+        data: BASE64.encode(content),
+    })
+}
+
+/// The media type that the end of a name says, of the kinds that models and people use most.
+fn media_type(file: &Path) -> Option<&'static str> {
+    let end = file.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match end.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "pdf" => "application/pdf",
+        "json" => "application/json",
+        "csv" => "text/csv",
+        "md" => "text/markdown",
+        "txt" | "log" => "text/plain",
+        _ => return None,
+    })
+}
+
+/// Asks, waits for the end of the turn, and prints the answer.
 pub async fn run(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
-    words: &[String],
-    model: Option<String>,
+    command: Ask,
     on_approval: OnApproval,
-    fresh: bool,
 ) -> Result<(), Failure> {
-    let text = text(terminal, words)?;
-    let command = Ask {
-        channel: "cli".to_owned(),
-        text,
-        model,
-        budgets: BudgetRequest::default(),
-        fresh,
-    };
     let accepted = submit(client, command).await?;
     let continuation = follow(client, terminal, accepted.continuation_id, on_approval).await?;
     if format == Format::Json {

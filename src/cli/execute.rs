@@ -49,13 +49,19 @@ pub async fn execute(
         Subcommands::Models(command) => {
             models::through(client, terminal, format, model.as_deref(), command).await
         }
-        Subcommands::Ask { text, wait, fresh } => {
+        Subcommands::Ask {
+            text,
+            wait,
+            fresh,
+            attach,
+        } => {
             let on_approval = if wait {
                 OnApproval::Wait
             } else {
                 OnApproval::Leave
             };
-            ask::run(client, terminal, format, &text, model, on_approval, fresh).await
+            let command = ask::command(terminal, &text, model, fresh, &attach)?;
+            ask::run(client, terminal, format, command, on_approval).await
         }
         Subcommands::Sessions(SessionCommands::List {
             state,

@@ -231,6 +231,7 @@ impl Engine {
     ) -> IngestTurn {
         let max_queue = arrival.settings.max_queue;
         IngestTurn {
+            files: Vec::new(),
             origin: arrival.origin.clone(),
             session: SessionChoice::Conversation,
             text: self.redactor.redact(text).into_owned(),

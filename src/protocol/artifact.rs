@@ -129,6 +129,37 @@ pub struct Artifact {
     pub media_type: String,
     /// When it was first stored.
     pub created_at: Timestamp,
-    /// The content: outside text, redacted before it was stored.
+    /// The content: outside text, redacted before it was stored. Empty when the content is not text.
     pub text: String,
+    /// The content in base64 when it is not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+}
+
+/// Most bytes of the files of one message, all together.
+pub const MAX_ATTACHED_BYTES: usize = 8 * 1024 * 1024;
+/// Most files of one message.
+pub const MAX_ATTACHMENTS: usize = 10;
+
+/// A file as the sender of a message gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewAttachment {
+    /// Name, for example `report.pdf`. Directories in it are left out.
+    pub name: String,
+    /// Media type, for example `application/pdf`. `application/octet-stream` when it is not given.
+    #[serde(default)]
+    pub media_type: Option<String>,
+    /// The content in base64. The files of one message have at most 8 MiB.
+    pub data: String,
+}
+
+/// A file that came with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Attachment {
+    /// Where tools find it: a path in the workspace of the channel.
+    pub path: String,
+    /// The content.
+    #[serde(flatten)]
+    pub artifact: ArtifactRef,
 }

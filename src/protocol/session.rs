@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Requester};
-use crate::protocol::artifact::ArtifactRef;
+use crate::protocol::artifact::{ArtifactRef, Attachment};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
 use crate::protocol::policy::Verdict;
@@ -290,6 +290,9 @@ pub struct Continuation {
     pub surface: Surface,
     /// The user's message.
     pub request: TextBody,
+    /// The files that came with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     /// The final answer.
     pub response: Option<TextBody>,
     /// Sum over its model calls.

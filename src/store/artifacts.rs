@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
@@ -105,31 +107,27 @@ impl Store {
         self.load_artifact(row).await
     }
 
+    /// The bytes of an artifact's file.
+    pub async fn artifact_content(&self, hash: ArtifactHash) -> Result<Vec<u8>, StoreError> {
+        let root = self.inner.artifacts.root.clone();
+        blocking(move || read_file(&root, hash)).await
+    }
+
     async fn load_artifact(&self, row: ArtifactRow) -> Result<Artifact, StoreError> {
         let root = self.inner.artifacts.root.clone();
         blocking(move || {
-            let path = path_of(&root, row.artifact.hash);
-            let content = std::fs::read(&path).map_err(|error| {
-                StoreError::Corrupt(format!(
-                    "the file of artifact {}: {error}",
-                    row.artifact.hash
-                ))
-            })?;
-            if Sha256::digest(&content).as_slice() != row.artifact.hash.to_bytes() {
-                return Err(StoreError::Corrupt(format!(
-                    "the file of artifact {} does not have the content it is named by",
-                    row.artifact.hash
-                )));
-            }
-            let text = String::from_utf8(content).map_err(|_| {
-                StoreError::rejected(format!("artifact {} is not text", row.artifact.hash))
-            })?;
+            let content = read_file(&root, row.artifact.hash)?;
+            let (text, data) = match String::from_utf8(content) {
+                Ok(text) => (text, None),
+                Err(other) => (String::new(), Some(BASE64.encode(other.as_bytes()))),
+            };
             Ok(Artifact {
                 hash: row.artifact.hash,
                 size: row.artifact.size,
                 media_type: row.artifact.media_type,
                 created_at: row.created_at,
                 text,
+                data,
             })
         })
         .await
@@ -206,6 +204,18 @@ impl Store {
         }
         Ok(swept)
     }
+}
+
+/// The content of a file, which must be what it is named by.
+fn read_file(root: &Path, hash: ArtifactHash) -> Result<Vec<u8>, StoreError> {
+    let content = std::fs::read(path_of(root, hash))
+        .map_err(|error| StoreError::Corrupt(format!("the file of artifact {hash}: {error}")))?;
+    if Sha256::digest(&content).as_slice() != hash.to_bytes() {
+        return Err(StoreError::Corrupt(format!(
+            "the file of artifact {hash} does not have the content it is named by"
+        )));
+    }
+    Ok(content)
 }
 
 async fn unlink(files: Vec<Candidate>) -> Result<(), StoreError> {
@@ -329,7 +339,7 @@ impl WriteTx<'_> {
     pub(crate) fn refer_to_artifact(
         &mut self,
         continuation: ContinuationId,
-        call: ToolCallId,
+        call: Option<ToolCallId>,
         artifact: &ArtifactRef,
     ) -> Result<(), StoreError> {
         self.conn.run(

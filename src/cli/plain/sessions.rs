@@ -226,6 +226,7 @@ impl Shell<'_> {
             model: None,
             budgets: BudgetRequest::default(),
             fresh: false,
+            attachments: Vec::new(),
         }))
         .await?;
         Ok(())

@@ -129,6 +129,7 @@ pub async fn retry(
     origin.surface = rows.surface;
     origin.message_ref = rows.message_ref;
     let turn = IngestTurn {
+        files: Vec::new(),
         role: people::role_word(&engine.settings, &origin.requester).to_owned(),
         said_at: messages::said_at(engine, &origin.channel),
         origin,

@@ -5,14 +5,15 @@ use sha2::{Digest, Sha256};
 use crate::config::settings::BudgetSettings;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::sessions;
+use crate::engine::handle::{attachments, sessions};
 use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{Ask, SendMessage};
 use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
@@ -92,13 +93,20 @@ async fn check_rate(engine: &Engine, caller: &Caller, channel: &str) -> Result<(
 pub async fn send(
     engine: &Engine,
     caller: &Caller,
-    session_id: SessionId,
-    text: String,
-    model: Option<String>,
-    budgets: BudgetRequest,
-    fresh: bool,
+    message: SendMessage,
 ) -> Result<Accepted, Problem> {
-    check_text(&text)?;
+    let SendMessage {
+        session_id,
+        text,
+        model,
+        budgets,
+        fresh,
+        attachments,
+    } = message;
+    let files = attachments::read(engine, attachments)?;
+    if files.is_empty() || !text.is_empty() {
+        check_text(&text)?;
+    }
     check_budgets(&budgets)?;
     let session = engine
         .store
@@ -115,6 +123,8 @@ pub async fn send(
         model.as_deref().unwrap_or(""),
     ];
     parts.extend(fresh.then_some("fresh"));
+    let digests = attachments::digests(&files);
+    parts.extend(digests.iter().map(String::as_str));
     let body = body_digest(&parts);
     let origin = origin(caller, &session.channel, &session.conversation, body);
     let turn = IngestTurn {
@@ -137,21 +147,25 @@ pub async fn send(
             private: false,
         },
         bounds: TurnBounds::default(),
+        files: Vec::new(),
     };
-    submit(engine, turn).await
+    attachments::submit(engine, turn, files).await
 }
 
 /// Submits a message to a session of its own.
-pub async fn ask(
-    engine: &Engine,
-    caller: &Caller,
-    channel: String,
-    text: String,
-    model: Option<String>,
-    budgets: BudgetRequest,
-    fresh: bool,
-) -> Result<Accepted, Problem> {
-    check_text(&text)?;
+pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accepted, Problem> {
+    let Ask {
+        channel,
+        text,
+        model,
+        budgets,
+        fresh,
+        attachments,
+    } = message;
+    let files = attachments::read(engine, attachments)?;
+    if files.is_empty() || !text.is_empty() {
+        check_text(&text)?;
+    }
     check_budgets(&budgets)?;
     sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
@@ -163,6 +177,8 @@ pub async fn ask(
     check_rate(engine, caller, &channel).await?;
     let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
     parts.extend(fresh.then_some("fresh"));
+    let digests = attachments::digests(&files);
+    parts.extend(digests.iter().map(String::as_str));
     let body = body_digest(&parts);
     let conversation = ContinuationId::generate().to_string();
     let origin = origin(caller, &channel, &conversation, body);
@@ -184,8 +200,9 @@ pub async fn ask(
             private: false,
         },
         bounds: TurnBounds::default(),
+        files: Vec::new(),
     };
-    submit(engine, turn).await
+    attachments::submit(engine, turn, files).await
 }
 
 /// What models are told of when a message came that comes now. A cached response is given to questions of other times:

@@ -15,6 +15,7 @@ use crate::protocol::request::{Command, Envelope, Outcome, dispatch};
 use crate::protocol::words::PairingState;
 use crate::store::commands::change_memory::MemoryChange;
 
+pub mod attachments;
 pub mod backup;
 pub mod cache;
 pub mod channels;
@@ -66,8 +67,8 @@ impl Engine {
             UpdateSession(c) => sessions::update(self, by, c.session_id, c.title, c.model, c.paused),
             EndSession(c) => sessions::end(self, by, c.session_id),
             ResumeSession(c) => sessions::resume(self, by, c.session_id),
-            SendMessage(c) => messages::send(self, by, c.session_id, c.text, c.model, c.budgets, c.fresh),
-            Ask(c) => messages::ask(self, by, c.channel, c.text, c.model, c.budgets, c.fresh),
+            SendMessage(c) => messages::send(self, by, c),
+            Ask(c) => messages::ask(self, by, c),
             TakeOverSession(c) => take_over::take(self, by, c.session_id, c.force),
             SendAsBot(c) => take_over::say(self, by, c.session_id, c.take_over_id, c.text),
             GiveBackSession(c) => take_over::give_back(self, by, c.session_id, c.force),

@@ -128,6 +128,7 @@ impl<'a> Turn<'a> {
         // A test that is asked for again is made again.
         origin.key = None;
         let turn = IngestTurn {
+            files: Vec::new(),
             role: people::role_word(&engine.settings, &origin.requester).to_owned(),
             said_at: messages::said_at(engine, channel),
             origin,

@@ -380,6 +380,7 @@ pub fn turn(
     let id = routine.id.to_string();
     let body = messages::body_digest(&["routine", &id, key.as_deref().unwrap_or_default()]);
     Ok(IngestTurn {
+        files: Vec::new(),
         role: "routine".to_owned(),
         said_at: messages::said_at(engine, &routine.channel),
         origin: Origin {

@@ -105,6 +105,7 @@ pub async fn say(
     let body = messages::body_digest(&["say", &session, &text]);
     let origin = messages::origin(caller, &channel, &conversation, body);
     let turn = IngestTurn {
+        files: Vec::new(),
         role: people::role_word(&engine.settings, &origin.requester).to_owned(),
         said_at: messages::said_at(engine, &channel),
         origin,

@@ -17,6 +17,7 @@ use crate::engine::core::Engine;
 use crate::engine::delivery::platform_conversation;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::turn::after;
+use crate::engine::turn::attachments;
 use crate::engine::turn::chat_progress::ChatProgress;
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::ending;
@@ -77,6 +78,7 @@ async fn carry_out(
     if taken_over {
         return driver.let_go().await;
     }
+    attachments::place(engine, &driver.rows).await;
     if let Some(progress) = progress {
         engine.open_calls.show_progress(continuation, progress);
     }

@@ -1,6 +1,7 @@
 //! One turn: the pure machine, and the driver that carries out its effects.
 
 pub mod after;
+pub mod attachments;
 pub mod attempt;
 pub mod candidates;
 pub mod chat_progress;

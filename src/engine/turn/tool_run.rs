@@ -76,6 +76,10 @@ impl ToolHost for LiveHost<'_> {
     async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
         let found = self.engine.store.artifact_of_session(self.session, hash);
         match found.await {
+            Ok(artifact) if artifact.data.is_some() => Err(format!(
+                "{} is not text: use the path of the file in the workspace",
+                hash.reference()
+            )),
             Ok(artifact) => Ok(artifact.text),
             Err(StoreError::NotFound { .. }) => Err(format!(
                 "this conversation has no {}: a result names it, or it is gone",

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::artifact::NewAttachment;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
@@ -132,6 +133,9 @@ requests! {
         /// Ask the model even where a response is cached, and cache the new one.
         #[serde(default)]
         fresh: bool,
+        /// Files that come with it, at most 10.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<NewAttachment>,
     }
 
     /// Submits a message to a temporary session that ends with the turn.
@@ -149,6 +153,9 @@ requests! {
         /// Ask the model even where a response is cached, and cache the new one.
         #[serde(default)]
         fresh: bool,
+        /// Files that come with it, at most 10.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<NewAttachment>,
     }
 
     /// Ends a continuation; kills its tools.

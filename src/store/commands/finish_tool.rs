@@ -125,7 +125,7 @@ impl WriteCommand for FinishTool {
             )?;
         }
         if let Some(artifact) = &self.artifact {
-            tx.refer_to_artifact(head.id, call.id, artifact)?;
+            tx.refer_to_artifact(head.id, Some(call.id), artifact)?;
         }
         let mut detail = json!({ "tool": call.name, "attempt": self.attempt, "state": self.state });
         if let Some(cached) = &self.cached {

@@ -1,12 +1,14 @@
 //! Takes in a message that queues a turn: inbox row, session, continuation and channel cursor in one transaction.
 
 use crate::protocol::approval::{Requester, Speaker};
+use crate::protocol::artifact::{ArtifactRef, Attachment};
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::taint_session::TaintSession;
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
 use crate::store::meta;
@@ -46,6 +48,8 @@ pub struct IngestTurn {
     pub cache: TurnCache,
     /// What bounds it.
     pub bounds: TurnBounds,
+    /// Files that come with it, by a name that is one component of a path. No two have the same name.
+    pub files: Vec<(String, ArtifactRef)>,
 }
 
 /// What became of an inbound item.
@@ -178,6 +182,8 @@ impl IngestTurn {
         session: SessionId,
     ) -> Result<ContinuationId, StoreError> {
         let id = ContinuationId::generate();
+        let attachments = attachments(id, &self.files);
+        let text = named(&self.text, &attachments);
         let requester = &self.origin.requester;
         let speaker = Speaker {
             id: alias(tx.conn, requester)?,
@@ -187,10 +193,10 @@ impl IngestTurn {
         tx.conn.run(
             "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                 surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker)
+                created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker, attachments)
              VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
                 ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
-                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21)",
+                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21, ?22)",
             params![
                 id,
                 session,
@@ -198,7 +204,7 @@ impl IngestTurn {
                 requester.display,
                 requester.person,
                 self.origin.surface,
-                self.text,
+                text,
                 self.model,
                 self.origin.message_ref,
                 self.retry_of,
@@ -212,15 +218,58 @@ impl IngestTurn {
                 self.limits.max_cost_usd,
                 self.bounds.unattended,
                 self.bounds.autonomy_ceiling,
-                Json(&speaker)
+                Json(&speaker),
+                (!attachments.is_empty()).then_some(Json(&attachments))
             ],
         )?;
+        if !attachments.is_empty() {
+            for attachment in &attachments {
+                tx.refer_to_artifact(id, None, &attachment.artifact)?;
+            }
+            let taint = TaintSession {
+                session_id: session,
+                taint: vec![TAINT.to_owned()],
+            };
+            taint.apply(tx)?;
+        }
         tx.conn.run(
             "UPDATE sessions SET turns = turns + 1, last_line = ?2, last_sender = ?3, updated_at = ?4 WHERE id = ?1",
-            params![session, preview(&self.text), requester.display, tx.now],
+            params![session, preview(&text), requester.display, tx.now],
         )?;
         Ok(id)
     }
+}
+
+/// Directory of the workspace that holds the files of messages.
+pub const FOLDER: &str = "attachments";
+/// What a session has read that a file came to.
+const TAINT: &str = "a file that came with a message";
+
+/// The files with their places: a directory for each message, so that no file meets one of another message.
+fn attachments(id: ContinuationId, files: &[(String, ArtifactRef)]) -> Vec<Attachment> {
+    let place = |(name, artifact): &(String, ArtifactRef)| Attachment {
+        path: format!("{FOLDER}/{id}/{name}"),
+        artifact: artifact.clone(),
+    };
+    files.iter().map(place).collect()
+}
+
+/// The message with a line for each file: what a model, a transcript and a summary say of it.
+fn named(text: &str, attachments: &[Attachment]) -> String {
+    let mut named = text.to_owned();
+    for attachment in attachments {
+        if !named.is_empty() {
+            named.push('\n');
+        }
+        let ArtifactRef {
+            size, media_type, ..
+        } = &attachment.artifact;
+        named.push_str(&format!(
+            "[attached file: {} ({media_type}, {size} bytes)]",
+            attachment.path
+        ));
+    }
+    named
 }
 
 /// Hexadecimal digits of an alias.

@@ -148,6 +148,7 @@ impl WriteCommand for Say {
         let own = waiting.is_empty() || origin.key.is_some();
         if own {
             let turn = IngestTurn {
+                files: Vec::new(),
                 session: SessionChoice::Id(session),
                 ..self.turn.clone()
             };

@@ -24,7 +24,7 @@ pub struct ContinuationFilter {
 }
 
 const CONTINUATION: &str = "SELECT c.id, c.session_id, s.channel, s.conversation, c.state, c.requester_id,
-        c.requester_display, c.requester_person, c.surface, c.text,
+        c.requester_display, c.requester_person, c.surface, c.text, c.attachments,
         CASE c.state WHEN 'completed' THEN
             (SELECT json_extract(f.body, '$.text') FROM steps f WHERE f.continuation_id = c.id AND f.kind = 'final')
         END AS response,
@@ -45,6 +45,7 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
         request: TextBody {
             text: row.get("text")?,
         },
+        attachments: row.json_opt("attachments")?.unwrap_or_default(),
         response: row
             .get::<Option<String>>("response")?
             .map(|text| TextBody { text }),

@@ -1,6 +1,7 @@
 //! Everything the turn machine folds to go on with one continuation.
 
 use crate::protocol::approval::{Requester, Speaker};
+use crate::protocol::artifact::Attachment;
 use crate::protocol::budget::{TurnLimits, TurnUsed};
 use crate::protocol::ids::{ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
@@ -63,6 +64,8 @@ pub struct TurnRows {
     pub text: String,
     /// What models read instead, where a hook changed it.
     pub sent_text: Option<String>,
+    /// The files that came with the message.
+    pub attachments: Vec<Attachment>,
     /// Model of this turn, else of its session.
     pub model: Option<String>,
     /// Real input tokens per estimated one, as its session has learned; none = nothing yet.
@@ -219,7 +222,7 @@ impl Reader<'_> {
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens AS tokens,
                     c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
                     s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0) AS uncovered,
-                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker
+                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker, c.attachments
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
                 |row| {
@@ -236,6 +239,7 @@ impl Reader<'_> {
                         surface: row.get("surface")?,
                         text: row.get("text")?,
                         sent_text: row.get("sent_text")?,
+                        attachments: row.json_opt("attachments")?.unwrap_or_default(),
                         model: row.get("model")?,
                         estimate_ratio: row.get("estimate_ratio")?,
                         limits: TurnLimits {

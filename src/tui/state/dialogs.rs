@@ -351,6 +351,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 model: None,
                 budgets: BudgetRequest::default(),
                 fresh: false,
+                attachments: Vec::new(),
             });
             write(state, &entry.purpose, &text, message)
         }

@@ -365,6 +365,7 @@ proptest! {
                 model: None,
                 budgets: BudgetRequest::default(),
                 fresh: false,
+                attachments: Vec::new(),
             }),
             surface: Surface::Cli,
             idempotency_key: key,

@@ -196,18 +196,18 @@ async fn bad_requests_name_line_field_and_allowed_words() {
     }
     assert_eq!(server.call("GET /nope", "").await.status, 404);
     assert_eq!(server.call("DELETE /v1/channels", "").await.status, 405);
-    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 * 1024));
+    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(12 * 1024 * 1024));
     assert_eq!(server.call("POST /v1/ask", &long).await.status, 413);
 }
 
 #[tokio::test]
-async fn attachments_are_refused_not_lost() {
+async fn an_attachment_without_content_is_refused() {
     let fake = FakeClient::new();
     let server = Server::start(fake.clone()).await;
     let reply = server
         .call("POST /v1/ask", r#"{"text":"x","attachments":[{}]}"#)
         .await;
-    assert_eq!(reply.status, 422);
+    assert_eq!(reply.status, 400);
     assert!(fake.envelopes.lock().unwrap().is_empty());
 }
 

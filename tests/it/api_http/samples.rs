@@ -176,6 +176,7 @@ pub fn continuation(state: ContinuationState) -> Continuation {
         state,
         requester: requester(),
         surface: Surface::Http,
+        attachments: Vec::new(),
         request: TextBody {
             text: NASTY.to_owned(),
         },

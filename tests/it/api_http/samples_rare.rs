@@ -62,6 +62,7 @@ pub fn uncertain() -> Uncertain {
 
 pub fn artifact() -> Artifact {
     Artifact {
+        data: None,
         hash: ArtifactHash::from_bytes([0xab; 32]),
         size: NASTY.len() as u64,
         media_type: "text/plain; charset=utf-8".to_owned(),

@@ -1,6 +1,7 @@
 //! Every command, outcome, query and event, made of the samples.
 
 use leverframe::protocol::artifact::ArtifactHash;
+use leverframe::protocol::artifact::NewAttachment;
 use leverframe::protocol::command::{BudgetRequest, DecisionRequest, DeliveryResolution, Waiting};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
@@ -64,6 +65,11 @@ pub fn commands() -> Vec<Command> {
                 ..BudgetRequest::default()
             },
             fresh: true,
+            attachments: vec![NewAttachment {
+                name: "note.txt".to_owned(),
+                media_type: Some("text/plain".to_owned()),
+                data: "aGVsbG8K".to_owned(),
+            }],
         }),
         Command::Ask(Ask {
             channel: "cli".to_owned(),
@@ -71,6 +77,7 @@ pub fn commands() -> Vec<Command> {
             model: None,
             budgets: BudgetRequest::default(),
             fresh: false,
+            attachments: Vec::new(),
         }),
         Command::CancelContinuation(CancelContinuation {
             continuation_id: continuation_id(),

@@ -260,6 +260,7 @@ pub fn continuation(n: u8, state: ContinuationState) -> Continuation {
         state,
         requester: requester(),
         surface: Surface::Chat,
+        attachments: Vec::new(),
         request: TextBody {
             text: "Summarise the log of last night, please.".into(),
         },

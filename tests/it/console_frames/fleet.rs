@@ -145,6 +145,7 @@ impl Engine {
 pub fn turn(n: u8, state: ContinuationState, seconds: i64, text: &str) -> Continuation {
     Continuation {
         state,
+        attachments: Vec::new(),
         request: TextBody { text: text.into() },
         error: None,
         created_at: ago(seconds),

@@ -79,6 +79,7 @@ fn past() -> (Continuation, Vec<Step>) {
         ),
     ];
     let turn = Continuation {
+        attachments: Vec::new(),
         request: TextBody {
             text: "Which one was it?".into(),
         },

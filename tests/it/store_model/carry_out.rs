@@ -482,6 +482,7 @@ impl System {
                 retry,
             } => {
                 let command = IngestTurn {
+                    files: Vec::new(),
                     origin: origin(item),
                     session: match target {
                         Target::Chat => SessionChoice::Conversation,

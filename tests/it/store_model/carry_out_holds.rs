@@ -68,6 +68,7 @@ impl System {
                         title: None,
                         cache: TurnCache::default(),
                         bounds: TurnBounds::default(),
+                        files: Vec::new(),
                     },
                     text: "by hand".to_owned(),
                     parts: vec![NewPart {

@@ -1,5 +1,6 @@
 //! The stories of a newcomer, with the real binary: HTTP, Telegram, kill -9.
 
+mod attachments;
 pub mod bot;
 mod chat_codes;
 mod chat_commands;

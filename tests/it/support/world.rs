@@ -130,6 +130,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         title: None,
         cache: TurnCache::default(),
         bounds: TurnBounds::default(),
+        files: Vec::new(),
     }
 }
 
