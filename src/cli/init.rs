@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::cli::arguments::InitArguments;
 use crate::cli::exit::Failure;
-use crate::cli::init_offer::{self, Pick};
+use crate::cli::init_offer::{self, GivenModel};
+use crate::cli::init_questions::{self as questions, Reply};
 use crate::cli::terminal::{Attendance, Terminal, cell};
 use crate::client::remote::target::host_and_port;
 use crate::config::environment::Environment;
@@ -23,6 +24,35 @@ use crate::protocol::words::Autonomy;
 /// Time to reach a server.
 const REACH: Duration = Duration::from_secs(3);
 
+/// What comes after `init`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterInit {
+    /// Nothing.
+    End,
+    /// The person wants the console now.
+    Start,
+}
+
+/// How a step went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The flags or the answers before leave nothing to ask.
+    Skipped,
+    /// The person answered.
+    Answered,
+    /// The person wants the question before.
+    Back,
+}
+
+/// A question, in the order in which they are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Model,
+    BotToken,
+    Owner,
+    Write,
+}
+
 /// Writes the file after asking what the flags leave open (on a terminal, without `--yes`).
 pub async fn run(
     terminal: &mut Terminal<'_>,
@@ -30,99 +60,198 @@ pub async fn run(
     arguments: &InitArguments,
     model: Option<&str>,
     environment: &Environment,
-) -> Result<(), Failure> {
+) -> Result<AfterInit, Failure> {
     if file.exists() && !arguments.force {
         return Err(Failure::Usage(format!(
             "{} exists already: edit it, or replace it with --force",
             file.display()
         )));
     }
-    let mut arguments = arguments.clone();
-    let mut model = model.map(str::to_owned);
-    let mut chosen = None;
+    let model = model.map(str::to_owned);
     if terminal.attended == Attendance::Person && !arguments.yes {
-        let open = arguments.provider.is_none() && arguments.base_url.is_none() && model.is_none();
-        let typed = if open {
-            match init_offer::offer(terminal, environment).await? {
-                Pick::Model(found) => {
-                    chosen = Some(found);
-                    false
-                }
-                Pick::Typed => true,
-            }
-        } else {
-            true
-        };
-        if typed {
-            ask_model(terminal, &mut arguments, &mut model)?;
-        }
-        ask(terminal, &mut arguments)?;
+        return ask(terminal, file, arguments, model, environment).await;
     }
-    let choices = choices(&arguments, model, chosen)?;
+    let choices = choices(arguments, model, None)?;
     check(terminal, &choices, environment)?;
-    write(file, &render_template(&choices)).map_err(|error| {
+    finish(terminal, file, &choices)?;
+    Ok(AfterInit::End)
+}
+
+fn finish(terminal: &mut Terminal<'_>, file: &Path, choices: &InitChoices) -> Result<(), Failure> {
+    write(file, &render_template(choices)).map_err(|error| {
         Failure::Usage(format!("{} cannot be written: {error}", file.display()))
     })?;
     terminal.line(&format!("wrote {}", file.display()))?;
     terminal.note("`leverframe` opens the console, `leverframe --daemon` runs without one")
 }
 
-fn fill(
+/// Asks one question after the other; `<` goes back to the one before.
+async fn ask(
     terminal: &mut Terminal<'_>,
-    slot: &mut Option<String>,
-    question: &str,
-) -> Result<(), Failure> {
-    if slot.is_none() {
-        let answer = terminal.ask(question)?;
-        *slot = Some(answer).filter(|answer| !answer.is_empty());
+    file: &Path,
+    given: &InitArguments,
+    model: Option<String>,
+    environment: &Environment,
+) -> Result<AfterInit, Failure> {
+    let mut answers = given.clone();
+    let mut chosen = None;
+    let mut asked: Vec<Step> = Vec::new();
+    let mut step = Step::Model;
+    terminal.note("`<` goes back to the question before.")?;
+    loop {
+        let outcome = match step {
+            Step::Model => {
+                let reply = ask_for_model(terminal, given, model.as_deref(), environment).await?;
+                keep(reply, &mut chosen)
+            }
+            Step::BotToken if given.telegram_token_env.is_some() => Outcome::Skipped,
+            Step::BotToken if given.telegram_token_file.is_some() => Outcome::Skipped,
+            Step::BotToken => {
+                let question = "Variable that holds the token of a Telegram bot, from @BotFather (empty: no Telegram):";
+                let shape: Option<fn(&str) -> bool> = Some(questions::is_bot_token);
+                let reply = questions::ask(terminal, question, |answer| {
+                    questions::variable(answer, environment, shape)
+                })?;
+                keep(reply, &mut answers.telegram_token_env)
+            }
+            Step::Owner if given.owner_id.is_some() => Outcome::Skipped,
+            Step::Owner
+                if answers.telegram_token_env.is_none()
+                    && answers.telegram_token_file.is_none() =>
+            {
+                Outcome::Skipped
+            }
+            Step::Owner => {
+                let question = "Your numeric Telegram id (empty: none yet):";
+                let reply = questions::ask(terminal, question, questions::telegram_id)?;
+                keep(reply, &mut answers.owner_id)
+            }
+            Step::Write => {
+                let choices = choices(&answers, model.clone(), chosen.clone())?;
+                if let Some(after) = ask_to_write(terminal, file, &choices, environment)? {
+                    return Ok(after);
+                }
+                Outcome::Back
+            }
+        };
+        if outcome == Outcome::Back {
+            match asked.pop() {
+                Some(before) => step = before,
+                None => terminal.note("this is the first question")?,
+            }
+            continue;
+        }
+        if outcome == Outcome::Answered {
+            asked.push(step);
+        }
+        step = match step {
+            Step::Model => Step::BotToken,
+            Step::BotToken => Step::Owner,
+            Step::Owner | Step::Write => Step::Write,
+        };
     }
-    Ok(())
 }
 
-fn ask_model(
-    terminal: &mut Terminal<'_>,
-    arguments: &mut InitArguments,
-    model: &mut Option<String>,
-) -> Result<(), Failure> {
-    fill(
-        terminal,
-        &mut arguments.provider,
-        "Model provider (a predeclared one as openai, or a name of your own; empty: the scripted model):",
-    )?;
-    if let Some(provider) = arguments.provider.clone() {
-        fill(terminal, model, "Model id:")?;
-        if !is_predeclared(&provider) {
-            fill(
-                terminal,
-                &mut arguments.base_url,
-                "Base URL, for example http://127.0.0.1:8080/v1:",
-            )?;
-            fill(
-                terminal,
-                &mut arguments.api_key_env,
-                "Variable that holds its key (empty: it wants none):",
-            )?;
+/// Puts an answer into its place.
+fn keep<T>(reply: Reply<Option<T>>, slot: &mut Option<T>) -> Outcome {
+    match reply {
+        Reply::Back => Outcome::Back,
+        Reply::Answer(answer) => {
+            *slot = answer;
+            Outcome::Answered
         }
     }
-    Ok(())
 }
 
-fn ask(terminal: &mut Terminal<'_>, arguments: &mut InitArguments) -> Result<(), Failure> {
-    if arguments.telegram_token_file.is_none() {
-        fill(
-            terminal,
-            &mut arguments.telegram_token_env,
-            "Variable that holds a Telegram bot token (empty: no Telegram):",
-        )?;
+/// The model that the person chooses; an answer of none where the flags say all.
+async fn ask_for_model(
+    terminal: &mut Terminal<'_>,
+    given: &InitArguments,
+    model: Option<&str>,
+    environment: &Environment,
+) -> Result<Reply<Option<ModelChoice>>, Failure> {
+    let reply = match (&given.provider, &given.base_url, model) {
+        (None, None, None) => init_offer::ask_model(terminal, environment).await?,
+        (None, None, Some(_)) => return Ok(Reply::Answer(None)),
+        (Some(_), _, _) | (_, Some(_), _) => {
+            let given = GivenModel {
+                provider: given.provider.clone(),
+                base_url: given.base_url.clone(),
+                key_variable: given.api_key_env.clone(),
+                model: model.map(str::to_owned),
+            };
+            init_offer::ask_address(terminal, environment, &given).await?
+        }
+    };
+    Ok(match reply {
+        Reply::Back => Reply::Back,
+        Reply::Answer(choice) => Reply::Answer(Some(choice)),
+    })
+}
+
+/// Shows what the file will say, writes it after a yes, and offers to start. None: the person goes back.
+fn ask_to_write(
+    terminal: &mut Terminal<'_>,
+    file: &Path,
+    choices: &InitChoices,
+    environment: &Environment,
+) -> Result<Option<AfterInit>, Failure> {
+    for line in summary(choices) {
+        terminal.note(&line)?;
     }
-    if arguments.telegram_token_env.is_some() || arguments.telegram_token_file.is_some() {
-        fill(
-            terminal,
-            &mut arguments.owner_id,
-            "Your numeric Telegram id (empty: none yet):",
-        )?;
+    let complete = check(terminal, choices, environment)?;
+    let question = if complete {
+        "Write this and start the console now? [Y/n; n only writes, q writes nothing]"
+    } else {
+        // What it needs is missing: a start would only end with that.
+        "Write this? [Y/q; q writes nothing]"
+    };
+    // Without anybody to answer, the answers before count.
+    let mut after = (AfterInit::End, true);
+    for _ in 0..3 {
+        let Some(answer) = terminal.ask_if_open(question)? else {
+            break;
+        };
+        after = match answer.to_ascii_lowercase().as_str() {
+            "<" => return Ok(None),
+            "" | "y" | "yes" if complete => (AfterInit::Start, true),
+            "" | "y" | "yes" | "n" | "no" => (AfterInit::End, true),
+            "q" => (AfterInit::End, false),
+            _ => {
+                terminal.note("answer y, n, q, or `<` to go back")?;
+                continue;
+            }
+        };
+        break;
     }
-    Ok(())
+    if !after.1 {
+        return Err(Failure::Usage("nothing is written".to_owned()));
+    }
+    finish(terminal, file, choices)?;
+    Ok(Some(after.0))
+}
+
+/// What the file will say, a line a choice.
+fn summary(choices: &InitChoices) -> Vec<String> {
+    let model = match &choices.model {
+        ModelChoice::Scripted => "the scripted model, which is no LLM".to_owned(),
+        ModelChoice::Named { model } => model.clone(),
+        ModelChoice::Server {
+            provider,
+            model,
+            base_url,
+            ..
+        } => format!("{provider}/{model} at {base_url}"),
+    };
+    let telegram = match &choices.telegram {
+        Some(_) if choices.owner.is_some() => "a bot that answers you",
+        Some(_) => "a bot that answers nobody until you let people in",
+        None => "none",
+    };
+    vec![
+        format!("  model     {}", cell(&model)),
+        format!("  Telegram  {telegram}"),
+    ]
 }
 
 /// The choices behind the flags and answers.
@@ -131,18 +260,11 @@ fn choices(
     model: Option<String>,
     chosen: Option<ModelChoice>,
 ) -> Result<InitChoices, Failure> {
-    let owner = arguments
-        .owner_id
-        .as_ref()
-        .map(|id| id.strip_prefix("telegram:").unwrap_or(id).to_owned());
-    if let Some(id) = &owner
-        && (id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_digit()))
-    {
-        return Err(Failure::Usage(format!(
-            "--owner-id `{}` is not a numeric Telegram id (a name can be taken over, an id cannot)",
-            cell(id)
-        )));
-    }
+    let owner = arguments.owner_id.as_deref().map(questions::telegram_id);
+    let owner = owner
+        .transpose()
+        .map_err(|wrong| Failure::Usage(format!("--owner-id {wrong}")))?
+        .flatten();
     let token = match (
         &arguments.telegram_token_env,
         &arguments.telegram_token_file,
@@ -205,7 +327,9 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
 /// A model that needs no table of its own; any other must say where it is, or the file would not load.
 fn predeclared(model: String) -> Result<ModelChoice, Failure> {
     let provider = model.split('/').next().unwrap_or_default();
-    if model.contains('/') && (is_predeclared(provider) || provider == providers::SCRIPTED) {
+    if model.contains('/')
+        && (init_offer::is_predeclared(provider) || provider == providers::SCRIPTED)
+    {
         return Ok(ModelChoice::Named { model });
     }
     Err(Failure::Usage(format!(
@@ -215,46 +339,63 @@ fn predeclared(model: String) -> Result<ModelChoice, Failure> {
     )))
 }
 
-/// Whether a provider needs no table of its own.
-fn is_predeclared(name: &str) -> bool {
-    providers::predeclared().any(|(known, _)| known == name)
-}
-
-/// Says what is missing or cannot be reached. None of it stops the file from being written.
+/// Says what is missing or cannot be reached, and whether every secret is there. None of it stops the file from being
+/// written.
 fn check(
     terminal: &mut Terminal<'_>,
     choices: &InitChoices,
     environment: &Environment,
-) -> Result<(), Failure> {
-    if let ModelChoice::Server { base_url, key, .. } = &choices.model {
-        reach(terminal, base_url)?;
-        if let Some(key) = key {
-            secret(terminal, key, environment)?;
+) -> Result<bool, Failure> {
+    let mut complete = true;
+    match &choices.model {
+        ModelChoice::Scripted => {}
+        ModelChoice::Named { model } => {
+            let provider = model.split('/').next().unwrap_or_default();
+            let keys = providers::predeclared().find(|(name, _)| *name == provider);
+            let keys = keys.map_or(&[] as &[&str], |(_, keys)| keys);
+            if let Some(usual) = keys.first()
+                && keys.iter().all(|key| environment.get(key).is_none())
+            {
+                complete = secret(
+                    terminal,
+                    &SecretChoice::Env((*usual).to_owned()),
+                    environment,
+                )?;
+            }
+        }
+        ModelChoice::Server { base_url, key, .. } => {
+            reach(terminal, base_url)?;
+            if let Some(key) = key {
+                complete = secret(terminal, key, environment)?;
+            }
         }
     }
     if let Some(telegram) = &choices.telegram {
-        secret(terminal, &telegram.token, environment)?;
+        complete &= secret(terminal, &telegram.token, environment)?;
         reach(terminal, "https://api.telegram.org")?;
     }
-    Ok(())
+    Ok(complete)
 }
 
+/// Whether a secret is where the file will say; a note where it is not.
 fn secret(
     terminal: &mut Terminal<'_>,
     choice: &SecretChoice,
     environment: &Environment,
-) -> Result<(), Failure> {
-    match choice {
-        SecretChoice::Env(name) if environment.get(name).is_none() => terminal.note(&format!(
+) -> Result<bool, Failure> {
+    let missing = match choice {
+        SecretChoice::Env(name) if environment.get(name).is_none() => format!(
             "note: the variable {} is not set here; set it before starting",
             cell(name)
-        )),
-        SecretChoice::File(file) if !Path::new(file).exists() => terminal.note(&format!(
+        ),
+        SecretChoice::File(file) if !Path::new(file).exists() => format!(
             "note: {} does not exist yet; make it with mode 0600 before starting",
             cell(file)
-        )),
-        SecretChoice::Env(_) | SecretChoice::File(_) => Ok(()),
-    }
+        ),
+        SecretChoice::Env(_) | SecretChoice::File(_) => return Ok(true),
+    };
+    terminal.note(&missing)?;
+    Ok(false)
 }
 
 fn reach(terminal: &mut Terminal<'_>, base_url: &str) -> Result<(), Failure> {

@@ -1,13 +1,16 @@
-//! What could answer, offered by name: keys in the environment and model servers on this machine. Nothing is used without
-//! a yes, and no key is read here, only whether there is one.
+//! What could answer, offered by name: keys in the environment, model servers on this machine, and any server whose
+//! address a person gives. Nothing is used without a yes, and a key goes only to the server that it was named for.
 
 use crate::cli::exit::Failure;
+use crate::cli::init_questions::{self as questions, Reply};
 use crate::cli::terminal::{Terminal, cell};
+use crate::client::remote::target::host_and_port;
 use crate::config::environment::Environment;
 use crate::config::providers;
+use crate::config::settings::Secret;
 use crate::config::template::{ModelChoice, SecretChoice, ToldChoice};
 use crate::protocol::models::{FoundModel, FoundServer};
-use crate::runtime::models;
+use crate::runtime::models::{self, ModelList};
 
 /// Models of one server that are listed.
 const LISTED: usize = 20;
@@ -19,12 +22,31 @@ const SUGGESTED: &[(&str, &str)] = &[
     ("openai", "gpt-5.4-mini"),
 ];
 
-/// What was picked.
-pub enum Pick {
-    /// One of what was found, or the scripted model.
-    Model(ModelChoice),
-    /// Something that is to be typed.
-    Typed,
+/// What the flags say of the model.
+#[derive(Default)]
+pub struct GivenModel {
+    /// Name of the provider.
+    pub provider: Option<String>,
+    /// Address of its server.
+    pub base_url: Option<String>,
+    /// Variable that holds its key.
+    pub key_variable: Option<String>,
+    /// Model id.
+    pub model: Option<String>,
+}
+
+/// What the first question was answered by.
+enum Pick {
+    Scripted,
+    Address,
+    Offer(usize),
+}
+
+/// Where a model is.
+enum Address {
+    Scripted,
+    Predeclared(String),
+    Server(String),
 }
 
 enum Offer {
@@ -38,11 +60,52 @@ enum Offer {
 
 const OPENROUTER_KEY: &str = "OPENROUTER_API_KEY";
 
-/// Lists what was found and asks which.
-pub async fn offer(
+/// Lists what was found and asks which; an address can be given in place of all.
+pub async fn ask_model(
     terminal: &mut Terminal<'_>,
     environment: &Environment,
-) -> Result<Pick, Failure> {
+) -> Result<Reply<ModelChoice>, Failure> {
+    let offers = offers(terminal, environment).await?;
+    if offers.is_empty() {
+        terminal.note("No key in the environment, and no model server on this machine.")?;
+        return ask_address(terminal, environment, &GivenModel::default()).await;
+    }
+    loop {
+        terminal.note("What could answer:")?;
+        for (number, offer) in offers.iter().enumerate() {
+            terminal.note(&format!("  {}  {}", number + 1, described(offer)))?;
+        }
+        let question = "Which one? (its number; `other` to name an address; empty: the scripted model, which is no LLM)";
+        let picked = questions::ask(terminal, question, |answer| match answer {
+            "" => Ok(Pick::Scripted),
+            "other" => Ok(Pick::Address),
+            _ => match answer.parse::<usize>() {
+                Ok(number) if (1..=offers.len()).contains(&number) => Ok(Pick::Offer(number - 1)),
+                Ok(_) | Err(_) => Err(format!("there is no number {}", cell(answer))),
+            },
+        })?;
+        let reply = match picked {
+            Reply::Back => return Ok(Reply::Back),
+            Reply::Answer(Pick::Scripted) => Reply::Answer(ModelChoice::Scripted),
+            Reply::Answer(Pick::Address) => {
+                ask_address(terminal, environment, &GivenModel::default()).await?
+            }
+            Reply::Answer(Pick::Offer(at)) => match offers.get(at) {
+                Some(offer) => take(terminal, offer)?,
+                None => Reply::Back,
+            },
+        };
+        match reply {
+            Reply::Back => {}
+            answer @ Reply::Answer(_) => return Ok(answer),
+        }
+    }
+}
+
+async fn offers(
+    terminal: &mut Terminal<'_>,
+    environment: &Environment,
+) -> Result<Vec<Offer>, Failure> {
     let mut offers: Vec<Offer> = providers::predeclared()
         .filter_map(|(provider, variables)| {
             let variable = variables
@@ -59,31 +122,192 @@ pub async fn offer(
     for word in words {
         terminal.note(&format!("note: {}", cell(&word)))?;
     }
-    if offers.is_empty() {
-        terminal.note("No key in the environment, and no model server on this machine.")?;
-        return Ok(Pick::Typed);
-    }
-    terminal.note("What could answer:")?;
-    for (number, offer) in offers.iter().enumerate() {
-        terminal.note(&format!("  {}  {}", number + 1, described(offer)))?;
-    }
-    let question =
-        "Which one? (its number; `other` to name one; empty: the scripted model, which is no LLM)";
-    // Wrong answers end: a script that pipes nonsense must not be asked for ever.
-    for _ in 0..3 {
-        let answer = terminal.ask(question)?;
-        match answer.as_str() {
-            "" => return Ok(Pick::Model(ModelChoice::Scripted)),
-            "other" => return Ok(Pick::Typed),
-            _ => {}
+    Ok(offers)
+}
+
+/// Asks what the flags leave open: the address first, then its key where the server wants one, then one of the models that
+/// the server lists.
+pub async fn ask_address(
+    terminal: &mut Terminal<'_>,
+    environment: &Environment,
+    given: &GivenModel,
+) -> Result<Reply<ModelChoice>, Failure> {
+    let asked = given.base_url.is_none() && !given.provider.as_deref().is_some_and(is_predeclared);
+    loop {
+        let address = match address(terminal, given, asked)? {
+            Reply::Back => return Ok(Reply::Back),
+            Reply::Answer(address) => address,
+        };
+        let reply = match address {
+            Address::Scripted => Reply::Answer(ModelChoice::Scripted),
+            Address::Predeclared(provider) => {
+                let suggested = SUGGESTED.iter().find(|(of, _)| *of == provider);
+                let model = match &given.model {
+                    Some(model) => Reply::Answer(model.clone()),
+                    None => model_id(terminal, suggested.map(|(_, model)| *model))?,
+                };
+                named(model, &provider)
+            }
+            Address::Server(base_url) => server(terminal, environment, given, &base_url).await?,
+        };
+        match reply {
+            Reply::Back if asked => {}
+            Reply::Back => return Ok(Reply::Back),
+            answer @ Reply::Answer(_) => return Ok(answer),
         }
-        let number = answer.parse::<usize>().ok();
-        if let Some(offer) = number.and_then(|number| offers.get(number.checked_sub(1)?)) {
-            return take(terminal, offer);
-        }
-        terminal.note(&format!("there is no number {}", cell(&answer)))?;
     }
-    Err(Failure::Usage("nothing was picked".to_owned()))
+}
+
+fn address(
+    terminal: &mut Terminal<'_>,
+    given: &GivenModel,
+    asked: bool,
+) -> Result<Reply<Address>, Failure> {
+    if let Some(base_url) = &given.base_url {
+        return Ok(Reply::Answer(Address::Server(base_url.clone())));
+    }
+    if let Some(provider) = given.provider.as_ref().filter(|_| !asked) {
+        return Ok(Reply::Answer(Address::Predeclared(provider.clone())));
+    }
+    let known: Vec<&str> = providers::predeclared().map(|(name, _)| name).collect();
+    let known = known.join(", ");
+    let named = given.provider.is_some();
+    let question = if named {
+        "Address of its server, for example http://127.0.0.1:8080/v1:".to_owned()
+    } else {
+        format!(
+            "Address of a model server, for example http://127.0.0.1:8080/v1, or one of {known} (empty: the scripted \
+             model):"
+        )
+    };
+    questions::ask(terminal, &question, |answer| {
+        if answer.is_empty() && !named {
+            return Ok(Address::Scripted);
+        }
+        if !named && is_predeclared(answer) {
+            return Ok(Address::Predeclared(answer.to_owned()));
+        }
+        match host_and_port(answer) {
+            Some(_) => Ok(Address::Server(answer.to_owned())),
+            None => Err(format!(
+                "`{}` is no address: an address begins with http:// or https://",
+                cell(answer)
+            )),
+        }
+    })
+}
+
+/// A model of a server that somebody named: asks the server for its models, and the person for what it does not say.
+async fn server(
+    terminal: &mut Terminal<'_>,
+    environment: &Environment,
+    given: &GivenModel,
+    base_url: &str,
+) -> Result<Reply<ModelChoice>, Failure> {
+    let shown = cell(base_url);
+    let mut key = given.key_variable.clone();
+    let mut listed = ModelList::Unlisted;
+    if given.model.is_none() {
+        listed = list_at(base_url, key.as_deref(), environment).await;
+    }
+    let wants = match listed {
+        ModelList::Server(_) => false,
+        ModelList::Unauthorized => {
+            terminal.note(&format!("{shown} wants a key"))?;
+            true
+        }
+        ModelList::Closed => {
+            terminal.note(&format!(
+                "note: {shown} cannot be reached now, so its models are not listed (`<`: another address)"
+            ))?;
+            true
+        }
+        ModelList::Unlisted => {
+            if given.model.is_none() {
+                terminal.note(&format!("note: {shown} lists no models"))?;
+            }
+            true
+        }
+    };
+    if wants && key.is_none() {
+        let question = "Variable that holds its key (empty: it wants none):";
+        match questions::ask(terminal, question, |answer| {
+            questions::variable(answer, environment, None)
+        })? {
+            Reply::Back => return Ok(Reply::Back),
+            Reply::Answer(variable) => key = variable,
+        }
+        if given.model.is_none() && key.is_some() {
+            listed = list_at(base_url, key.as_deref(), environment).await;
+            if listed == ModelList::Unauthorized {
+                terminal.note(&format!(
+                    "note: {shown} does not take that key, or the variable is not set here"
+                ))?;
+            }
+        }
+    }
+    let reply = match listed {
+        ModelList::Server(found) => of_server(terminal, &found)?,
+        ModelList::Unauthorized | ModelList::Closed | ModelList::Unlisted => {
+            let model = match &given.model {
+                Some(model) => Reply::Answer(model.clone()),
+                None => model_id(terminal, None)?,
+            };
+            match model {
+                Reply::Back => Reply::Back,
+                Reply::Answer(model) => Reply::Answer(ModelChoice::Server {
+                    provider: models::provider_name(base_url),
+                    model,
+                    kind: "openai-chat",
+                    base_url: base_url.to_owned(),
+                    key: None,
+                    told: ToldChoice::default(),
+                }),
+            }
+        }
+    };
+    Ok(with_given(reply, given, key))
+}
+
+async fn list_at(base_url: &str, variable: Option<&str>, environment: &Environment) -> ModelList {
+    let key = variable.and_then(|name| environment.secret(name));
+    models::list_at(base_url, key.map(Secret::new).as_ref()).await
+}
+
+/// The choice under the name that the flags give its provider, and with its key.
+fn with_given(
+    reply: Reply<ModelChoice>,
+    given: &GivenModel,
+    variable: Option<String>,
+) -> Reply<ModelChoice> {
+    match reply {
+        Reply::Answer(ModelChoice::Server {
+            provider,
+            model,
+            kind,
+            base_url,
+            told,
+            ..
+        }) => {
+            let provider = given.provider.clone().unwrap_or(provider);
+            Reply::Answer(ModelChoice::Server {
+                model: model
+                    .strip_prefix(&format!("{provider}/"))
+                    .map_or_else(|| model.clone(), str::to_owned),
+                provider,
+                kind,
+                base_url,
+                key: variable.map(SecretChoice::Env),
+                told,
+            })
+        }
+        other => other,
+    }
+}
+
+/// Whether a provider needs no table of its own.
+pub fn is_predeclared(name: &str) -> bool {
+    providers::predeclared().any(|(known, _)| known == name)
 }
 
 fn described(offer: &Offer) -> String {
@@ -127,63 +351,73 @@ fn label(model: &FoundModel) -> String {
     text
 }
 
-fn take(terminal: &mut Terminal<'_>, offer: &Offer) -> Result<Pick, Failure> {
-    match offer {
-        Offer::Key { provider, variable } => {
-            if !agreed(terminal, variable)? {
-                return Ok(Pick::Model(ModelChoice::Scripted));
-            }
-            let suggested = SUGGESTED
-                .iter()
-                .find(|(of, _)| of == provider)
-                .map(|(_, model)| *model);
-            let model = model_id(terminal, suggested)?;
-            Ok(Pick::Model(ModelChoice::Named {
-                model: format!("{provider}/{model}"),
-            }))
+fn take(terminal: &mut Terminal<'_>, offer: &Offer) -> Result<Reply<ModelChoice>, Failure> {
+    let (variable, provider) = match offer {
+        Offer::Server(server) => return of_server(terminal, server),
+        Offer::Key { provider, variable } => (*variable, *provider),
+        Offer::OpenRouter => (OPENROUTER_KEY, "openrouter"),
+    };
+    let question = format!("Use the key in {variable}? Every answer costs money. [y/N]");
+    match questions::ask(terminal, &question, questions::yes_or_no)? {
+        Reply::Back => return Ok(Reply::Back),
+        Reply::Answer(Some(true)) => {}
+        Reply::Answer(Some(false) | None) => {
+            terminal.note("not used; the scripted model answers")?;
+            return Ok(Reply::Answer(ModelChoice::Scripted));
         }
-        Offer::OpenRouter => {
-            if !agreed(terminal, OPENROUTER_KEY)? {
-                return Ok(Pick::Model(ModelChoice::Scripted));
-            }
-            Ok(Pick::Model(ModelChoice::Server {
-                provider: "openrouter".to_owned(),
-                model: model_id(terminal, None)?,
-                kind: "openai-chat",
-                base_url: "https://openrouter.ai/api/v1".to_owned(),
-                key: Some(SecretChoice::Env(OPENROUTER_KEY.to_owned())),
-                told: ToldChoice::default(),
-            }))
+    }
+    let suggested = SUGGESTED.iter().find(|(of, _)| *of == provider);
+    let model = model_id(terminal, suggested.map(|(_, model)| *model))?;
+    Ok(match (offer, model) {
+        (Offer::OpenRouter, Reply::Answer(model)) => Reply::Answer(ModelChoice::Server {
+            provider: provider.to_owned(),
+            model,
+            kind: "openai-chat",
+            base_url: "https://openrouter.ai/api/v1".to_owned(),
+            key: Some(SecretChoice::Env(OPENROUTER_KEY.to_owned())),
+            told: ToldChoice::default(),
+        }),
+        (Offer::Key { .. } | Offer::Server(_), model) => named(model, provider),
+        (Offer::OpenRouter, Reply::Back) => Reply::Back,
+    })
+}
+
+/// A model of a predeclared provider.
+fn named(model: Reply<String>, provider: &str) -> Reply<ModelChoice> {
+    match model {
+        Reply::Back => Reply::Back,
+        Reply::Answer(model) => {
+            let id = model
+                .strip_prefix(&format!("{provider}/"))
+                .unwrap_or(&model);
+            Reply::Answer(ModelChoice::Named {
+                model: format!("{provider}/{id}"),
+            })
         }
-        Offer::Server(server) => of_server(terminal, server),
     }
 }
 
-fn agreed(terminal: &mut Terminal<'_>, variable: &str) -> Result<bool, Failure> {
-    let answer = terminal.ask(&format!(
-        "Use the key in {variable}? Every answer costs money. [y/N]"
-    ))?;
-    let yes = matches!(answer.as_str(), "y" | "Y" | "yes");
-    if !yes {
-        terminal.note("not used; the scripted model answers")?;
-    }
-    Ok(yes)
-}
-
-fn model_id(terminal: &mut Terminal<'_>, suggested: Option<&str>) -> Result<String, Failure> {
+fn model_id(
+    terminal: &mut Terminal<'_>,
+    suggested: Option<&str>,
+) -> Result<Reply<String>, Failure> {
     let question = suggested.map_or_else(
         || "Model id:".to_owned(),
         |model| format!("Model id (empty: {model}):"),
     );
-    let answer = terminal.ask(&question)?;
-    match (answer.is_empty(), suggested) {
-        (false, _) => Ok(answer),
-        (true, Some(model)) => Ok(model.to_owned()),
-        (true, None) => Err(Failure::Usage("no model was named".to_owned())),
-    }
+    questions::ask(terminal, &question, |answer| {
+        match (answer.is_empty(), suggested) {
+            (false, _) => Ok(answer.to_owned()),
+            (true, Some(model)) => Ok(model.to_owned()),
+            (true, None) => Err("a model id is needed, as the server names it".to_owned()),
+        }
+    })
 }
 
-fn of_server(terminal: &mut Terminal<'_>, server: &FoundServer) -> Result<Pick, Failure> {
+fn of_server(
+    terminal: &mut Terminal<'_>,
+    server: &FoundServer,
+) -> Result<Reply<ModelChoice>, Failure> {
     for (number, model) in server.models.iter().take(LISTED).enumerate() {
         terminal.note(&format!("  {}  {}", number + 1, label(model)))?;
     }
@@ -201,41 +435,43 @@ fn of_server(terminal: &mut Terminal<'_>, server: &FoundServer) -> Result<Pick, 
         },
         |first| format!("Which model? (its number or id; empty: {})", cell(first)),
     );
-    let answer = terminal.ask(&question)?;
-    let picked = match answer.parse::<usize>() {
-        Ok(number) => server.models.get(number.wrapping_sub(1)),
-        Err(_) if answer.is_empty() => server.models.first(),
-        Err(_) => server.models.iter().find(|model| model.id == answer),
-    };
-    let (id, told) = match picked {
-        Some(model) => {
-            if model.tools == Some(false) {
-                let note = "note: the server's list has no tools for {}: they will be withheld";
-                terminal.note(&note.replace("{}", &cell(&model.id)))?;
+    let picked = questions::ask(terminal, &question, |answer| {
+        let known = match answer.parse::<usize>() {
+            Ok(number) => server.models.get(number.wrapping_sub(1)),
+            Err(_) if answer.is_empty() => server.models.first(),
+            Err(_) => server.models.iter().find(|model| model.id == answer),
+        };
+        match known {
+            Some(model) => Ok((model.id.clone(), Some(model))),
+            None if answer.is_empty() => Err("a model id is needed".to_owned()),
+            None if answer.parse::<usize>().is_ok() => {
+                Err(format!("there is no number {}", cell(answer)))
             }
-            let told = ToldChoice {
-                tools: model.tools,
-                context_window: model.context_window,
-            };
-            (model.id.clone(), told)
+            None => Ok((answer.to_owned(), None)),
         }
-        None if answer.is_empty() || answer.parse::<usize>().is_ok() => {
-            return Err(Failure::Usage("no such model was offered".to_owned()));
-        }
-        None => (answer, ToldChoice::default()),
+    })?;
+    let Reply::Answer((id, model)) = picked else {
+        return Ok(Reply::Back);
     };
+    if let Some(model) = model.filter(|model| model.tools == Some(false)) {
+        let note = "note: the server's list has no tools for {}: they will be withheld";
+        terminal.note(&note.replace("{}", &cell(&model.id)))?;
+    }
     // The kinds that discovery names are the file's own words.
     let kind = if server.kind == "ollama" {
         "ollama"
     } else {
         "openai-chat"
     };
-    Ok(Pick::Model(ModelChoice::Server {
+    Ok(Reply::Answer(ModelChoice::Server {
         provider: server.name.clone(),
         model: id,
         kind,
         base_url: server.base_url.clone(),
         key: None,
-        told,
+        told: model.map_or_else(ToldChoice::default, |model| ToldChoice {
+            tools: model.tools,
+            context_window: model.context_window,
+        }),
     }))
 }

@@ -27,6 +27,7 @@ pub mod hooks;
 pub mod hygiene;
 pub mod init;
 pub mod init_offer;
+mod init_questions;
 pub mod keys;
 pub mod leftovers;
 pub mod list;

@@ -8,6 +8,7 @@ use clap::Parser as _;
 use crate::cli::arguments::{Arguments, Subcommands};
 use crate::cli::execute::execute;
 use crate::cli::exit::Failure;
+use crate::cli::init::AfterInit;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
@@ -140,14 +141,19 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Init(given)) => {
             let environment = Environment::capture();
             let (file, _) = places(&flags, &environment)?;
-            init::run(
-                terminal,
-                &file,
-                &given,
-                arguments.model.as_deref(),
-                &environment,
-            )
-            .await
+            let model = arguments.model.as_deref();
+            match init::run(terminal, &file, &given, model, &environment).await? {
+                AfterInit::End => Ok(()),
+                AfterInit::Start => {
+                    terminal.finish()?;
+                    // The file names the model now.
+                    let flags = Flags {
+                        model: None,
+                        ..flags
+                    };
+                    Ok(modes::run_console(flags, opening).await?)
+                }
+            }
         }
         Some(Subcommands::Backup { file }) => {
             let paths = located(&flags, &Environment::capture())?;

@@ -56,11 +56,16 @@ impl Terminal<'_> {
 
     /// Asks, and reads one line; empty at the end of input.
     pub fn ask(&mut self, question: &str) -> Result<String, Failure> {
+        Ok(self.ask_if_open(question)?.unwrap_or_default())
+    }
+
+    /// Asks, and reads one line; none at the end of input.
+    pub fn ask_if_open(&mut self, question: &str) -> Result<Option<String>, Failure> {
         write!(self.err, "{question} ")?;
         self.err.flush()?;
         let mut answer = String::new();
-        self.input.read_line(&mut answer)?;
-        Ok(answer.trim().to_owned())
+        let read = self.input.read_line(&mut answer)?;
+        Ok((read > 0).then(|| answer.trim().to_owned()))
     }
 
     /// Flushes the result.

@@ -5,9 +5,10 @@ use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::paths::prepare_data_dir;
-use crate::config::settings::Settings;
+use crate::config::settings::{Secret, Settings};
 use crate::model::catalogue;
 use crate::model::discovery;
+pub use crate::model::discovery::servers::{ModelList, provider_name};
 use crate::protocol::models::{Discovery, FoundServer, ModelTest, ProviderModels};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Envelope, Request as _, TestModel};
@@ -83,6 +84,11 @@ pub async fn test(
 /// The model servers that answer on this machine, and what else is worth a word.
 pub async fn find(environment: &Environment) -> (Vec<FoundServer>, Vec<String>) {
     discovery::find(environment).await
+}
+
+/// What the server at an address that a person named says of its models.
+pub async fn list_at(address: &str, key: Option<&Secret>) -> ModelList {
+    discovery::servers::list(address, key).await
 }
 
 /// The same beside the configuration.

@@ -25,6 +25,9 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm];
+
     /// A name for its provider.
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,9 +50,7 @@ impl ServerKind {
 
     #[cfg(feature = "test-hooks")]
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -81,6 +82,8 @@ pub enum Verdict {
 pub enum NoJson {
     /// Nobody could be connected to.
     Closed,
+    /// The server wants a key, or another one: status 401 or 403.
+    Unauthorized,
     /// Somebody answered something else.
     Other,
 }
@@ -108,8 +111,10 @@ pub async fn json_at(
             NoJson::Other
         }
     })?;
-    if !response.status().is_success() {
-        return Err(NoJson::Other);
+    match response.status().as_u16() {
+        200..=299 => {}
+        401 | 403 => return Err(NoJson::Unauthorized),
+        _ => return Err(NoJson::Other),
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|_| NoJson::Other)? {

@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::config::settings::{ProviderKind, ProviderSettings};
+use crate::config::providers;
+use crate::config::settings::{ProviderKind, ProviderSettings, Secret};
 use crate::model::catalogue::is_elsewhere;
 use crate::model::discovery::candidate::{Candidate, NoJson, ServerKind, Verdict, json_at};
-use crate::model::http::is_loopback_address;
+use crate::model::http::{host_of, is_loopback_address};
 use crate::protocol::models::{FoundModel, FoundServer};
 
 /// Most models of one server that are looked at.
@@ -37,7 +38,7 @@ pub async fn look(candidate: &Candidate) -> Verdict {
     };
     match read {
         Err(NoJson::Closed) => Verdict::Closed,
-        Err(NoJson::Other) | Ok(None) => Verdict::Other,
+        Err(NoJson::Other | NoJson::Unauthorized) | Ok(None) => Verdict::Other,
         Ok(Some(models)) => Verdict::Found(found(candidate, models)),
     }
 }
@@ -164,6 +165,92 @@ fn vllm_models(list: &Value) -> Option<Vec<FoundModel>> {
         })
     });
     models.collect()
+}
+
+/// What the server at an address says that a person named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelList {
+    /// The server with its models.
+    Server(FoundServer),
+    /// The server wants a key, or another one.
+    Unauthorized,
+    /// Nobody listens there.
+    Closed,
+    /// Somebody answers without a list of models.
+    Unlisted,
+}
+
+/// Asks the server at `address` for its models. On this machine it looks for the usual servers first, which say more of a
+/// model. Any other server is asked as OpenAI's interface lists models, also behind `/v1`.
+pub async fn list(address: &str, key: Option<&Secret>) -> ModelList {
+    let base = address.trim_end_matches('/');
+    if is_loopback_address(base) {
+        let root = base.strip_suffix("/v1").unwrap_or(base);
+        let candidates = ServerKind::ALL.map(|kind| Candidate {
+            kind,
+            root: root.to_owned(),
+        });
+        let verdicts = futures_util::future::join_all(candidates.iter().map(look)).await;
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Found(server) => return ModelList::Server(server),
+                Verdict::Closed => return ModelList::Closed,
+                Verdict::Other | Verdict::Slow | Verdict::Elsewhere => {}
+            }
+        }
+    }
+    let mut answer = ModelList::Unlisted;
+    for base_url in [base.to_owned(), format!("{base}/v1")] {
+        match json_at(&format!("{base_url}/models"), None, key).await {
+            Ok(list) => {
+                if let Some(models) = listed_models(&list) {
+                    return ModelList::Server(FoundServer {
+                        name: provider_name(base),
+                        title: "the server".to_owned(),
+                        kind: "openai-chat".to_owned(),
+                        base_url,
+                        models,
+                    });
+                }
+            }
+            Err(NoJson::Closed) => return ModelList::Closed,
+            Err(NoJson::Unauthorized) => answer = ModelList::Unauthorized,
+            Err(NoJson::Other) => {}
+        }
+    }
+    answer
+}
+
+/// `{"data": [{"id": …}]}`, whoever serves it.
+fn listed_models(list: &Value) -> Option<Vec<FoundModel>> {
+    let listed = list.get("data")?.as_array()?.iter().take(MOST_MODELS);
+    let models = listed.map(|model| {
+        Some(FoundModel {
+            id: text(model, "id")?.to_owned(),
+            tools: None,
+            context_window: tokens(model, "max_model_len")
+                .or_else(|| tokens(model, "context_length")),
+            elsewhere: false,
+        })
+    });
+    models.collect()
+}
+
+/// A provider name for an address: `local` on this machine, else the name of the domain (`api.groq.com`: `groq`). Names
+/// that the program declares itself are not given.
+pub fn provider_name(address: &str) -> String {
+    let host = host_of(address).unwrap_or_default();
+    let labels: Vec<&str> = host.split('.').collect();
+    let name = match labels.as_slice() {
+        [.., name, _] if !is_loopback_address(address) => name.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let usable = (1..=32).contains(&name.len())
+        && name.chars().all(plain)
+        && name.chars().any(|c| c.is_ascii_lowercase())
+        && !providers::predeclared().any(|(known, _)| known == name);
+    if usable { name } else { "local".to_owned() }
 }
 
 /// What a configured server says of one of its models.

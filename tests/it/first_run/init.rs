@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use leverframe::cli::arguments::InitArguments;
 use leverframe::cli::exit::Failure;
-use leverframe::cli::init;
+use leverframe::cli::init::{self, AfterInit};
 use leverframe::cli::terminal::{Attendance, Terminal};
 use leverframe::config::environment::Environment;
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::support::pty::Pty;
 const SECRET: &str = "sk-ant-0123456789abcdefghij";
 
 struct Done {
-    result: Result<(), Failure>,
+    result: Result<AfterInit, Failure>,
     said: String,
     file: PathBuf,
     _dir: tempfile::TempDir,
@@ -231,6 +231,8 @@ fn the_program_offers_it_on_a_terminal() {
     pty.send("2\r");
     pty.see("Telegram");
     pty.send("\r");
+    pty.see("start the console now?");
+    pty.send("n\r");
     assert_eq!(pty.wait_exit(), Some(0));
     let text = std::fs::read_to_string(home.path().join("config/config.toml")).unwrap();
     assert!(text.contains("ollama/gemma3:4b"), "{text}");
@@ -247,4 +249,160 @@ fn the_program_offers_it_on_a_terminal() {
         String::from_utf8_lossy(&listed.stderr)
     );
     assert!(out.contains("\"tools\":false"), "{out}");
+}
+
+/// A server that lists its models under `/v1` to whoever has the key.
+fn keyed() -> FakeHttp {
+    FakeHttp::start(|request| {
+        if request.path != "/v1/models" {
+            return Reply::Json(404, json!({}));
+        }
+        if request.authorization != format!("Bearer {SECRET}") {
+            return Reply::Json(401, json!({"error": "no key"}));
+        }
+        Reply::Json(
+            200,
+            json!({"object": "list", "data": [
+                {"id": "small-1", "context_length": 32000},
+                {"id": "large-1"},
+            ]}),
+        )
+    })
+}
+
+#[tokio::test]
+async fn an_address_comes_first_and_its_server_lists_the_models() {
+    let server = keyed();
+    let environment = [("LEVERFRAME_TEST_SERVERS", ""), ("SERVER_KEY", SECRET)];
+    let nonsense = "127.0.0.1\n";
+    let keys = format!("{nonsense}{}\n$SERVER_KEY\n2\n\n", server.url());
+    let done = init(&environment, &keys, InitArguments::default()).await;
+    for word in [
+        "`127.0.0.1` is no address: an address begins with http:// or https://",
+        "wants a key",
+        "1  small-1",
+        "2  large-1",
+    ] {
+        assert!(
+            done.said.contains(word),
+            "`{word}` is not in: {}",
+            done.said
+        );
+    }
+    let text = done.written();
+    for word in [
+        "default = \"local/large-1\"",
+        "api_key_env = \"SERVER_KEY\"",
+        &format!("base_url = \"{}/v1\"", server.url()),
+    ] {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    // The flags name the server; its models are listed all the same, and its name is the one of the flags.
+    let named = InitArguments {
+        provider: Some("mine".to_owned()),
+        base_url: Some(format!("{}/v1", server.url())),
+        api_key_env: Some("SERVER_KEY".to_owned()),
+        ..InitArguments::default()
+    };
+    let done = init(&environment, "small-1\n\n", named).await;
+    assert!(done.written().contains("default = \"mine/small-1\""));
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_leaves_its_model_to_the_person() {
+    let gone = FakeHttp::start(|_| Reply::Hang);
+    gone.refuse(true);
+    let environment = [("LEVERFRAME_TEST_SERVERS", "")];
+    let keys = format!("{}\n\nsome-model\n\n", gone.url());
+    let done = init(&environment, &keys, InitArguments::default()).await;
+    assert!(
+        done.said
+            .contains("cannot be reached now, so its models are not listed")
+    );
+    assert!(done.written().contains("default = \"local/some-model\""));
+}
+
+#[tokio::test]
+async fn a_person_goes_back_and_answers_again() {
+    let (server, _) = ollama();
+    let list = format!("ollama={}", server.url());
+    let environment = [("LEVERFRAME_TEST_SERVERS", list.as_str())];
+    // From the list of models to the servers, and from the bot to the model.
+    let done = init(
+        &environment,
+        "1\n<\n1\n2\n<\n1\n1\n\n",
+        InitArguments::default(),
+    )
+    .await;
+    assert!(
+        done.written().contains("ollama/qwen3:8b"),
+        "{}",
+        done.written()
+    );
+    // From the last question, before anything is written.
+    let keys = "1\n1\nBOT\n12x\n12\n<\n34\ny\n";
+    let done = init(&environment, keys, InitArguments::default()).await;
+    assert!(
+        done.said.contains("`12x` is not a numeric Telegram id"),
+        "{}",
+        done.said
+    );
+    let text = done.written();
+    assert!(
+        text.contains("\"34\"") && !text.contains("\"12\""),
+        "{text}"
+    );
+    let first = init(&environment, "<\n\n\n", InitArguments::default()).await;
+    assert!(
+        first.said.contains("this is the first question"),
+        "{}",
+        first.said
+    );
+    let none = init(&environment, "1\n1\n\nq\n", InitArguments::default()).await;
+    assert!(none.result.is_err() && !none.file.exists());
+}
+
+#[tokio::test]
+async fn a_secret_in_place_of_its_variable_is_refused_and_not_repeated() {
+    let token = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    let environment = [
+        ("LEVERFRAME_TEST_SERVERS", ""),
+        ("WRONG", "no token"),
+        ("BOT", token),
+    ];
+    let keys = format!("\n{token}\nWRONG\nBOT\n7\nn\n");
+    let done = init(&environment, &keys, InitArguments::default()).await;
+    assert!(
+        done.said.contains("that is not the name of a variable"),
+        "{}",
+        done.said
+    );
+    assert!(
+        done.said
+            .contains("WRONG is set, but what it holds is no such secret")
+    );
+    assert!(!done.said.contains(token), "{}", done.said);
+    let text = done.written();
+    assert!(
+        text.contains("token_env = \"BOT\"") && !text.contains(token),
+        "{text}"
+    );
+    assert_eq!(done.result.unwrap(), AfterInit::End);
+}
+
+#[test]
+fn the_last_answer_starts_the_console() {
+    let home = Home::new("");
+    std::fs::remove_file(home.path().join("config/config.toml")).unwrap();
+    let mut command = home.command();
+    command.arg("init").env("LEVERFRAME_TEST_SERVERS", "");
+    let mut pty = Pty::start(&command, 120, 30);
+    pty.see("Address of a model server");
+    pty.send("\r");
+    pty.see("Telegram bot");
+    pty.send("\r");
+    pty.see("start the console now?");
+    pty.send("\r");
+    pty.see("Queue");
+    assert!(home.path().join("config/config.toml").exists());
 }

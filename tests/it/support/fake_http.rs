@@ -24,6 +24,8 @@ pub struct Request {
     pub query: String,
     /// The header `Idempotency-Key`, or nothing.
     pub key: String,
+    /// The header `Authorization`, or nothing.
+    pub authorization: String,
     /// JSON body; null when there is none.
     pub body: Value,
 }
@@ -211,6 +213,7 @@ fn parse(bytes: &[u8]) -> Option<Request> {
         path: path.to_owned(),
         query: query.to_owned(),
         key: header("idempotency-key").unwrap_or_default(),
+        authorization: header("authorization").unwrap_or_default(),
         body: serde_json::from_slice(body).unwrap_or(Value::Null),
     })
 }
