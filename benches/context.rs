@@ -83,6 +83,7 @@ fn main() {
                     let (rows, history) = read.await.unwrap();
                     let history: Vec<Exchange> = history.into_iter().map(fold::earlier).collect();
                     let material = Material {
+                        hints: &[],
                         prefix: &prefix,
                         memory: &MemoryContext::default(),
                         history: &history,

@@ -140,6 +140,7 @@ async fn turn(engine: &Engine, session_id: SessionId, text: String) {
         model: None,
         budgets: BudgetRequest::default(),
         fresh: false,
+        options: leverframe::protocol::options::TurnOptions::default(),
     });
     let id = match submit(engine, send).await.unwrap() {
         Outcome::SendMessage(accepted) => accepted.continuation_id,

@@ -15,6 +15,7 @@ use crate::api::wait::{self, Acceptance, Wait};
 use crate::protocol::artifact::NewAttachment;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::memory::Summary;
+use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
     Ask, GetSessionSummary, GetTranscript, GetTranscriptFrom, SendMessage,
@@ -84,10 +85,36 @@ struct Message {
     /// Ask the model even where an answer is cached.
     #[serde(default)]
     fresh: bool,
+    /// The only tools that are offered and can run in this turn; an empty list: none. Left out: those of the channel.
+    allow_tools: Option<Vec<String>>,
+    /// What the model is told for this turn alone: at most 16 texts of at most 1 KiB.
+    #[serde(default)]
+    hints: Vec<String>,
+    /// Sampling temperature, 0 to 2.
+    temperature: Option<f64>,
+    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    top_p: Option<f64>,
+    /// `auto`, `none`, `required`, or the name of a tool. The last two hold until the turn has made a call.
+    tool_choice: Option<ToolChoice>,
+}
+
+impl Message {
+    fn options(&mut self) -> TurnOptions {
+        TurnOptions {
+            allow_tools: self.allow_tools.take(),
+            hints: std::mem::take(&mut self.hints),
+            parameters: ModelParameters {
+                temperature: self.temperature,
+                top_p: self.top_p,
+                tool_choice: self.tool_choice.take(),
+            },
+        }
+    }
 }
 
 async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let message: Message = call.json()?;
+    let mut message: Message = call.json()?;
+    let options = message.options();
     let wait = wait::seconds(&call)?;
     let envelope = call.envelope(SendMessage {
         session_id: call.id()?,
@@ -96,12 +123,14 @@ async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         budgets: message.budgets.unwrap_or_default(),
         fresh: message.fresh,
         attachments: message.attachments,
+        options,
     })?;
     wait::submit(&api, envelope, wait).await
 }
 
 async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let message: Message = call.json()?;
+    let mut message: Message = call.json()?;
+    let options = message.options();
     let wait = wait::seconds(&call)?;
     let envelope = call.envelope(Ask {
         channel: "api".to_owned(),
@@ -110,6 +139,7 @@ async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         budgets: message.budgets.unwrap_or_default(),
         fresh: message.fresh,
         attachments: message.attachments,
+        options,
     })?;
     wait::submit(&api, envelope, wait).await
 }

@@ -80,6 +80,9 @@ pub enum Subcommands {
         /// A file that comes with the message; once for each file
         #[arg(long, value_name = "FILE")]
         attach: Vec<PathBuf>,
+        /// What the turn may use
+        #[command(flatten)]
+        options: crate::cli::ask::AskOptions,
     },
     /// Sessions
     #[command(subcommand)]

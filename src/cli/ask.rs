@@ -18,6 +18,7 @@ use crate::protocol::artifact::{MAX_ATTACHED_BYTES, NewAttachment};
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
 use crate::protocol::problem::ProblemKind;
 use crate::protocol::request::Ask;
 use crate::protocol::session::Continuation;
@@ -33,6 +34,57 @@ pub enum OnApproval {
     Wait,
 }
 
+/// Flags of `ask` that narrow or tune the turn.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct AskOptions {
+    /// Offer this tool, and no tool that is not named so; can be repeated
+    #[arg(long, value_name = "TOOL", conflicts_with = "no_tools")]
+    pub allow_tool: Vec<String>,
+    /// Offer no tool
+    #[arg(long)]
+    pub no_tools: bool,
+    /// Tell the model this for the turn; can be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub hint: Vec<String>,
+    /// Sampling temperature, 0 to 2
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub temperature: Option<f64>,
+    /// Share of the probability that tokens are taken from, above 0 and at most 1
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub top_p: Option<f64>,
+    /// auto, none, required, or the name of a tool
+    #[arg(long, value_name = "CHOICE")]
+    pub tool_choice: Option<String>,
+}
+
+impl From<AskOptions> for TurnOptions {
+    fn from(flags: AskOptions) -> Self {
+        let named = flags.no_tools || !flags.allow_tool.is_empty();
+        Self {
+            allow_tools: named.then_some(flags.allow_tool),
+            hints: flags.hint,
+            parameters: ModelParameters {
+                temperature: flags.temperature,
+                top_p: flags.top_p,
+                tool_choice: flags.tool_choice.map(ToolChoice::from),
+            },
+        }
+    }
+}
+
+/// What is asked beside the words.
+#[derive(Debug, Clone, Default)]
+pub struct Question<'a> {
+    /// `<provider>/<model>`; none = that of the channel.
+    pub model: Option<String>,
+    /// Whether the model is asked even where a response is cached.
+    pub fresh: bool,
+    /// What the turn may use.
+    pub options: TurnOptions,
+    /// Files of this machine that come with it.
+    pub files: &'a [PathBuf],
+}
+
 /// Longest message, in bytes.
 const LONGEST: u64 = 256 * 1024;
 
@@ -40,17 +92,17 @@ const LONGEST: u64 = 256 * 1024;
 pub fn command(
     terminal: &mut Terminal<'_>,
     words: &[String],
-    model: Option<String>,
-    fresh: bool,
-    files: &[PathBuf],
+    asked: Question<'_>,
 ) -> Result<Ask, Failure> {
     Ok(Ask {
         channel: "cli".to_owned(),
         text: text(terminal, words)?,
-        model,
+        model: asked.model,
         budgets: BudgetRequest::default(),
-        fresh,
-        attachments: files
+        fresh: asked.fresh,
+        options: asked.options,
+        attachments: asked
+            .files
             .iter()
             .map(|file| attachment(file))
             .collect::<Result<_, _>>()?,

@@ -54,13 +54,20 @@ pub async fn execute(
             wait,
             fresh,
             attach,
+            options,
         } => {
             let on_approval = if wait {
                 OnApproval::Wait
             } else {
                 OnApproval::Leave
             };
-            let command = ask::command(terminal, &text, model, fresh, &attach)?;
+            let asked = ask::Question {
+                model,
+                fresh,
+                options: options.into(),
+                files: &attach,
+            };
+            let command = ask::command(terminal, &text, asked)?;
             ask::run(client, terminal, format, command, on_approval).await
         }
         Subcommands::Sessions(SessionCommands::List {

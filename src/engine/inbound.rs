@@ -9,6 +9,7 @@ use crate::engine::problem::from_store;
 use crate::engine::slash;
 use crate::protocol::bridge::{Inbound, InboundBody, Ingestion, Sender};
 use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
+use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Disposition, OutboxClass};
 use crate::store::commands::ingest_turn::IngestTurn;
@@ -262,6 +263,7 @@ impl Engine {
                     | InboundBody::Other { .. } => true,
                 },
             },
+            options: TurnOptions::default(),
             bounds: TurnBounds::default(),
         }
     }

@@ -280,7 +280,10 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Prob
     if let Some(refused) = engine.one_too_many(arrival).await? {
         return Ok(refused);
     }
-    let turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
+    let asked = ended.id;
+    let asked = engine.store.read_here(move |reader| reader.turn(asked));
+    let mut turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
+    turn.options = asked.await.map_err(from_store)?.options;
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
     if !outcome.repeated
         && let Some(session) = outcome.session_id

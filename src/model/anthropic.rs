@@ -1,6 +1,6 @@
 //! Anthropic Messages.
 //!
-//! No sampling parameter is ever sent: newer models and API versions refuse them. Thinking is asked for only where the
+//! A sampling parameter is sent only where somebody set one: newer models and API versions refuse them. Thinking is asked for only where the
 //! profile says how much, and no more of a model that has refused the parameter.
 
 pub mod decoder;
@@ -70,16 +70,20 @@ impl Wire for Messages {
         wire::body(request, form)
     }
 
+    fn note(&self, request: &ModelRequest, form: wire::Parameters) -> Option<String> {
+        form.support.note(request)
+    }
+
     fn adjust(
         &self,
-        _request: &ModelRequest,
+        request: &ModelRequest,
         form: wire::Parameters,
         body: &Value,
         refused: &HttpRefusal,
     ) -> Option<Adjustment<wire::Parameters>> {
         match refused.status {
             Some(400 | 422) => form
-                .without_refused(body, &refused.words)
+                .without_refused(request, body, &refused.words)
                 .map(Adjustment::lasting),
             _ => None,
         }

@@ -18,6 +18,7 @@ use crate::model::request::{
 };
 use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::models::{CheckVerdict, ModelCheck, ModelTest};
+use crate::protocol::options::ModelParameters;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
 
@@ -168,6 +169,7 @@ impl Run<'_> {
             max_output_tokens: self.profile.max_output_tokens.min(MOST_OUTPUT),
             one_tool_per_step: false,
             profile: self.profile.clone(),
+            parameters: ModelParameters::default(),
             prompt_cache_key: Some("leverframe-models-test".to_owned()),
         }
     }

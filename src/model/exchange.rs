@@ -59,6 +59,7 @@ pub async fn receive<D: Decode>(
     mut decoder: D,
     sent_bytes: usize,
     limit: usize,
+    note: Option<String>,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
     let mut joiner = Joiner::default();
@@ -98,6 +99,7 @@ pub async fn receive<D: Decode>(
             }
         })?;
     surrogates::join_answer(&mut answer);
+    answer.notes.extend(note);
     sink.send(ModelEvent::Finished(Box::new(answer))).await;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Google Gemini, `generateContent`.
 //!
-//! The key goes in a header, never in the address. No sampling parameter is ever sent. What a model refuses or demands
+//! The key goes in a header, never in the address. A sampling parameter is sent only where somebody set one. What a model refuses or demands
 //! is remembered for the life of the provider object.
 
 pub mod decoder;
@@ -76,15 +76,19 @@ impl Wire for GenerateContent {
         wire::body(request, form)
     }
 
+    fn note(&self, request: &ModelRequest, form: Parameters) -> Option<String> {
+        form.support.note(request)
+    }
+
     fn adjust(
         &self,
-        _request: &ModelRequest,
+        request: &ModelRequest,
         form: Parameters,
         _body: &Value,
         refused: &HttpRefusal,
     ) -> Option<Adjustment<Parameters>> {
         match refused.status {
-            Some(400) => form.after(&refused.words),
+            Some(400) => form.after(request, &refused.words),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ pub mod ndjson;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod parameters;
 pub mod pieces;
 pub mod prices;
 pub mod producer;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
+use crate::protocol::options::ToolChoice;
 
 /// Longest name that every provider takes, in bytes.
 const MAX_BYTES: usize = 64;
@@ -112,6 +113,9 @@ impl ToolNames {
             .retain(|tool| offered.insert(tool.name.clone()));
         for tool in &mut request.tools {
             put(&mut tool.name);
+        }
+        if let Some(ToolChoice::Tool(name)) = &mut request.parameters.tool_choice {
+            put(name);
         }
         for message in &mut request.messages {
             match message {

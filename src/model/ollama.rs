@@ -1,6 +1,6 @@
 //! Ollama's native `/api/chat`.
 //!
-//! No sampling parameter is ever sent. What a model says it does not support is left out for the life of the provider
+//! A sampling parameter is sent only where somebody set one. What a model says it does not support is left out for the life of the provider
 //! object, and each answer that came without tools says so.
 
 pub mod decoder;
@@ -48,16 +48,20 @@ impl Wire for ChatLines {
         wire::body(request, form)
     }
 
+    fn note(&self, request: &ModelRequest, form: Parameters) -> Option<String> {
+        form.support.note(request)
+    }
+
     fn adjust(
         &self,
-        _request: &ModelRequest,
+        request: &ModelRequest,
         form: Parameters,
         _body: &Value,
         refused: &HttpRefusal,
     ) -> Option<Adjustment<Parameters>> {
         match refused.status {
             Some(400) => form
-                .without_refused(&refused.words)
+                .without_refused(request, &refused.words)
                 .map(Adjustment::lasting),
             _ => None,
         }

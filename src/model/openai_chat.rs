@@ -1,7 +1,7 @@
 //! OpenAI-compatible Chat Completions.
 //!
-//! No sampling parameter is ever sent. Parameters that some models refuse are dropped when a 400 names
-//! them, for that model and the life of the provider object.
+//! A sampling parameter is sent only where somebody set one. Parameters that some models refuse are dropped when a 400
+//! names them, for that model and the life of the provider object.
 
 pub mod decoder;
 pub mod thinking;
@@ -63,16 +63,20 @@ impl Wire for ChatCompletions {
         wire::body(request, form, endpoint.host())
     }
 
+    fn note(&self, request: &ModelRequest, form: Parameters) -> Option<String> {
+        form.support.note(request)
+    }
+
     fn adjust(
         &self,
-        _request: &ModelRequest,
+        request: &ModelRequest,
         form: Parameters,
         body: &Value,
         refused: &HttpRefusal,
     ) -> Option<Adjustment<Parameters>> {
         match refused.status {
             Some(400 | 422) => form
-                .without_refused(body, &refused.words)
+                .without_refused(request, body, &refused.words)
                 .map(Adjustment::lasting),
             _ => None,
         }

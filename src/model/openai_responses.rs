@@ -1,6 +1,7 @@
 //! OpenAI Responses.
 //!
-//! Nothing is kept at the server and no sampling parameter is ever sent. Optional parameters that a model refuses are
+//! Nothing is kept at the server; a sampling parameter is sent only where somebody set one. Optional parameters that a
+//! model refuses are
 //! dropped when a 400 names them, for the life of the provider object; earlier reasoning that the server does not take
 //! back is left out of one repetition.
 
@@ -70,6 +71,10 @@ impl Wire for Responses {
         wire::body(request, form.parameters, form.replay)
     }
 
+    fn note(&self, request: &ModelRequest, form: RequestForm) -> Option<String> {
+        form.parameters.support.note(request)
+    }
+
     fn adjust(
         &self,
         request: &ModelRequest,
@@ -107,7 +112,7 @@ fn after(
         return None;
     }
     let next = RequestForm {
-        parameters: sent.parameters.without_refused(words)?,
+        parameters: sent.parameters.without_refused(request, words)?,
         ..sent
     };
     let kept = RequestForm {

@@ -56,6 +56,9 @@ pub trait Wire: Debug + Send + Sync + 'static {
         form: Self::Form,
     ) -> Self::Decoder;
 
+    /// What an operator should know of a request that was answered in this form.
+    fn note(&self, request: &ModelRequest, form: Self::Form) -> Option<String>;
+
     /// The error of a refusal from which nothing follows.
     fn refusal(&self, _request: &ModelRequest, refused: HttpRefusal) -> ModelError {
         refused.error
@@ -148,8 +151,17 @@ impl<W: Wire> Shared<W> {
             .map_err(|refused| self.wire.refusal(request, refused))?;
         let decoder = self.wire.decoder(&self.endpoint, request, form);
         let limit = sse::limit_for(request.max_output_tokens);
-        let outcome =
-            exchange::receive(&self.endpoint, answer, decoder, sent_bytes, limit, sink).await;
+        let note = self.wire.note(request, form);
+        let outcome = exchange::receive(
+            &self.endpoint,
+            answer,
+            decoder,
+            sent_bytes,
+            limit,
+            note,
+            sink,
+        )
+        .await;
         if let Err(error) = &outcome
             && let Some(form) = self.wire.demanded(form, error)
         {

@@ -9,6 +9,7 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 
 use crate::model::profiles::Profile;
+use crate::protocol::options::ModelParameters;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// One tool as the model sees it.
@@ -101,6 +102,8 @@ pub struct ModelRequest {
     pub one_tool_per_step: bool,
     /// What the model can do and how it wants to be asked.
     pub profile: Profile,
+    /// Sampling and the choice of a tool. A model that refuses one is asked without it.
+    pub parameters: ModelParameters,
     /// Where the provider takes one, requests with this key share a prompt cache: the session's id, hashed. Not a
     /// secret, names nobody.
     pub prompt_cache_key: Option<String>,

@@ -26,6 +26,7 @@ pub mod ids;
 pub mod leftovers;
 pub mod memory;
 pub mod models;
+pub mod options;
 pub mod pairing;
 pub mod policy;
 pub mod problem;

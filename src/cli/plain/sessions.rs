@@ -227,6 +227,7 @@ impl Shell<'_> {
             budgets: BudgetRequest::default(),
             fresh: false,
             attachments: Vec::new(),
+            options: crate::protocol::options::TurnOptions::default(),
         }))
         .await?;
         Ok(())

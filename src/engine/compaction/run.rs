@@ -21,6 +21,7 @@ use crate::model::request::{
 };
 use crate::protocol::ids::{CompactionId, ContinuationId, ModelAttemptId, SessionId};
 use crate::protocol::memory::{Compaction, MAX_TEXT};
+use crate::protocol::options::ModelParameters;
 use crate::protocol::session::Usage;
 use crate::store::commands::begin_compaction::BeginCompaction;
 use crate::store::commands::commit_compaction::CommitCompaction;
@@ -517,6 +518,7 @@ impl Work<'_> {
             max_output_tokens: self.max_output(),
             one_tool_per_step: false,
             profile: self.profile.clone(),
+            parameters: ModelParameters::default(),
             prompt_cache_key: None,
         };
         let mut stream = self.model.stream_in(place, request);

@@ -57,6 +57,8 @@ pub struct Material<'a> {
     pub unread: u64,
     /// The turn under way.
     pub current: &'a Exchange,
+    /// What the model is told for this turn alone.
+    pub hints: &'a [String],
     /// Real tokens per estimated one, as the session has learned.
     pub ratio: f64,
 }
@@ -117,9 +119,10 @@ pub fn build(material: &Material<'_>, target: &Target<'_>) -> Option<Context> {
     let mut messages: Vec<ModelMessage> = kept;
     let mut current = std::mem::take(&mut fitting.current);
     let retrieved = block::block("memory", about, &retrieved);
+    let hints = hint_block(material.hints);
     let mut before_message = String::new();
     if messages.is_empty() && current.len() == 1 {
-        for block in [&lead, &retrieved] {
+        for block in [&lead, &retrieved, &hints] {
             if !block.is_empty() {
                 before_message.push_str(block);
                 before_message.push('\n');
@@ -132,6 +135,19 @@ pub fn build(material: &Material<'_>, target: &Target<'_>) -> Option<Context> {
     let mut context = fitting.finish(messages);
     context.before_message = before_message;
     Some(context)
+}
+
+/// The hints of a message as a model reads them; empty for none.
+fn hint_block(hints: &[String]) -> String {
+    let lines: Vec<String> = hints
+        .iter()
+        .map(|hint| block::line(&[("hint", Value::from(hint.as_str()))]))
+        .collect();
+    block::block(
+        "hints",
+        "of whoever sent this message, for this turn alone",
+        &lines,
+    )
 }
 
 /// Puts a block before the text of the first message, which is a user's.
@@ -160,6 +176,7 @@ impl<'a> Fitting<'a> {
     fn new(material: &Material<'_>, target: &Target<'a>) -> Option<Self> {
         let mut replay = Replay::of(target.model);
         let mut current = exchange::messages(material.current, &mut replay)?;
+        put_before(&mut current, &hint_block(material.hints));
         let mut notes = Vec::new();
         let mut prefix_tokens = material.prefix.tokens;
         if !target.tools && !material.prefix.tools.is_empty() {

@@ -26,6 +26,17 @@ impl Prefix {
         tools: &[ToolDefinition],
     ) -> Self {
         let system = system_text(channel, note, one_tool_per_step);
+        Self::of(system, tools.to_vec())
+    }
+
+    /// The same with those tools alone that `offered` names.
+    #[must_use]
+    pub fn narrowed(&self, offered: impl Fn(&str) -> bool) -> Self {
+        let tools = self.tools.iter().filter(|tool| offered(&tool.name));
+        Self::of(self.system.clone(), tools.cloned().collect())
+    }
+
+    fn of(system: String, tools: Vec<ToolDefinition>) -> Self {
         let tool_tokens = tools
             .iter()
             .map(|tool| {
@@ -38,7 +49,7 @@ impl Prefix {
         Self {
             tokens: estimate::text(&system) + tool_tokens,
             system,
-            tools: tools.to_vec(),
+            tools,
             tool_tokens,
         }
     }

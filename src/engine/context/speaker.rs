@@ -14,7 +14,8 @@ const NAME: &str = "from";
 const NOTE: &str = "by this program";
 /// Names of the other blocks that stand before a message. Some are names in HTML as well, and so they are only these
 /// blocks where a note follows.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 6] = [
+    "hints",
     "pinned",
     "facts",
     "summary",

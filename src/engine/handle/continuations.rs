@@ -155,6 +155,7 @@ pub async fn retry(
             private: rows.cache.private,
         },
         // Whoever asks again is there to answer; what it may do by itself stays.
+        options: rows.options,
         bounds: TurnBounds {
             unattended: None,
             autonomy_ceiling: rows.bounds.autonomy_ceiling,

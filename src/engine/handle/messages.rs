@@ -12,6 +12,9 @@ use crate::engine::problem::from_store;
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::options::{
+    MAX_ALLOWED_TOOLS, MAX_HINT_BYTES, MAX_HINTS, ToolChoice, TurnOptions,
+};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Ask, SendMessage};
 use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
@@ -74,6 +77,68 @@ pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
     }
 }
 
+/// The options of a message, without secrets; the error names the field and what is right.
+fn check_options(engine: &Engine, mut options: TurnOptions) -> Result<TurnOptions, Problem> {
+    if let Some(wrong) = options.parameters.problem() {
+        return Err(Problem::invalid(format!(
+            "`{}`: {}; expected {}",
+            wrong.field, wrong.problem, wrong.expected
+        )));
+    }
+    let known = |field: &str, name: &str| match engine.tools.lookup(name) {
+        Ok(_) => Ok(()),
+        Err(unknown) => Err(Problem::invalid(format!("`{field}`: {unknown}"))),
+    };
+    if let Some(allowed) = &mut options.allow_tools {
+        if allowed.len() > MAX_ALLOWED_TOOLS {
+            return Err(Problem::invalid(format!(
+                "`allow_tools` has {} names; at most {MAX_ALLOWED_TOOLS} are taken",
+                allowed.len()
+            )));
+        }
+        for name in allowed.iter() {
+            known("allow_tools", name)?;
+        }
+        allowed.sort();
+        allowed.dedup();
+    }
+    if let Some(ToolChoice::Tool(name)) = &options.parameters.tool_choice {
+        known("tool_choice", name)?;
+        if !options.allows(name) {
+            return Err(Problem::invalid(format!(
+                "`tool_choice` is `{name}`, which is not in `allow_tools`"
+            ))
+            .hint("add it to `allow_tools`, or leave one of the two out"));
+        }
+    }
+    if options.hints.len() > MAX_HINTS {
+        return Err(Problem::invalid(format!(
+            "`hints` has {} entries; at most {MAX_HINTS} are taken",
+            options.hints.len()
+        )));
+    }
+    for (at, hint) in options.hints.iter_mut().enumerate() {
+        if hint.trim().is_empty() || hint.len() > MAX_HINT_BYTES {
+            return Err(Problem::invalid(format!(
+                "`hints[{at}]` has {} bytes; expected 1 to {MAX_HINT_BYTES}, not only white space",
+                hint.len()
+            )));
+        }
+        *hint = engine.redactor.redact(hint).into_owned();
+    }
+    Ok(options)
+}
+
+/// The options as a part of a message's digest; none where there are none.
+fn options_text(options: &TurnOptions) -> Result<Option<String>, Problem> {
+    if *options == TurnOptions::default() {
+        return Ok(None);
+    }
+    let text = serde_json::to_string(options)
+        .map_err(|error| Problem::internal(format!("the options cannot be written: {error}")))?;
+    Ok(Some(format!("options {text}")))
+}
+
 /// Refuses a message that is one too many. Nothing of it is kept: its sender knows at once, and can send it again.
 async fn check_rate(engine: &Engine, caller: &Caller, channel: &str) -> Result<(), Problem> {
     let requester = people::requester(&caller.actor);
@@ -102,12 +167,14 @@ pub async fn send(
         budgets,
         fresh,
         attachments,
+        options,
     } = message;
     let files = attachments::read(engine, attachments)?;
     if files.is_empty() || !text.is_empty() {
         check_text(&text)?;
     }
     check_budgets(&budgets)?;
+    let options = check_options(engine, options)?;
     let session = engine
         .store
         .read_here(move |reader| reader.session(session_id))
@@ -125,6 +192,8 @@ pub async fn send(
     parts.extend(fresh.then_some("fresh"));
     let digests = attachments::digests(&files);
     parts.extend(digests.iter().map(String::as_str));
+    let asked = options_text(&options)?;
+    parts.extend(asked.as_deref());
     let body = body_digest(&parts);
     let origin = origin(caller, &session.channel, &session.conversation, body);
     let turn = IngestTurn {
@@ -146,6 +215,7 @@ pub async fn send(
             fresh,
             private: false,
         },
+        options,
         bounds: TurnBounds::default(),
         files: Vec::new(),
     };
@@ -161,12 +231,14 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
         budgets,
         fresh,
         attachments,
+        options,
     } = message;
     let files = attachments::read(engine, attachments)?;
     if files.is_empty() || !text.is_empty() {
         check_text(&text)?;
     }
     check_budgets(&budgets)?;
+    let options = check_options(engine, options)?;
     sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
         return Err(Problem::invalid(format!(
@@ -179,6 +251,8 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
     parts.extend(fresh.then_some("fresh"));
     let digests = attachments::digests(&files);
     parts.extend(digests.iter().map(String::as_str));
+    let asked = options_text(&options)?;
+    parts.extend(asked.as_deref());
     let body = body_digest(&parts);
     let conversation = ContinuationId::generate().to_string();
     let origin = origin(caller, &channel, &conversation, body);
@@ -199,6 +273,7 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
             fresh,
             private: false,
         },
+        options,
         bounds: TurnBounds::default(),
         files: Vec::new(),
     };

@@ -24,6 +24,7 @@ use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::models::Discovery;
 use crate::protocol::models::ModelTest;
+use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::{ErrorBody, Usage};
 use crate::protocol::words::Surface;
@@ -142,6 +143,7 @@ impl<'a> Turn<'a> {
             retry_of: None,
             queue_full_notice: None,
             cache: TurnCache::default(),
+            options: TurnOptions::default(),
             bounds: TurnBounds::default(),
         };
         let epoch = engine.store.epoch();

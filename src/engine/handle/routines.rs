@@ -14,6 +14,7 @@ use crate::engine::problem::from_store;
 use crate::engine::routine::schedule::{HINT, Schedule, begin_at};
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::RoutineId;
+use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::{Page, PageRequest};
@@ -413,6 +414,7 @@ pub fn turn(
             fresh: true,
             private: true,
         },
+        options: TurnOptions::default(),
         bounds: TurnBounds {
             unattended: Some(if routine.park {
                 Unattended::Park

@@ -12,6 +12,7 @@ use crate::engine::turn::input::Halt;
 use crate::engine::views;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::{SessionId, TakeOverId};
+use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Session;
 use crate::store::commands::ingest_turn::IngestTurn;
@@ -125,6 +126,7 @@ pub async fn say(
             fresh: false,
             private: false,
         },
+        options: TurnOptions::default(),
         bounds: TurnBounds::default(),
     };
     engine

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::model::profiles::Profile;
 use crate::model::request::{ModelMessage, ModelRequest, ToolDefinition};
+use crate::protocol::options::ModelParameters;
 use crate::protocol::policy::Policy;
 use crate::protocol::words::CacheScope;
 use crate::store::response_cache::Key;
@@ -164,6 +165,7 @@ pub fn of(facts: &Facts<'_>) -> Key {
         max_output_tokens,
         one_tool_per_step,
         profile,
+        parameters,
         // Says whose requests share a prompt cache: the session, which answers do not depend on.
         prompt_cache_key: _,
     } = request;
@@ -197,6 +199,18 @@ pub fn of(facts: &Facts<'_>) -> Key {
     }
     fields.optional(22, memory);
     fields.text(23, reply_format);
+    // What nobody set takes no part: answers kept by earlier versions are found again.
+    if *parameters != ModelParameters::default() {
+        let ModelParameters {
+            temperature,
+            top_p,
+            tool_choice,
+        } = parameters;
+        let number = |value: &Option<f64>| value.map(|value| value.to_string());
+        fields.optional(26, number(temperature).as_deref());
+        fields.optional(27, number(top_p).as_deref());
+        fields.optional(28, tool_choice.clone().map(String::from).as_deref());
+    }
     let (before, text) = last_question(request);
     fields.optional(24, text.map(question).as_deref());
     match history(before) {

@@ -263,6 +263,9 @@ pub fn evaluate(
     args: &Value,
     digest_version: u64,
 ) -> Result<Evaluation, Refusal> {
+    if let Some(refusal) = not_offered(engine, rows, name) {
+        return Err(refusal);
+    }
     let place = CallSite {
         channel: &rows.channel,
         session_id: rows.session_id,
@@ -272,6 +275,29 @@ pub fn evaluate(
     };
     let policy_input = policy_context.policy_input(engine, rows);
     evaluate_at(engine, &place, policy_input, name, args, digest_version)
+}
+
+/// Why a call cannot be carried out because its turn was given other tools. A name that nobody knows is told as such.
+fn not_offered(engine: &Engine, rows: &TurnRows, name: &str) -> Option<Refusal> {
+    let tool = engine.tools.lookup(name).ok()?;
+    let allowed = rows.options.allow_tools.as_ref()?;
+    if rows.options.allows(name) {
+        return None;
+    }
+    let offered = match allowed.as_slice() {
+        [] => "none".to_owned(),
+        names => names.join(", "),
+    };
+    let spec = tool.spec();
+    Some(Refusal {
+        state: ToolCallState::Blocked,
+        content: format!(
+            "`{name}` is not offered in this turn. Its message allows these tools: {offered}. Go on without it"
+        ),
+        rule: "allow_tools of the message".to_owned(),
+        access: spec.access,
+        effect: spec.effect,
+    })
 }
 
 /// The same for a call of no turn.

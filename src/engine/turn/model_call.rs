@@ -2,6 +2,7 @@
 //!
 //! Nothing is tried again after text was shown: the turn is interrupted then, and a resume asks anew.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::backoff::jitter;
@@ -25,10 +26,11 @@ use crate::engine::turn::memory::{self, Recollection};
 use crate::engine::turn::reply::{GaveUp, ModelReply, Outcome, code, describe, nobody_answered};
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    Model as _, ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest,
+    Model as _, ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, ToolDefinition,
 };
 use crate::model::retry::{asks_too_long, retry_delay};
 use crate::protocol::event::EventBody;
+use crate::protocol::options::{ModelParameters, ToolChoice};
 use crate::store::input::AnswerSource;
 use crate::store::queries::history::Exchange as HistoryExchange;
 use crate::store::queries::turn::TurnRows;
@@ -85,6 +87,10 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> Result<Outcome, TurnError
     let prefix = engine
         .prefix(&rows.channel)
         .map_err(|problem| TurnError::Bug(problem.to_string()))?;
+    let prefix = match rows.options.allow_tools {
+        Some(_) => Arc::new(prefix.narrowed(|name| rows.options.allows(name))),
+        None => prefix,
+    };
     let mut step = Step {
         engine,
         rows,
@@ -346,11 +352,12 @@ impl Step<'_> {
         profile: &Profile,
         messages: Vec<ModelMessage>,
     ) -> ModelRequest {
-        let tools = if profile.tools == Some(false) {
+        let tools: Vec<ToolDefinition> = if profile.tools == Some(false) {
             Vec::new()
         } else {
             self.prefix.tools.clone()
         };
+        let parameters = parameters(self.rows, &tools);
         ModelRequest {
             model,
             system: self.prefix.system.clone(),
@@ -359,6 +366,7 @@ impl Step<'_> {
             max_output_tokens: profile.max_output_tokens,
             one_tool_per_step: self.engine.settings.engine.one_tool_per_step,
             profile: profile.clone(),
+            parameters,
             prompt_cache_key: Some(prompt_cache_key(self.rows)),
         }
     }
@@ -378,6 +386,7 @@ impl Step<'_> {
             history,
             unread: self.unread,
             current: &fold::current(self.rows),
+            hints: &self.rows.options.hints,
             ratio: self.rows.estimate_ratio.unwrap_or(1.0),
         };
         let target = Target {
@@ -451,6 +460,23 @@ impl Step<'_> {
         });
         Ok(history.into_iter().map(fold::earlier).collect())
     }
+}
+
+/// How the model is asked in this step. A call is demanded until the turn has made one: it would never end otherwise. A
+/// tool that is not offered cannot be demanded.
+fn parameters(rows: &TurnRows, tools: &[ToolDefinition]) -> ModelParameters {
+    let mut parameters = rows.options.parameters.clone();
+    let holds = match &parameters.tool_choice {
+        Some(ToolChoice::Auto | ToolChoice::None) | None => true,
+        Some(ToolChoice::Required) => rows.calls.is_empty(),
+        Some(ToolChoice::Tool(name)) => {
+            rows.calls.is_empty() && tools.iter().any(|tool| tool.name == *name)
+        }
+    };
+    if !holds {
+        parameters.tool_choice = None;
+    }
+    parameters
 }
 
 const WINDOW_FULL: &str = "the model's window was full; asked again with half of it";

@@ -8,8 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::decoder::FAMILY;
 use crate::model::decode::is_kind;
+use crate::model::parameters::Support;
 use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
+use crate::protocol::options::ToolChoice;
 use crate::protocol::session::NativeBlocks;
 
 /// Smallest thinking budget that the API takes, in tokens.
@@ -22,6 +24,8 @@ pub struct Parameters {
     pub thinking: bool,
     /// Send `output_config.effort`.
     pub effort: bool,
+    /// Which sampling parameters and choices of a tool it takes.
+    pub support: Support,
 }
 
 impl Default for Parameters {
@@ -29,13 +33,22 @@ impl Default for Parameters {
         Self {
             thinking: true,
             effort: true,
+            support: Support::default(),
         }
     }
 }
 
 impl Parameters {
-    /// What to send after a 400 with `words` to `body`; none when it names nothing that could be left out.
-    pub fn without_refused(self, body: &Value, words: &str) -> Option<Self> {
+    /// What to send after a 400 with `words` to `body`, made of `request`; none when it names nothing that could be left out.
+    pub fn without_refused(
+        self,
+        request: &ModelRequest,
+        body: &Value,
+        words: &str,
+    ) -> Option<Self> {
+        if let Some(support) = self.support.without_refused(request, words) {
+            return Some(Self { support, ..self });
+        }
         let sent = |name: &str| body.get(name).is_some();
         if sent("output_config") && (words.contains("output_config") || words.contains("effort")) {
             Some(Self {
@@ -46,6 +59,7 @@ impl Parameters {
             Some(Self {
                 thinking: false,
                 effort: false,
+                ..self
             })
         } else {
             None
@@ -76,11 +90,8 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
             mark_last(&mut tools);
         }
         body.insert("tools".to_owned(), Value::Array(tools));
-        if request.one_tool_per_step {
-            body.insert(
-                "tool_choice".to_owned(),
-                json!({"type": "auto", "disable_parallel_tool_use": true}),
-            );
+        if let Some(choice) = tool_choice(request, parameters.support.sent(request).tool_choice) {
+            body.insert("tool_choice".to_owned(), choice);
         }
     }
     if !request.system.is_empty() {
@@ -91,8 +102,31 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
         body.insert("system".to_owned(), Value::Array(system));
     }
     body.insert("messages".to_owned(), messages(&request.messages, cached));
+    let sent = parameters.support.sent(request);
+    if let Some(temperature) = sent.temperature {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(top_p) = sent.top_p {
+        body.insert("top_p".to_owned(), json!(top_p));
+    }
     ask_for_thinking(request, parameters, &mut body);
     Value::Object(body)
+}
+
+/// Which tool is called, and whether it is the only one of the answer; none = nothing is sent.
+fn tool_choice(request: &ModelRequest, choice: Option<ToolChoice>) -> Option<Value> {
+    let mut sent = match choice {
+        Some(ToolChoice::None) => return Some(json!({"type": "none"})),
+        Some(ToolChoice::Required) => json!({"type": "any"}),
+        Some(ToolChoice::Tool(name)) => json!({"type": "tool", "name": name}),
+        Some(ToolChoice::Auto) => json!({"type": "auto"}),
+        None if request.one_tool_per_step => json!({"type": "auto"}),
+        None => return None,
+    };
+    if request.one_tool_per_step {
+        sent["disable_parallel_tool_use"] = json!(true);
+    }
+    Some(sent)
 }
 
 /// The effort of the profile: a number is a budget in tokens (models before adaptive thinking), `none` turns thinking

@@ -6,10 +6,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::gemini::decoder::FAMILY;
+use crate::model::parameters::Support;
 use crate::model::provider::Adjustment;
 use crate::model::request::{
     AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage, legal_word as legal,
 };
+use crate::protocol::options::ToolChoice;
 use crate::protocol::session::NativeBlocks;
 
 /// What stands in for a signature that does not exist, on calls that another model made. Documented for that:
@@ -25,6 +27,8 @@ pub struct Parameters {
     pub mark_unsigned: bool,
     /// Replay native content.
     pub replay: bool,
+    /// Which sampling parameters and choices of a tool it takes.
+    pub support: Support,
 }
 
 impl Parameters {
@@ -34,12 +38,20 @@ impl Parameters {
             thinking: true,
             mark_unsigned: wants_signatures(model),
             replay: true,
+            support: Support::default(),
         }
     }
 
-    /// What follows from `words` (lower case) of a 400; none when trying again would not help.
-    pub fn after(self, words: &str) -> Option<Adjustment<Self>> {
+    /// What follows from `words` (lower case) of a 400 to `request`; none when trying again would not help.
+    pub fn after(self, request: &ModelRequest, words: &str) -> Option<Adjustment<Self>> {
         let mut next = self;
+        if let Some(support) = self.support.without_refused(request, words) {
+            next.support = support;
+            return Some(Adjustment {
+                next,
+                kept: Some(next.lasting()),
+            });
+        }
         let signature = ["thought_signature", "thought signature", "thoughtsignature"];
         if signature.iter().any(|name| words.contains(name)) {
             if words.contains("missing") {
@@ -101,6 +113,19 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
             })
             .collect();
         body.insert("tools".to_owned(), json!([{"functionDeclarations": tools}]));
+        let choice = parameters.support.sent(request).tool_choice;
+        if let Some(choice) = choice {
+            let config = match choice {
+                ToolChoice::Auto => json!({"mode": "AUTO"}),
+                ToolChoice::None => json!({"mode": "NONE"}),
+                ToolChoice::Required => json!({"mode": "ANY"}),
+                ToolChoice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+            };
+            body.insert(
+                "toolConfig".to_owned(),
+                json!({"functionCallingConfig": config}),
+            );
+        }
     }
     let contents = contents(&request.messages, parameters);
     body.insert("contents".to_owned(), Value::Array(contents));
@@ -109,6 +134,13 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
         "maxOutputTokens".to_owned(),
         json!(request.max_output_tokens),
     );
+    let sent = parameters.support.sent(request);
+    if let Some(temperature) = sent.temperature {
+        generation.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(top_p) = sent.top_p {
+        generation.insert("topP".to_owned(), json!(top_p));
+    }
     if parameters.thinking
         && let Some(thinking) = thinking(request)
     {

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::ollama::decoder::FAMILY;
+use crate::model::parameters::Support;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest};
 use crate::protocol::session::NativeBlocks;
 
@@ -15,6 +16,8 @@ pub struct Parameters {
     pub tools: bool,
     /// Send `think` to a model that reasons.
     pub think: bool,
+    /// Which sampling parameters and choices of a tool it takes.
+    pub support: Support,
 }
 
 impl Default for Parameters {
@@ -23,13 +26,21 @@ impl Default for Parameters {
         Self {
             tools: true,
             think: true,
+            // The interface has no field for it.
+            support: Support {
+                tool_choice: false,
+                ..Support::default()
+            },
         }
     }
 }
 
 impl Parameters {
-    /// What to send after a 400 with `words`, lower case; none when they name nothing that could be left out.
-    pub fn without_refused(self, words: &str) -> Option<Self> {
+    /// What to send after a 400 to `request` with `words`, lower case; none when they name nothing that could be left out.
+    pub fn without_refused(self, request: &ModelRequest, words: &str) -> Option<Self> {
+        if let Some(support) = self.support.without_refused(request, words) {
+            return Some(Self { support, ..self });
+        }
         let mut fewer = self;
         if words.contains("does not support tools") {
             fewer.tools = false;
@@ -87,13 +98,17 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
     }
     body.insert("stream".to_owned(), json!(true));
     // Without num_ctx the server takes a small window of its own and cuts what does not fit, silently.
-    body.insert(
-        "options".to_owned(),
-        json!({
-            "num_ctx": request.profile.context_window,
-            "num_predict": request.max_output_tokens,
-        }),
-    );
+    let mut options = Map::new();
+    options.insert("num_ctx".to_owned(), json!(request.profile.context_window));
+    options.insert("num_predict".to_owned(), json!(request.max_output_tokens));
+    let sent = parameters.support.sent(request);
+    if let Some(temperature) = sent.temperature {
+        options.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(top_p) = sent.top_p {
+        options.insert("top_p".to_owned(), json!(top_p));
+    }
+    body.insert("options".to_owned(), Value::Object(options));
     Value::Object(body)
 }
 

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::model::failure;
 use crate::model::openai_chat::decoder::{FAMILY, HOST, REASONING_DETAILS};
+use crate::model::parameters::Support;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest};
+use crate::protocol::options::ToolChoice;
 use crate::protocol::session::NativeBlocks;
 
 /// Which optional parameters a model is known to take.
@@ -20,6 +22,8 @@ pub struct Parameters {
     pub reasoning_effort: bool,
     /// Say `developer` in place of `system`.
     pub developer_role: bool,
+    /// Which sampling parameters and choices of a tool it takes.
+    pub support: Support,
 }
 
 impl Default for Parameters {
@@ -31,13 +35,22 @@ impl Default for Parameters {
             parallel_tool_calls: true,
             reasoning_effort: true,
             developer_role: false,
+            support: Support::default(),
         }
     }
 }
 
 impl Parameters {
-    /// What to send after a 400 with `words` (lower case) to `body`; none when it names nothing that could be changed.
-    pub fn without_refused(self, body: &Value, words: &str) -> Option<Self> {
+    /// What to send after a 400 with `words` (lower case) to `body`, made of `request`; none when it names nothing that could be changed.
+    pub fn without_refused(
+        self,
+        request: &ModelRequest,
+        body: &Value,
+        words: &str,
+    ) -> Option<Self> {
+        if let Some(support) = self.support.without_refused(request, words) {
+            return Some(Self { support, ..self });
+        }
         let refused = failure::refuses_parameter(words);
         let sent = |name: &str| body.get(name).is_some();
         let mut fewer = self;
@@ -130,6 +143,20 @@ pub fn body(request: &ModelRequest, parameters: Parameters, host: &str) -> Value
         && parameters.reasoning_effort
     {
         body.insert("reasoning_effort".to_owned(), json!(effort));
+    }
+    let sent = parameters.support.sent(request);
+    if let Some(temperature) = sent.temperature {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(top_p) = sent.top_p {
+        body.insert("top_p".to_owned(), json!(top_p));
+    }
+    if let Some(choice) = sent.tool_choice {
+        let choice = match choice {
+            ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
+            word @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required) => json!(word),
+        };
+        body.insert("tool_choice".to_owned(), choice);
     }
     body.insert("stream".to_owned(), json!(true));
     if parameters.stream_options {

@@ -9,8 +9,10 @@ use crate::model::decode::{is_kind, word};
 use crate::model::failure;
 use crate::model::openai_responses::decoder::FAMILY;
 use crate::model::openai_responses::items::{has_content, text_of};
+use crate::model::parameters::Support;
 use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
+use crate::protocol::options::ToolChoice;
 use crate::protocol::session::NativeBlocks;
 
 /// Most cache breakpoints of one request; the API writes no more.
@@ -33,6 +35,8 @@ pub struct Parameters {
     pub cache_breakpoints: bool,
     /// Say that tools are not strict.
     pub strict: bool,
+    /// Which sampling parameters and choices of a tool it takes.
+    pub support: Support,
 }
 
 impl Default for Parameters {
@@ -46,16 +50,20 @@ impl Default for Parameters {
             cache_key: true,
             cache_breakpoints: true,
             strict: true,
+            support: Support::default(),
         }
     }
 }
 
 impl Parameters {
-    /// What to send after a refusal with `words`, lower case; none when they name nothing that could be left out.
+    /// What to send after a refusal of `request` with `words`, lower case; none when they name nothing that could be left out.
     ///
     /// The bound on output tokens is never given up, and a refused value (an effort the model does not know) is for
     /// the operator to correct.
-    pub fn without_refused(self, words: &str) -> Option<Self> {
+    pub fn without_refused(self, request: &ModelRequest, words: &str) -> Option<Self> {
+        if let Some(support) = self.support.without_refused(request, words) {
+            return Some(Self { support, ..self });
+        }
         let names = |list: &[&str]| list.iter().any(|name| words.contains(name));
         if !failure::refuses_parameter(words) || names(&["unsupported value", "unsupported_value"])
         {
@@ -120,6 +128,20 @@ pub fn body(request: &ModelRequest, parameters: Parameters, replay: Replay) -> V
         set("reasoning", json!({"effort": effort}));
     }
     set("max_output_tokens", json!(request.max_output_tokens));
+    let sent = parameters.support.sent(request);
+    if let Some(temperature) = sent.temperature {
+        set("temperature", json!(temperature));
+    }
+    if let Some(top_p) = sent.top_p {
+        set("top_p", json!(top_p));
+    }
+    if let Some(choice) = sent.tool_choice {
+        let choice = match choice {
+            ToolChoice::Tool(name) => json!({"type": "function", "name": legal(&name)}),
+            word @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required) => json!(word),
+        };
+        set("tool_choice", choice);
+    }
     if let Some(key) = key {
         set("prompt_cache_key", json!(key));
     }

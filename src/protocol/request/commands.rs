@@ -29,6 +29,7 @@ use crate::protocol::memory::{
     Compaction, Forgotten, Memory, MemoryImport, MemoryImported, MemoryPlace,
 };
 use crate::protocol::models::{Discovery, ModelTest};
+use crate::protocol::options::TurnOptions;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::problem::Problem;
@@ -136,6 +137,9 @@ requests! {
         /// Files that come with it, at most 10.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<NewAttachment>,
+        /// What the turn may use, and how models are asked in it.
+        #[serde(default)]
+        options: TurnOptions,
     }
 
     /// Submits a message to a temporary session that ends with the turn.
@@ -156,6 +160,9 @@ requests! {
         /// Files that come with it, at most 10.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<NewAttachment>,
+        /// What the turn may use, and how models are asked in it.
+        #[serde(default)]
+        options: TurnOptions,
     }
 
     /// Ends a continuation; kills its tools.

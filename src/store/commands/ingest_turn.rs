@@ -6,6 +6,7 @@ use crate::protocol::budget::TurnLimits;
 use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
+use crate::protocol::options::TurnOptions;
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::taint_session::TaintSession;
@@ -46,6 +47,8 @@ pub struct IngestTurn {
     pub title: Option<String>,
     /// What the response cache may do for it.
     pub cache: TurnCache,
+    /// What it asks for beside its text.
+    pub options: TurnOptions,
     /// What bounds it.
     pub bounds: TurnBounds,
     /// Files that come with it, by a name that is one component of a path. No two have the same name.
@@ -190,13 +193,15 @@ impl IngestTurn {
             role: self.role.clone(),
             at: self.said_at.clone(),
         };
+        let options = (self.options != TurnOptions::default()).then(|| Json(&self.options));
         tx.conn.run(
             "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                 surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker, attachments)
+                created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker, attachments,
+                options)
              VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
                 ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
-                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21, ?22)",
+                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21, ?22, ?23)",
             params![
                 id,
                 session,
@@ -219,7 +224,8 @@ impl IngestTurn {
                 self.bounds.unattended,
                 self.bounds.autonomy_ceiling,
                 Json(&speaker),
-                (!attachments.is_empty()).then_some(Json(&attachments))
+                (!attachments.is_empty()).then_some(Json(&attachments)),
+                options
             ],
         )?;
         if !attachments.is_empty() {

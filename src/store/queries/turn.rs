@@ -4,6 +4,7 @@ use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::artifact::Attachment;
 use crate::protocol::budget::{TurnLimits, TurnUsed};
 use crate::protocol::ids::{ContinuationId, RuleId, SessionId, ToolCallId};
+use crate::protocol::options::TurnOptions;
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
@@ -84,6 +85,8 @@ pub struct TurnRows {
     pub retry_of: Option<ContinuationId>,
     /// What the response cache may do for it.
     pub cache: TurnCache,
+    /// What its message asks for beside its text.
+    pub options: TurnOptions,
     /// What bounds it.
     pub bounds: TurnBounds,
     /// Its steps in order.
@@ -222,7 +225,7 @@ impl Reader<'_> {
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens AS tokens,
                     c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
                     s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0) AS uncovered,
-                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker, c.attachments
+                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker, c.attachments, c.options
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
                 |row| {
@@ -263,6 +266,7 @@ impl Reader<'_> {
                             fresh: row.get("fresh")?,
                             private: row.get("private")?,
                         },
+                        options: row.json_opt("options")?.unwrap_or_default(),
                         bounds: TurnBounds {
                             unattended: row.get("unattended")?,
                             autonomy_ceiling: row.get("autonomy_ceiling")?,

@@ -352,6 +352,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 budgets: BudgetRequest::default(),
                 fresh: false,
                 attachments: Vec::new(),
+                options: crate::protocol::options::TurnOptions::default(),
             });
             write(state, &entry.purpose, &text, message)
         }

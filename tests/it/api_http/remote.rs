@@ -366,6 +366,7 @@ proptest! {
                 budgets: BudgetRequest::default(),
                 fresh: false,
                 attachments: Vec::new(),
+                options: leverframe::protocol::options::TurnOptions::default(),
             }),
             surface: Surface::Cli,
             idempotency_key: key,

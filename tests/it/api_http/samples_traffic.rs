@@ -70,6 +70,7 @@ pub fn commands() -> Vec<Command> {
                 media_type: Some("text/plain".to_owned()),
                 data: "aGVsbG8K".to_owned(),
             }],
+            options: leverframe::protocol::options::TurnOptions::default(),
         }),
         Command::Ask(Ask {
             channel: "cli".to_owned(),
@@ -78,6 +79,7 @@ pub fn commands() -> Vec<Command> {
             budgets: BudgetRequest::default(),
             fresh: false,
             attachments: Vec::new(),
+            options: leverframe::protocol::options::TurnOptions::default(),
         }),
         Command::CancelContinuation(CancelContinuation {
             continuation_id: continuation_id(),

@@ -140,6 +140,7 @@ pub(crate) fn fit_with(
     target: &Target<'_>,
 ) -> Context {
     let material = Material {
+        hints: &[],
         prefix: &prefix(),
         memory,
         history,
@@ -348,6 +349,7 @@ fn a_call_without_its_result_is_never_sent() {
     );
     // In the turn under way: nothing is sent at all.
     let material = Material {
+        hints: &[],
         prefix: &prefix(),
         memory: &MemoryContext::default(),
         history: &[],

@@ -63,6 +63,7 @@ proptest! {
                 .map(|size| exchange(&"w".repeat(*size), &[said(MODEL, *size)])),
         );
         let material = Material {
+            hints: &[],
             prefix: &prefix(),
             memory: &MemoryContext::default(),
             history: &all,

@@ -7,6 +7,7 @@ mod choice;
 mod decisions;
 mod forged;
 mod interrupted;
+mod options;
 mod secrets;
 pub mod server;
 mod speakers;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leverframe::config::settings::ProviderKind;
 use leverframe::model::gemini::wire::{self, NO_SIGNATURE, Parameters};
+use leverframe::model::parameters::Support;
 use leverframe::model::request::{ModelErrorKind, ModelMessage, StopReason};
 use leverframe::protocol::session::NativeBlocks;
 use serde_json::{Value, json};
@@ -16,6 +17,11 @@ const PLAIN: Parameters = Parameters {
     thinking: true,
     mark_unsigned: false,
     replay: true,
+    support: Support {
+        temperature: true,
+        top_p: true,
+        tool_choice: true,
+    },
 };
 const MARKED: Parameters = Parameters {
     mark_unsigned: true,

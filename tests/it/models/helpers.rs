@@ -63,6 +63,7 @@ pub fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         max_output_tokens: 500,
         one_tool_per_step: false,
         profile: Profile::default(),
+        parameters: leverframe::protocol::options::ModelParameters::default(),
         prompt_cache_key: None,
     }
 }

@@ -25,6 +25,7 @@ pub mod lookup;
 mod nonsense;
 mod ollama_calls;
 mod ollama_decoder;
+mod parameters;
 mod requests;
 mod responses_calls;
 mod responses_decoder;

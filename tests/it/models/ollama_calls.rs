@@ -2,6 +2,7 @@
 
 use leverframe::config::settings::ProviderKind;
 use leverframe::model::ollama::wire::{self, Parameters};
+use leverframe::model::parameters::Support;
 use leverframe::model::request::{ModelErrorKind, ModelMessage, ModelRequest};
 use leverframe::protocol::session::NativeBlocks;
 use serde_json::{Value, json};
@@ -13,6 +14,11 @@ const KIND: ProviderKind = ProviderKind::Ollama;
 const ALL: Parameters = Parameters {
     tools: true,
     think: true,
+    support: Support {
+        temperature: true,
+        top_p: true,
+        tool_choice: false,
+    },
 };
 
 fn line(text: &str) -> String {

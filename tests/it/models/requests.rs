@@ -211,35 +211,38 @@ fn what_a_400_names_is_left_out_and_nothing_else() {
     let all = anthropic_wire::Parameters::default();
     let body = anthropic(&asked);
     let fewer = all
-        .without_refused(&body, "output_config.effort: extra inputs")
+        .without_refused(&asked, &body, "output_config.effort: extra inputs")
         .unwrap();
     assert_eq!((fewer.thinking, fewer.effort), (true, false));
     let fewer = all
-        .without_refused(&body, "adaptive thinking is not supported")
+        .without_refused(&asked, &body, "adaptive thinking is not supported")
         .unwrap();
     assert!(!fewer.thinking);
     let body = anthropic_wire::body(&asked, fewer);
     assert!(body.get("thinking").is_none() && body.get("output_config").is_none());
     assert_eq!(
-        fewer.without_refused(&body, "thinking is not allowed"),
+        fewer.without_refused(&asked, &body, "thinking is not allowed"),
         None
     );
-    assert_eq!(all.without_refused(&body, "max_tokens is too large"), None);
+    assert_eq!(
+        all.without_refused(&asked, &body, "max_tokens is too large"),
+        None
+    );
 
     let all = chat_wire::Parameters::default();
     let body = chat(&asked);
     assert_eq!(body["reasoning_effort"], "high");
     let words = "unsupported value: 'messages[0].role' does not support 'system' with this model.";
-    let fewer = all.without_refused(&body, words).unwrap();
+    let fewer = all.without_refused(&asked, &body, words).unwrap();
     let body = chat_wire::body(&asked, fewer, HOST);
     assert_eq!(body["messages"][0]["role"], "developer");
-    assert_eq!(fewer.without_refused(&body, words), None, "once");
+    assert_eq!(fewer.without_refused(&asked, &body, words), None, "once");
     assert!(
-        !all.without_refused(&body, "unknown parameter: reasoning_effort")
+        !all.without_refused(&asked, &body, "unknown parameter: reasoning_effort")
             .unwrap()
             .reasoning_effort
     );
-    assert_eq!(all.without_refused(&body, "no such model"), None);
+    assert_eq!(all.without_refused(&asked, &body, "no such model"), None);
 }
 
 #[test]

@@ -85,6 +85,7 @@ fn a_body_says_what_is_meant_and_nothing_else() {
         cache_key: false,
         cache_breakpoints: false,
         strict: false,
+        support: Parameters::default().support,
     };
     asked.tools = request(Vec::new()).tools;
     asked.prompt_cache_key = Some("k".to_owned());

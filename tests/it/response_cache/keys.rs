@@ -94,6 +94,7 @@ fn base() -> Owned {
             max_output_tokens: 4096,
             one_tool_per_step: false,
             profile: Profile::default(),
+            parameters: leverframe::protocol::options::ModelParameters::default(),
             prompt_cache_key: Some("abc".to_owned()),
         },
         policies: vec![policy()],
@@ -123,6 +124,14 @@ fn changes() -> Vec<Change> {
         change("system empty", |o| o.request.system.clear()),
         change("output limit", |o| o.request.max_output_tokens = 4097),
         change("one tool", |o| o.request.one_tool_per_step = true),
+        change("temperature", |o| {
+            o.request.parameters.temperature = Some(0.5)
+        }),
+        change("top_p", |o| o.request.parameters.top_p = Some(0.5)),
+        change("tool choice", |o| {
+            o.request.parameters.tool_choice =
+                Some(leverframe::protocol::options::ToolChoice::None);
+        }),
         change("tools known", |o| o.request.profile.tools = Some(true)),
         change("tools unknown to it", |o| {
             o.request.profile.tools = Some(false);

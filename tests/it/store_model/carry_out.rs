@@ -507,6 +507,7 @@ impl System {
                         .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
                     title: None,
                     cache: TurnCache::default(),
+                    options: leverframe::protocol::options::TurnOptions::default(),
                     bounds: TurnBounds::default(),
                 };
                 let outcome = self.write(command)?;

@@ -67,6 +67,7 @@ impl System {
                         queue_full_notice: None,
                         title: None,
                         cache: TurnCache::default(),
+                        options: leverframe::protocol::options::TurnOptions::default(),
                         bounds: TurnBounds::default(),
                         files: Vec::new(),
                     },

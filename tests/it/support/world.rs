@@ -129,6 +129,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         queue_full_notice: None,
         title: None,
         cache: TurnCache::default(),
+        options: leverframe::protocol::options::TurnOptions::default(),
         bounds: TurnBounds::default(),
         files: Vec::new(),
     }

@@ -1,0 +1,100 @@
+//! The parameters that a model may refuse, for every interface alike: which are sent, and what follows from a refusal.
+
+use crate::model::failure;
+use crate::model::request::ModelRequest;
+use crate::protocol::options::{ModelParameters, ToolChoice};
+
+/// Which parameters a model is known to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Support {
+    /// `temperature`.
+    pub temperature: bool,
+    /// `top_p`.
+    pub top_p: bool,
+    /// `tool_choice`.
+    pub tool_choice: bool,
+}
+
+impl Default for Support {
+    /// A model that takes everything.
+    fn default() -> Self {
+        Self {
+            temperature: true,
+            top_p: true,
+            tool_choice: true,
+        }
+    }
+}
+
+/// Words of a refusal, lower case, that are about parameters that do not go together, or about any value but one.
+const EXCLUDING_WORDS: &[&str] = &[
+    "cannot both",
+    "only the default",
+    "deprecated",
+    "may not be",
+    "can only be",
+    "must not be",
+    "may only be",
+];
+
+impl Support {
+    /// The parameters of `request` that this model takes. A choice of tools goes with tools alone.
+    pub fn sent(self, request: &ModelRequest) -> ModelParameters {
+        let asked = request.parameters.clone();
+        ModelParameters {
+            temperature: asked.temperature.filter(|_| self.temperature),
+            top_p: asked.top_p.filter(|_| self.top_p),
+            tool_choice: asked
+                .tool_choice
+                .filter(|_| self.tool_choice && !request.tools.is_empty()),
+        }
+    }
+
+    /// What to send after a refusal of `request` with `words`, lower case; none when they are not about a parameter
+    /// that was sent. A value out of range is for the operator to correct.
+    pub fn without_refused(self, request: &ModelRequest, words: &str) -> Option<Self> {
+        let names = |list: &[&str]| list.iter().any(|name| words.contains(name));
+        if !failure::refuses_parameter(words) && !names(EXCLUDING_WORDS) {
+            return None;
+        }
+        let sent = self.sent(request);
+        let chosen = !matches!(sent.tool_choice, None | Some(ToolChoice::Auto));
+        let mut fewer = self;
+        // Of two that do not go together the temperature stays.
+        if sent.top_p.is_some() && names(&["top_p", "topp"]) {
+            fewer.top_p = false;
+        } else if sent.temperature.is_some() && names(&["temperature"]) {
+            fewer.temperature = false;
+        } else if chosen
+            && names(&[
+                "tool_choice",
+                "tool choice",
+                "function_calling_config",
+                "functioncallingconfig",
+            ])
+        {
+            fewer.tool_choice = false;
+        }
+        (fewer != self).then_some(fewer)
+    }
+
+    /// What an operator should know: which parameters of `request` the model did without.
+    pub fn note(self, request: &ModelRequest) -> Option<String> {
+        let (asked, sent) = (Self::default().sent(request), self.sent(request));
+        let missing: Vec<&str> = [
+            ("temperature", asked.temperature != sent.temperature),
+            ("top_p", asked.top_p != sent.top_p),
+            ("tool_choice", asked.tool_choice != sent.tool_choice),
+        ]
+        .into_iter()
+        .filter_map(|(name, left_out)| left_out.then_some(name))
+        .collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "the model {} takes no {}; it was asked without",
+                request.model,
+                missing.join(" and no ")
+            )
+        })
+    }
+}

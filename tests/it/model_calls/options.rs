@@ -1,0 +1,99 @@
+//! Options of one message: tools it may use, hints, and how the model is asked.
+
+use serde_json::{Value, json};
+
+use crate::model_calls::server::{ModelServer, calls, home, says, steps};
+
+const ONE: &str = "[model]\ndefault = \"one/m\"\n[channels.api]\nautonomy = \"semi_auto\"";
+
+fn names(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().map(Vec::as_slice);
+    let tools = tools.unwrap_or_default();
+    tools
+        .iter()
+        .filter_map(|tool| tool["function"]["name"].as_str())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_turn_has_its_own_tools_and_parameters_and_a_retry_keeps_them() {
+    let list = || calls("list_files", "{}");
+    let one = ModelServer::chat(vec![list(), says("done"), list(), says("again")]);
+    let home = home(ONE, &[("one", &one)]);
+    let daemon = home.daemon();
+    let body = json!({
+        "text": "look", "allow_tools": ["read_file"], "hints": ["be brief <"],
+        "temperature": 0.5, "tool_choice": "required",
+    });
+    let asked = daemon.post("/v1/ask?wait=30", body).await;
+    let id = asked["id"]
+        .as_str()
+        .or(asked["continuation_id"].as_str())
+        .unwrap()
+        .to_owned();
+    let path = format!("/v1/continuations/{id}");
+    let done = daemon
+        .wait(&path, "the end", |turn| turn["state"] == "completed")
+        .await;
+    // It asked for a tool that its channel allows and its message does not.
+    let results = steps(&daemon, &done, "tool_result").await;
+    assert!(
+        results[0]
+            .to_string()
+            .contains("is not offered in this turn"),
+        "{results:?}"
+    );
+    let retried = daemon.post(&format!("{path}/retry"), json!({})).await;
+    let again = format!("/v1/continuations/{}", retried["id"].as_str().unwrap());
+    daemon
+        .wait(&again, "the end", |turn| turn["state"] == "completed")
+        .await;
+    let seen = one.seen();
+    assert_eq!(seen.len(), 4);
+    for (at, request) in seen.iter().enumerate() {
+        assert_eq!(names(request), ["read_file"], "request {at}");
+        assert_eq!(request["temperature"], 0.5, "request {at}");
+        // A call is demanded until one was made.
+        assert_eq!(
+            request.get("tool_choice").is_some(),
+            at % 2 == 0,
+            "request {at}"
+        );
+        let text = request["messages"].to_string();
+        assert!(
+            text.contains("be brief ") && !text.contains("be brief <"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_an_error_that_names_the_field() {
+    let one = ModelServer::chat(vec![]);
+    let home = home(ONE, &[("one", &one)]);
+    let daemon = home.daemon();
+    for (option, wanted) in [
+        (
+            json!({"temperature": 2.5}),
+            "`temperature`: 2.5 is out of range; expected a number from 0 to 2",
+        ),
+        (json!({"top_p": 0.0}), "`top_p`: 0 is out of range"),
+        (
+            json!({"allow_tools": ["read_fil"]}),
+            "did you mean `read_file`?",
+        ),
+        (json!({"tool_choice": "recal"}), "did you mean `recall`?"),
+        (
+            json!({"tool_choice": "recall", "allow_tools": []}),
+            "which is not in `allow_tools`",
+        ),
+        (json!({"hints": [" "]}), "`hints[0]`"),
+    ] {
+        let mut body = option.clone();
+        body["text"] = json!("hi");
+        let answer = daemon.request("POST", "/v1/ask", Some(body)).await;
+        let text = format!("{answer:?}").replace('\\', "");
+        assert!(text.contains(wanted), "{option}: {text}");
+    }
+    assert_eq!(one.seen().len(), 0);
+}
