@@ -7,12 +7,11 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 use crate::engine::core::Engine;
-use crate::engine::handle::messages;
 use crate::engine::problem::from_store;
 use crate::protocol::artifact::{MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, NewAttachment};
-use crate::protocol::command::Accepted;
 use crate::protocol::hex::hex;
 use crate::protocol::problem::Problem;
+use crate::store::artifacts::StoredArtifact;
 use crate::store::commands::ingest_turn::IngestTurn;
 
 /// Longest name of a file, in characters.
@@ -125,24 +124,22 @@ pub fn digests(files: &[File]) -> Vec<String> {
     files.iter().map(of).collect()
 }
 
-/// Stores the files, then the turn that refers to them, and starts it.
-pub async fn submit(
+/// Stores the files and names them in the turn. They stay where they are until what this returns is dropped, which is
+/// after the turn is committed.
+pub async fn store(
     engine: &Engine,
-    mut turn: IngestTurn,
+    turn: &mut IngestTurn,
     files: Vec<File>,
-) -> Result<Accepted, Problem> {
-    // Held until the turn is committed: nothing sweeps a file that is about to be named.
+) -> Result<Vec<StoredArtifact>, Problem> {
     let mut stored = Vec::with_capacity(files.len());
     for file in files {
         let now = engine.clock.now();
         let put = engine
             .store
             .put_artifact(file.content, &file.media_type, now);
-        let kept = put.await.map_err(from_store)?;
-        turn.files.push((file.name, kept.artifact.clone()));
-        stored.push(kept);
+        let artifact = put.await.map_err(from_store)?;
+        turn.files.push((file.name, artifact.artifact.clone()));
+        stored.push(artifact);
     }
-    let accepted = messages::submit(engine, turn).await;
-    drop(stored);
-    accepted
+    Ok(stored)
 }

@@ -219,7 +219,7 @@ pub async fn send(
         bounds: TurnBounds::default(),
         files: Vec::new(),
     };
-    attachments::submit(engine, turn, files).await
+    submit_with_files(engine, turn, files).await
 }
 
 /// Submits a message to a session of its own.
@@ -277,7 +277,7 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
         bounds: TurnBounds::default(),
         files: Vec::new(),
     };
-    attachments::submit(engine, turn, files).await
+    submit_with_files(engine, turn, files).await
 }
 
 /// What models are told of when a message came that comes now. A cached response is given to questions of other times:
@@ -307,6 +307,19 @@ pub fn origin(caller: &Caller, channel: &str, conversation: &str, body_digest: [
         surface: caller.surface,
         message_ref: None,
     }
+}
+
+/// Stores the files of a turn, then the turn that refers to them, and starts it.
+async fn submit_with_files(
+    engine: &Engine,
+    mut turn: IngestTurn,
+    files: Vec<attachments::File>,
+) -> Result<Accepted, Problem> {
+    // Held until the turn is committed: nothing sweeps a file that is about to be named.
+    let stored = attachments::store(engine, &mut turn, files).await?;
+    let accepted = submit(engine, turn).await;
+    drop(stored);
+    accepted
 }
 
 /// Stores a turn and starts it.

@@ -125,7 +125,7 @@ fn changes() -> Vec<Change> {
         change("output limit", |o| o.request.max_output_tokens = 4097),
         change("one tool", |o| o.request.one_tool_per_step = true),
         change("temperature", |o| {
-            o.request.parameters.temperature = Some(0.5)
+            o.request.parameters.temperature = Some(0.5);
         }),
         change("top_p", |o| o.request.parameters.top_p = Some(0.5)),
         change("tool choice", |o| {
