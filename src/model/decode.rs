@@ -44,7 +44,9 @@ pub trait Decode: Send {
 
     /// The answer, once nothing more comes. `sent_bytes` is the size of the request, from which tokens are estimated
     /// where the server reported none.
-    fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure>;
+    fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure>
+    where
+        Self: Sized;
 
     /// What the server counted so far.
     fn counted(&self) -> Option<Usage>;
@@ -55,7 +57,10 @@ pub trait Decode: Send {
     }
 
     /// A failure of this answer, with the tokens that it used.
-    fn failure(&self, kind: ModelErrorKind, what: impl Into<String>) -> Failure {
+    fn failure(&self, kind: ModelErrorKind, what: impl Into<String>) -> Failure
+    where
+        Self: Sized,
+    {
         Failure {
             usage: self.counted().map(|usage| TokenCount {
                 input: usage.input_tokens,
@@ -66,19 +71,28 @@ pub trait Decode: Send {
     }
 
     /// The failure of a server that sent `got` in place of `expected`.
-    fn unexpected(&self, expected: &str, got: &str) -> Failure {
+    fn unexpected(&self, expected: &str, got: &str) -> Failure
+    where
+        Self: Sized,
+    {
         let what = format!("expected {expected}, got: {}", excerpt(got));
         self.failure(ModelErrorKind::Protocol, what)
     }
 
     /// The failure of a server that sends without end.
-    fn too_many(&self, most: usize, of_what: &str) -> Failure {
+    fn too_many(&self, most: usize, of_what: &str) -> Failure
+    where
+        Self: Sized,
+    {
         let what = format!("more than {most} {of_what} in one answer");
         self.failure(ModelErrorKind::Protocol, what)
     }
 
     /// The failure that a server reported inside the answer.
-    fn reported(&self, event: &Value) -> Failure {
+    fn reported(&self, event: &Value) -> Failure
+    where
+        Self: Sized,
+    {
         let error = failure::provider_error(event, true).unwrap_or_default();
         let words = if error.message.is_empty() {
             excerpt(&event.to_string())
@@ -96,7 +110,10 @@ pub trait Decode: Send {
     }
 
     /// The JSON of one event or line.
-    fn parse(&self, data: &str) -> Result<Value, Failure> {
+    fn parse(&self, data: &str) -> Result<Value, Failure>
+    where
+        Self: Sized,
+    {
         surrogates::parse(data)
             .map_err(|error| self.unexpected(&format!("JSON in the stream ({error})"), data))
     }

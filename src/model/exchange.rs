@@ -62,6 +62,31 @@ pub async fn receive<D: Decode>(
     note: Option<String>,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
+    let read = read_answer(endpoint, answer, &mut decoder, limit, sink).await;
+    let retry_after = decoder.retry_after();
+    let mut answer = read
+        .and_then(|()| decoder.finish(sent_bytes))
+        .map_err(|mut failure| {
+            surrogates::join(&mut failure.what);
+            ModelError {
+                retry_after,
+                ..endpoint.error(failure)
+            }
+        })?;
+    surrogates::join_answer(&mut answer);
+    answer.notes.extend(note);
+    sink.send(ModelEvent::Finished(Box::new(answer))).await;
+    Ok(())
+}
+
+/// Reads an answer to its end, and hands on what comes of it. One function for every wire: it is large.
+async fn read_answer(
+    endpoint: &Endpoint,
+    answer: Answer,
+    decoder: &mut dyn Decode,
+    limit: usize,
+    sink: &EventSink,
+) -> Result<(), Failure> {
     let mut joiner = Joiner::default();
     let read = match answer {
         Answer::Whole(body) => match decoder.whole(&body) {
@@ -82,31 +107,18 @@ pub async fn receive<D: Decode>(
                 } else {
                     Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
                 };
-            read(data.as_mut(), &mut decoder, sink, &mut joiner).await
+            read(data.as_mut(), decoder, sink, &mut joiner).await
         }
     };
     if let Some(alone) = joiner.finish() {
         sink.send(ModelEvent::TextDelta(alone.to_string())).await;
     }
-    let retry_after = decoder.retry_after();
-    let mut answer = read
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|mut failure| {
-            surrogates::join(&mut failure.what);
-            ModelError {
-                retry_after,
-                ..endpoint.error(failure)
-            }
-        })?;
-    surrogates::join_answer(&mut answer);
-    answer.notes.extend(note);
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
+    read
 }
 
 async fn read(
     mut data: Pin<&mut (dyn Stream<Item = Result<String, StreamError>> + Send)>,
-    decoder: &mut impl Decode,
+    decoder: &mut dyn Decode,
     sink: &EventSink,
     joiner: &mut Joiner,
 ) -> Result<(), Failure> {
