@@ -95,7 +95,6 @@ struct Shown {
     digest: String,
 }
 
-/// One entry of the log.
 #[derive(Debug, Clone)]
 enum Logged {
     /// A frame, and the card in it (with the text of the whole screen and its width).
@@ -596,7 +595,6 @@ fn each_clause_refuses_and_says_why() {
     );
 }
 
-/// Nothing was decided, because part of the card was not shown.
 fn not_read(driver: &Driver) {
     assert_eq!(
         (
@@ -671,7 +669,6 @@ fn high_risk_takes_two_presses_700_ms_apart_and_enter_decides_nothing() {
     assert_eq!(decisions(&driver), 1, "{}", toast(&driver));
 }
 
-/// A card that does not fit at 80x24.
 fn long_card() -> leverframe::protocol::snapshot::Snapshot {
     let mut snapshot = fixture::busy();
     let words: Vec<String> = (0..12).map(|n| format!("word-{n}")).collect();
@@ -679,7 +676,6 @@ fn long_card() -> leverframe::protocol::snapshot::Snapshot {
     snapshot
 }
 
-/// Reads the first card to its end.
 fn read_first(driver: &mut Driver) {
     driver.press("j");
     driver.wait(800);
