@@ -10,10 +10,12 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, verdict};
 use leverframe::model::decode::Decode;
-use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
+use leverframe::model::exchange::LIMITS;
+use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Policy;
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk};
+use leverframe::text::framing::events;
 use leverframe::text::redact::Redactor;
 use leverframe::text::untrusted::{reveal, reveal_line};
 
@@ -110,7 +112,7 @@ fn event_stream() {
             runtime.block_on(async {
                 let pieces = body.as_bytes().chunks(1400).map(Ok::<_, std::io::Error>);
                 let pieces = futures_util::stream::iter(pieces);
-                let events = sse::events(pieces, Duration::from_secs(60));
+                let events = events(pieces, Duration::from_secs(60), LIMITS);
                 let mut events = std::pin::pin!(events);
                 let mut seen = 0;
                 while let Some(event) = events.next().await {
@@ -133,7 +135,11 @@ fn hostile_event() {
     harness::measure("event stream: one event of 16 MiB, refused", || {
         runtime.block_on(async {
             let pieces = body.as_bytes().chunks(8192).map(Ok::<_, std::io::Error>);
-            let events = sse::events(futures_util::stream::iter(pieces), Duration::from_secs(60));
+            let events = events(
+                futures_util::stream::iter(pieces),
+                Duration::from_secs(60),
+                LIMITS,
+            );
             let mut events = std::pin::pin!(events);
             let first = events.next().await;
             assert!(matches!(first, Some(Err(_))), "the cap");

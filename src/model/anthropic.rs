@@ -15,7 +15,7 @@ use crate::model::http::address::EndpointProblem;
 use crate::model::http::{Endpoint, HttpRefusal, host_of, plain_header};
 use crate::model::provider::{Adjustment, Provider, Wire, headers};
 use crate::model::request::ModelRequest;
-use crate::model::sse;
+use crate::text::framing::Format;
 
 /// Anthropic's own host.
 const OWN_HOST: &str = "api.anthropic.com";
@@ -43,7 +43,7 @@ impl Anthropic {
     /// The provider named `provider`; `settings.base_url` is the part before `/v1/messages`.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
         let key_header = HeaderName::from_static("x-api-key");
-        let mut headers = headers(settings, sse::MEDIA_TYPE, key_header)?;
+        let mut headers = headers(settings, Format::Events, key_header)?;
         let version = settings
             .api_version
             .as_deref()

@@ -12,13 +12,22 @@ use tokio::time::Instant;
 use crate::model::decode::{Decode, Progress};
 use crate::model::failure::Failure;
 use crate::model::http::{Answer, Endpoint, with_causes};
-use crate::model::ndjson;
-use crate::model::pieces::StreamError;
 use crate::model::producer::EventSink;
 use crate::model::request::{ModelError, ModelErrorKind, ModelEvent};
-use crate::model::sse;
 use crate::model::surrogates::{self, Joiner};
+use crate::text::framing::{Format, StreamError, StreamLimits, events, json_lines};
 
+/// Bytes of a stream whatever its output limit is.
+const STREAM_BASE_BYTES: usize = 1024 * 1024;
+/// Bytes of a stream for each token that was asked for: servers spend a few hundred on an event with one token.
+const STREAM_BYTES_PER_TOKEN: usize = 1024;
+/// How much is read of the longest answer.
+pub const LIMITS: StreamLimits = StreamLimits {
+    record: 1024 * 1024,
+    stream: 64 * 1024 * 1024,
+};
+/// How long an answer that is complete waits for the end of its body.
+const DRAIN: Duration = Duration::from_millis(50);
 /// How long to wait for what may follow a complete answer: some servers never send it.
 const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
 
@@ -51,18 +60,29 @@ pub async fn in_time(
     }
 }
 
-/// Reads `answer`, a stream of at most `limit` bytes, to its end through `decoder`; the last event sent is
+/// How much is read of an answer of at most `max_output_tokens`: an endless one ends here.
+pub fn limits_for(max_output_tokens: u32) -> StreamLimits {
+    let stream = (max_output_tokens as usize)
+        .saturating_mul(STREAM_BYTES_PER_TOKEN)
+        .saturating_add(STREAM_BASE_BYTES);
+    StreamLimits {
+        stream: stream.min(LIMITS.stream),
+        ..LIMITS
+    }
+}
+
+/// Reads `answer`, a stream within `limits`, to its end through `decoder`; the last event sent is
 /// [`ModelEvent::Finished`].
 pub async fn receive<D: Decode>(
     endpoint: &Endpoint,
     answer: Answer,
     mut decoder: D,
     sent_bytes: usize,
-    limit: usize,
+    limits: StreamLimits,
     note: Option<String>,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let read = read_answer(endpoint, answer, &mut decoder, limit, sink).await;
+    let read = read_answer(endpoint, answer, &mut decoder, limits, sink).await;
     let retry_after = decoder.retry_after();
     let mut answer = read
         .and_then(|()| decoder.finish(sent_bytes))
@@ -84,7 +104,7 @@ async fn read_answer(
     endpoint: &Endpoint,
     answer: Answer,
     decoder: &mut dyn Decode,
-    limit: usize,
+    limits: StreamLimits,
     sink: &EventSink,
 ) -> Result<(), Failure> {
     let mut joiner = Joiner::default();
@@ -102,10 +122,11 @@ async fn read_answer(
                 .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
             let idle = endpoint.idle_timeout();
             let mut data: Pin<Box<dyn Stream<Item = Result<String, StreamError>> + Send>> =
-                if endpoint.answers_in_lines() {
-                    Box::pin(ndjson::lines_within(bytes, idle, limit))
-                } else {
-                    Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
+                match endpoint.format() {
+                    Format::JsonLines => Box::pin(json_lines(bytes, idle, limits)),
+                    Format::Events => {
+                        Box::pin(events(bytes, idle, limits).map(|event| Ok(event?.data)))
+                    }
                 };
             read(data.as_mut(), decoder, sink, &mut joiner).await
         }
@@ -127,7 +148,7 @@ async fn read(
     loop {
         let next = match decoder.progress() {
             Progress::Done => {
-                sse::drain(data).await;
+                drain(data).await;
                 return Ok(());
             }
             Progress::Open => data.next().await,
@@ -147,6 +168,13 @@ async fn read(
             Some(Err(error)) => return Err(Endpoint::stream_failure(error)),
         }
     }
+}
+
+/// Reads to the end of a body whose answer is complete, so that its connection can be used again; a
+/// server that keeps the body open costs one reconnect, not a wait.
+async fn drain(mut data: Pin<&mut (dyn Stream<Item = Result<String, StreamError>> + Send)>) {
+    let reading = async { while let Some(Ok(_)) = data.next().await {} };
+    let _ = tokio::time::timeout(DRAIN, reading).await;
 }
 
 /// Hands events on; half of a character waits for the piece that holds the other.

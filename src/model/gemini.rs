@@ -18,7 +18,7 @@ use crate::model::http::address::EndpointProblem;
 use crate::model::http::{Endpoint, HttpRefusal};
 use crate::model::provider::{Adjustment, Provider, Wire, headers};
 use crate::model::request::{ModelError, ModelRequest};
-use crate::model::sse;
+use crate::text::framing::Format;
 
 /// The API version asked for where the configuration names none.
 pub const DEFAULT_API_VERSION: &str = "v1beta";
@@ -34,7 +34,7 @@ impl Gemini {
     /// The provider named `provider`; `settings.base_url` is the part before `/v1beta`, or ends in a version.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
         let key_header = HeaderName::from_static("x-goog-api-key");
-        let headers = headers(settings, sse::MEDIA_TYPE, key_header)?;
+        let headers = headers(settings, Format::Events, key_header)?;
         let path = match &settings.api_version {
             Some(version) => format!("/{version}"),
             None if ends_in_version(&settings.base_url) => String::new(),

@@ -25,11 +25,9 @@ pub use crate::model::http::address::{has_no_path, host_of, is_loopback_address}
 use crate::model::http::connect::obstacle;
 pub use crate::model::http::connect::{client_for, with_causes};
 use crate::model::http::wait::retry_after;
-use crate::model::ndjson;
-use crate::model::pieces::StreamError;
 use crate::model::request::{ModelError, ModelErrorKind};
-use crate::model::sse;
 use crate::model::surrogates;
+use crate::text::framing::{Format, StreamError};
 
 /// Most bytes read of the body of a failed request.
 const MAX_ERROR_BODY: usize = 16 * 1024;
@@ -49,7 +47,7 @@ pub struct Endpoint {
     first_byte_timeout: Duration,
     idle_timeout: Duration,
     request_timeout: Option<Duration>,
-    lines: bool,
+    format: Format,
     whole: bool,
     client: OnceLock<Result<Client, String>>,
 }
@@ -100,7 +98,7 @@ impl Endpoint {
             request_timeout: Some(settings.request_timeout_seconds)
                 .filter(|seconds| *seconds > 0)
                 .map(Duration::from_secs),
-            lines: false,
+            format: Format::Events,
             whole: false,
             client: OnceLock::new(),
         })
@@ -116,9 +114,9 @@ impl Endpoint {
         self.url.clone()
     }
 
-    /// The same endpoint, whose stream is JSON lines in place of events.
-    pub fn answering_in_lines(mut self) -> Self {
-        self.lines = true;
+    /// The same endpoint, whose stream has this format in place of events.
+    pub fn answering_in(mut self, format: Format) -> Self {
+        self.format = format;
         self
     }
 
@@ -128,9 +126,9 @@ impl Endpoint {
         self
     }
 
-    /// Whether its stream is JSON lines.
-    pub fn answers_in_lines(&self) -> bool {
-        self.lines
+    /// The format of its stream.
+    pub fn format(&self) -> Format {
+        self.format
     }
 
     /// The address below this endpoint's: `segments` are escaped, so that no name can change what is asked for.
@@ -254,14 +252,12 @@ impl Endpoint {
             ));
         }
         let content_type = header(CONTENT_TYPE);
-        let (stream, wanted) = if self.lines {
-            (ndjson::MEDIA_TYPE, "JSON lines")
-        } else if self.whole {
-            (sse::MEDIA_TYPE, "JSON")
-        } else {
-            (sse::MEDIA_TYPE, "an event stream")
+        let wanted = match self.format {
+            Format::JsonLines => "JSON lines",
+            Format::Events if self.whole => "JSON",
+            Format::Events => "an event stream",
         };
-        if content_type.is_empty() || content_type.starts_with(stream) {
+        if content_type.is_empty() || content_type.starts_with(self.format.media_type()) {
             return Ok(Answer::Events(response));
         }
         if !content_type.contains("json") {

@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::config::settings::ProviderSettings;
 use crate::model::http::address::EndpointProblem;
 use crate::model::http::{Endpoint, HttpRefusal};
-use crate::model::ndjson;
 use crate::model::ollama::decoder::{Decoder, FAMILY};
 use crate::model::ollama::wire::Parameters;
 use crate::model::provider::{Adjustment, Provider, Wire, headers};
 use crate::model::request::{ModelError, ModelErrorKind, ModelRequest};
+use crate::text::framing::Format;
 
 /// One Ollama server.
 pub type Ollama = Provider<ChatLines>;
@@ -29,9 +29,13 @@ impl Ollama {
     /// The provider named `provider`; `settings.base_url` is the part before `/api/chat`. A key is sent only where
     /// one is configured: servers of one's own want none.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
-        let headers = headers(settings, ndjson::MEDIA_TYPE, AUTHORIZATION)?;
+        let headers = headers(settings, Format::JsonLines, AUTHORIZATION)?;
         let endpoint = Endpoint::new(provider, settings, "/api/chat", headers)?;
-        Ok(Self::at(provider, ChatLines, endpoint.answering_in_lines()))
+        Ok(Self::at(
+            provider,
+            ChatLines,
+            endpoint.answering_in(Format::JsonLines),
+        ))
     }
 }
 

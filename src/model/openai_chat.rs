@@ -17,7 +17,7 @@ use crate::model::openai_chat::decoder::{Decoder, FAMILY};
 use crate::model::openai_chat::wire::Parameters;
 use crate::model::provider::{Adjustment, Provider, Wire, headers};
 use crate::model::request::ModelRequest;
-use crate::model::sse;
+use crate::text::framing::Format;
 
 /// Host whose models all take `max_completion_tokens`, the newer ones nothing else.
 const OPENAI_HOST: &str = "api.openai.com";
@@ -35,7 +35,7 @@ impl OpenAiChat {
     /// The provider named `provider`; `settings.base_url` ends in `/v1` or the like, which is added where it is a
     /// server without any path.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
-        let headers = headers(settings, sse::MEDIA_TYPE, AUTHORIZATION)?;
+        let headers = headers(settings, Format::Events, AUTHORIZATION)?;
         let path = if has_no_path(&settings.base_url) {
             "/v1/chat/completions"
         } else {

@@ -20,7 +20,7 @@ use crate::model::openai_responses::decoder::{Decoder, FAMILY};
 use crate::model::openai_responses::wire::{Parameters, Replay};
 use crate::model::provider::{Adjustment, Provider, Wire, headers};
 use crate::model::request::{ModelMessage, ModelRequest};
-use crate::model::sse;
+use crate::text::framing::Format;
 
 /// One provider that speaks the Responses API.
 pub type OpenAiResponses = Provider<Responses>;
@@ -33,7 +33,7 @@ impl OpenAiResponses {
     /// The provider named `provider`; `settings.base_url` is the part before `/responses`, and `/v1` is meant where it
     /// names a host only.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
-        let headers = headers(settings, sse::MEDIA_TYPE, AUTHORIZATION)?;
+        let headers = headers(settings, Format::Events, AUTHORIZATION)?;
         let host_only = Url::parse(&settings.base_url).is_ok_and(|url| url.path() == "/");
         let path = if host_only {
             "/v1/responses"

@@ -17,7 +17,7 @@ use crate::model::http::address::EndpointProblem;
 use crate::model::http::{Answer, Endpoint, HttpRefusal, secret_header};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
-use crate::model::sse;
+use crate::text::framing::Format;
 
 /// The protocol of one kind of provider.
 pub trait Wire: Debug + Send + Sync + 'static {
@@ -150,14 +150,14 @@ impl<W: Wire> Shared<W> {
             .await
             .map_err(|refused| self.wire.refusal(request, refused))?;
         let decoder = self.wire.decoder(&self.endpoint, request, form);
-        let limit = sse::limit_for(request.max_output_tokens);
+        let limits = exchange::limits_for(request.max_output_tokens);
         let note = self.wire.note(request, form);
         let outcome = exchange::receive(
             &self.endpoint,
             answer,
             decoder,
             sent_bytes,
-            limit,
+            limits,
             note,
             sink,
         )
@@ -216,14 +216,14 @@ impl<W: Wire> Shared<W> {
     }
 }
 
-/// The headers of every request: what is accepted, and the key in the header that the wire wants it in.
+/// The headers of every request: the format of the answer, and the key in the header that the wire wants it in.
 pub fn headers(
     settings: &ProviderSettings,
-    accept: &'static str,
+    format: Format,
     key_header: HeaderName,
 ) -> Result<HeaderMap, EndpointProblem> {
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    headers.insert(ACCEPT, HeaderValue::from_static(format.media_type()));
     if let Some(key) = &settings.api_key {
         let value = if key_header == AUTHORIZATION {
             secret_header(&format!("Bearer {}", key.expose()), "api_key")?

@@ -3,6 +3,7 @@
 pub mod ascii;
 pub mod chunk;
 pub mod fold;
+pub mod framing;
 pub mod markdown;
 pub mod markup;
 pub mod quote;

@@ -6,6 +6,5 @@
 mod client;
 pub mod connection;
 pub mod events;
-pub mod sse;
 pub mod target;
 pub mod wire;

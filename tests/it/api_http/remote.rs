@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
-use leverframe::client::remote::sse::{Message, Reader};
+use leverframe::client::remote::events::LIMITS;
 use leverframe::client::remote::target::{Address, Target};
 use leverframe::protocol::command::Actor;
 use leverframe::protocol::event::{EventFilter, StreamItem};
@@ -15,6 +15,7 @@ use leverframe::protocol::request::{
     Answer, Command, EmergencyStop, Envelope, GetDuty, GetEngine, Outcome, Query, SendMessage,
 };
 use leverframe::protocol::words::{Scope, Surface};
+use leverframe::text::framing::{SseEvent, events};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -338,19 +339,24 @@ proptest! {
             }
         }
         wire.push_str("event: cut off\ndata: half");
-        let expected: Vec<Message> = texts
+        let expected: Vec<SseEvent> = texts
             .iter()
-            .map(|text| Message { event: "e".to_owned(), data: text.clone() })
+            .map(|text| SseEvent { name: "e".to_owned(), data: text.clone() })
             .collect();
-        let mut reader = Reader::default();
-        let mut got = Vec::new();
+        let mut pieces = Vec::new();
         let mut rest = wire.as_bytes();
         let mut cuts = cuts.iter().cycle();
         while !rest.is_empty() {
             let (now, later) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
-            reader.push(now, &mut got).unwrap();
+            pieces.push(Ok::<_, std::convert::Infallible>(now.to_vec()));
             rest = later;
         }
+        let bytes = futures_util::stream::iter(pieces);
+        let got: Vec<SseEvent> = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(events(bytes, Duration::from_secs(5), LIMITS).map(Result::unwrap).collect());
         prop_assert_eq!(got, expected);
     }
 

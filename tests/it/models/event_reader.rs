@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use leverframe::model::pieces::StreamError;
-use leverframe::model::sse::{self, SseEvent};
+use leverframe::model::exchange::LIMITS;
+use leverframe::text::framing::{Format, Guard, SseEvent, StreamError, events};
 use proptest::prelude::*;
 
 const IDLE: Duration = Duration::from_secs(5);
@@ -17,7 +17,7 @@ fn read(chunks: Vec<Vec<u8>>) -> (Vec<SseEvent>, Option<StreamError>) {
         .unwrap();
     runtime.block_on(async {
         let bytes = futures_util::stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
-        let mut events = std::pin::pin!(sse::events(bytes, IDLE));
+        let mut events = std::pin::pin!(events(bytes, IDLE, LIMITS));
         let mut found = Vec::new();
         while let Some(item) = events.next().await {
             match item {
@@ -116,11 +116,11 @@ fn a_huge_event_is_refused_in_bounded_time() {
 fn an_event_just_below_the_cap_is_read_in_small_chunks() {
     let started = Instant::now();
     let mut bytes = b"data: ".to_vec();
-    bytes.extend(std::iter::repeat_n(b'x', sse::MAX_EVENT_BYTES - 16));
+    bytes.extend(std::iter::repeat_n(b'x', LIMITS.record - 16));
     bytes.extend_from_slice(b"\n\n");
     let (events, error) = read(bytes.chunks(256).map(<[u8]>::to_vec).collect());
     assert_eq!(error, None);
-    assert_eq!(events[0].data.len(), sse::MAX_EVENT_BYTES - 16);
+    assert_eq!(events[0].data.len(), LIMITS.record - 16);
     assert!(
         started.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -143,8 +143,8 @@ fn many_small_events_in_large_chunks_are_read_in_bounded_time() {
 #[test]
 fn a_stream_beyond_the_cap_is_refused() {
     let part = b"data: 123456\n\n".repeat(75_000);
-    let chunks = std::iter::repeat_n(part.clone(), sse::MAX_STREAM_BYTES / part.len() + 1);
-    let mut guard = sse::Guard::default();
+    let chunks = std::iter::repeat_n(part.clone(), LIMITS.stream / part.len() + 1);
+    let mut guard = Guard::new(Format::Events, LIMITS);
     let mut out = std::collections::VecDeque::new();
     let error = chunks
         .map(|chunk| {
@@ -170,7 +170,7 @@ fn a_broken_connection_is_reported_after_what_came() {
             Ok(b"data: 1\n\ndata: 2".to_vec()),
             Err("reset".to_owned()),
         ]);
-        let items: Vec<_> = sse::events(bytes, IDLE).collect().await;
+        let items: Vec<_> = events(bytes, IDLE, LIMITS).collect().await;
         assert_eq!(
             items,
             vec![

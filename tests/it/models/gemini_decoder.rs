@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use leverframe::model::decode::Decode;
+use leverframe::model::exchange::LIMITS;
 use leverframe::model::gemini::decoder::Decoder;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
-use leverframe::model::sse::Guard;
+use leverframe::text::framing::{Format, Guard};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -477,13 +478,13 @@ fn answer_bytes() -> Vec<u8> {
 }
 
 fn decode_chunks<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<ModelEvent>, ModelAnswer) {
-    let mut guard = Guard::default();
+    let mut guard = Guard::new(Format::Events, LIMITS);
     let mut slices = VecDeque::new();
     for chunk in chunks {
         guard.push(chunk, &mut slices).unwrap();
     }
     guard.finish(&mut slices).unwrap();
-    let clean = String::from_utf8(slices.into_iter().flatten().collect()).unwrap();
+    let clean = slices.into_iter().collect::<String>();
     let mut decoder = Decoder::new(0);
     let mut events = Vec::new();
     for line in clean.lines().filter_map(|line| line.strip_prefix("data:")) {

@@ -5,9 +5,8 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use leverframe::model::ndjson::{self, Guard};
-use leverframe::model::pieces::StreamError;
-use leverframe::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES};
+use leverframe::model::exchange::LIMITS;
+use leverframe::text::framing::{Format, Guard, StreamError, json_lines};
 use proptest::prelude::*;
 
 const IDLE: Duration = Duration::from_secs(5);
@@ -19,7 +18,7 @@ fn read(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<StreamError>) {
         .unwrap();
     runtime.block_on(async {
         let bytes = futures_util::stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
-        let mut lines = std::pin::pin!(ndjson::lines(bytes, IDLE));
+        let mut lines = std::pin::pin!(json_lines(bytes, IDLE, LIMITS));
         let mut found = Vec::new();
         while let Some(item) = lines.next().await {
             match item {
@@ -89,7 +88,7 @@ fn a_huge_line_is_refused_in_bounded_time() {
         );
         assert!(started.elapsed() < Duration::from_secs(5));
     }
-    let mut bytes = vec![b' '; MAX_EVENT_BYTES - 2];
+    let mut bytes = vec![b' '; LIMITS.record - 2];
     bytes.extend_from_slice(b"{}\n");
     assert_eq!(whole(bytes), ["{}"], "just below the cap");
 }
@@ -97,9 +96,9 @@ fn a_huge_line_is_refused_in_bounded_time() {
 #[test]
 fn a_stream_beyond_the_cap_is_refused() {
     let part = b"{\"a\":1}\n".repeat(100_000);
-    let mut guard = Guard::default();
+    let mut guard = Guard::new(Format::JsonLines, LIMITS);
     let mut out = VecDeque::new();
-    let error = (0..=MAX_STREAM_BYTES / part.len())
+    let error = (0..=LIMITS.stream / part.len())
         .map(|_| {
             out.clear();
             guard.push(&part, &mut out)
@@ -122,7 +121,7 @@ fn silence_and_a_broken_connection_are_reported_after_what_came() {
             Ok(b"{}\n{\"a\":1}".to_vec()),
             Err("reset".to_owned()),
         ]);
-        let items: Vec<_> = ndjson::lines(broken, IDLE).collect().await;
+        let items: Vec<_> = json_lines(broken, IDLE, LIMITS).collect().await;
         assert_eq!(
             items,
             [
@@ -133,7 +132,7 @@ fn silence_and_a_broken_connection_are_reported_after_what_came() {
         let idle = Duration::from_millis(20);
         let silent = futures_util::stream::iter([Ok::<_, Infallible>(b"{}\n".to_vec())])
             .chain(futures_util::stream::pending());
-        let items: Vec<_> = ndjson::lines(silent, idle).collect().await;
+        let items: Vec<_> = json_lines(silent, idle, LIMITS).collect().await;
         assert_eq!(items, [Ok("{}".to_owned()), Err(StreamError::Idle(idle))]);
     });
 }

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 
 use leverframe::model::decode::Decode;
-use leverframe::model::ndjson::Guard;
+use leverframe::model::exchange::LIMITS;
 use leverframe::model::ollama::decoder::Decoder;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
+use leverframe::text::framing::{Format, Guard};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -256,7 +257,7 @@ fn answer_bytes() -> Vec<u8> {
 }
 
 fn decode_chunks<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<ModelEvent>, ModelAnswer) {
-    let mut guard = Guard::default();
+    let mut guard = Guard::new(Format::JsonLines, LIMITS);
     let mut lines = VecDeque::new();
     for chunk in chunks {
         guard.push(chunk, &mut lines).unwrap();

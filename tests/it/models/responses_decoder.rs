@@ -606,7 +606,11 @@ fn through_the_reader(chunks: Vec<Vec<u8>>) -> (Vec<String>, ModelAnswer) {
         let bytes =
             futures_util::stream::iter(chunks.into_iter().map(Ok::<_, std::convert::Infallible>));
         let idle = std::time::Duration::from_secs(5);
-        let mut events = std::pin::pin!(leverframe::model::sse::events(bytes, idle));
+        let mut events = std::pin::pin!(leverframe::text::framing::events(
+            bytes,
+            idle,
+            leverframe::model::exchange::LIMITS
+        ));
         let mut found = Vec::new();
         while let Some(event) = events.next().await {
             found.push(serde_json::from_str(&event.unwrap().data).unwrap());
