@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::hex::from_hex;
 use crate::protocol::words::Surface;
 
 /// How a fact stands.
@@ -216,9 +217,7 @@ impl std::str::FromStr for AuditAnchor {
         let (seq, hash) = text.split_once(':').ok_or_else(wrong)?;
         let seq = seq.trim().parse().map_err(|_| wrong())?;
         let hash = hash.trim().to_ascii_lowercase();
-        if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(wrong());
-        }
+        from_hex::<32>(&hash).ok_or_else(wrong)?;
         Ok(Self { seq, hash })
     }
 }

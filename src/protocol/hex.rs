@@ -1,4 +1,4 @@
-//! Bytes as lower-case hexadecimal digits.
+//! Bytes as hexadecimal digits.
 
 /// Two lower-case digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {
@@ -6,4 +6,18 @@ pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     let digits = digits.filter_map(|digit| DIGITS.get(usize::from(digit)));
     digits.map(|digit| char::from(*digit)).collect()
+}
+
+/// The bytes that exactly these digits are, in either case; none when a character is no digit, or they are more or fewer.
+pub fn from_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?;
+    }
+    Some(bytes)
 }

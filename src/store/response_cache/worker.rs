@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use crate::clock::Timestamp;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::hex::from_hex;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::CacheEviction;
 use crate::store::response_cache::counters::{
@@ -515,17 +516,10 @@ impl Worker {
 
 /// The keys that begin with these hex digits, at least four of them.
 fn range(id: &str) -> Option<([u8; 32], [u8; 32])> {
-    let id = id.trim().to_ascii_lowercase();
-    if !(4..=64).contains(&id.len()) || !id.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    let id = id.trim();
+    if !(4..=64).contains(&id.len()) {
         return None;
     }
-    let end = |fill: char| {
-        let text: String = id.chars().chain(std::iter::repeat(fill)).take(64).collect();
-        let mut key = [0; 32];
-        for (byte, at) in key.iter_mut().zip((0..64).step_by(2)) {
-            *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
-        }
-        Some(key)
-    };
-    Some((end('0')?, end('f')?))
+    let end = |fill: &str| from_hex(&format!("{id}{}", fill.repeat(64 - id.len())));
+    Some((end("0")?, end("f")?))
 }
