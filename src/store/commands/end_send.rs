@@ -167,10 +167,7 @@ pub(crate) fn set_unknown(
     tx.move_part(part, OutboxState::Unknown)?;
     tx.keep_begin(part)?;
     EndSend::set_error(tx, part, detail, None)?;
-    let session = match part.continuation_id {
-        Some(id) => Some(tx.head(id)?.session_id),
-        None => None,
-    };
+    let session = tx.session_of(part)?;
     tx.emit(
         session,
         part.continuation_id,
@@ -223,10 +220,7 @@ impl EndSend {
                 tx.queue_card_updates(part, approval, refs)?;
             }
         }
-        let session = match part.continuation_id {
-            Some(id) => Some(tx.head(id)?.session_id),
-            None => None,
-        };
+        let session = tx.session_of(part)?;
         tx.emit(
             session,
             part.continuation_id,
@@ -272,10 +266,7 @@ impl WriteCommand for EndSend {
                 part.id, part.state
             )));
         }
-        let session = match part.continuation_id {
-            Some(id) => Some(tx.head(id)?.session_id),
-            None => None,
-        };
+        let session = tx.session_of(&part)?;
         match &self.outcome {
             SendOutcome::Sent { refs } => Self::sent(tx, &mut part, refs, Some(true)),
             SendOutcome::Shortened { refs } => Self::sent(tx, &mut part, refs, Some(false)),

@@ -6,12 +6,11 @@
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::{ApprovalId, OutboxId, ToolCallId};
 use crate::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, OutboxState, ToolCallState};
 use crate::store::command::WriteTx;
-use crate::store::commands::end_send::ask_resend;
+use crate::store::commands::end_send::set_unknown;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -68,24 +67,6 @@ fn doubt_part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError>
         OutboxClass::Final | OutboxClass::Notice => {}
     }
     let detail = format!("{DOUBT}: it may have been sent since");
-    tx.move_part(part, OutboxState::Unknown)?;
-    tx.conn.run(
-        "UPDATE outbox SET last_error = ?2 WHERE id = ?1",
-        params![part.id, detail],
-    )?;
-    let session = match part.continuation_id {
-        Some(id) => Some(tx.head(id)?.session_id),
-        None => None,
-    };
-    tx.emit(
-        session,
-        part.continuation_id,
-        EventBody::ReplyUnknown {
-            outbox_id: part.id,
-            channel: part.channel.clone(),
-            detail: detail.clone(),
-        },
-    )?;
     let question = question(
         ApprovalKind::Resend,
         hex(&Sha256::digest(part.id.to_bytes())),
@@ -100,7 +81,7 @@ fn doubt_part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError>
             part.conversation, part.channel
         ),
     );
-    ask_resend(tx, part, &question)?;
+    set_unknown(tx, part, &detail, Some(&question))?;
     Ok(true)
 }
 

@@ -46,10 +46,7 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         self.move_part(part, to)?;
         self.forget_sends(part.id)?;
-        let session = match part.continuation_id {
-            Some(id) => Some(self.head(id)?.session_id),
-            None => None,
-        };
+        let session = self.session_of(part)?;
         let body = match to {
             OutboxState::Sent => EventBody::ReplySent {
                 outbox_id: part.id,

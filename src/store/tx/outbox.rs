@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::channel::SendIdempotency;
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
@@ -188,6 +188,12 @@ impl WriteTx<'_> {
             self.move_part(&mut part, OutboxState::Superseded)?;
         }
         Ok(())
+    }
+
+    /// The session of the turn that a part belongs to; none = it belongs to no turn.
+    pub(crate) fn session_of(&self, part: &Part) -> Result<Option<SessionId>, StoreError> {
+        let turn = part.continuation_id.map(|id| self.head(id)).transpose()?;
+        Ok(turn.map(|turn| turn.session_id))
     }
 
     /// A part.
