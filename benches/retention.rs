@@ -16,7 +16,8 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use leverframe::store::commands::sweep_history::SweepHistory;
+use leverframe::store::commands::remove::Remove;
+use leverframe::store::commands::sweep_history::OldHistory;
 use leverframe::store::queries::sweep::SweepRules;
 use rusqlite::Connection;
 
@@ -131,11 +132,13 @@ async fn run() {
         let mut from = 0;
         while from < old.turns.len() {
             let to = old.turns.len().min(from + 500);
-            let command = SweepHistory {
-                rules,
-                turns: old.turns[from..to].to_vec(),
-                continuations_to: old.continuations_to,
-                outbox_to: old.outbox_to,
+            let command = Remove {
+                what: OldHistory {
+                    rules,
+                    continuations_to: old.continuations_to,
+                    outbox_to: old.outbox_to,
+                },
+                keys: old.turns[from..to].to_vec(),
             };
             let piece = Instant::now();
             let swept = world.ok(command).await;

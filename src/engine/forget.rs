@@ -12,16 +12,15 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
+use crate::engine::retention::{Job, Retention, refuse_quarantined};
 use crate::protocol::hex::hex;
 use crate::protocol::memory::Forgotten;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::store::command::WriteCommand;
 use crate::store::commands::forget_person::{
-    BeginForget, EndForget, ForgetLoose, ForgetSessions, ForgetTurns, Loose, Rename,
+    BeginForget, EndForget, EndedTurns, Loose, LooseThings, Rename, SharedSessions, WholeSessions,
 };
-use crate::store::commands::reclaim_space::ReclaimSpace;
-use crate::store::commands::sweep_artifacts::SweepArtifacts;
-use crate::store::commands::sweep_history::CHUNK;
+use crate::store::commands::remove::CHUNK;
+use crate::store::commands::sweep_artifacts::UnusedArtifacts;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::forget::Traces;
@@ -31,8 +30,6 @@ use crate::store::response_cache::counters::local_day;
 const MAX_ID: usize = 255;
 /// Times that traces are looked for again: what comes in meanwhile is removed too, but not for ever.
 const PASSES: usize = 3;
-/// Pages given back in one step (4 KiB each).
-const VACUUM_PAGES: u32 = 256;
 /// How often it is tried to empty the log and to remove files while somebody reads, and how long is waited in between.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -150,15 +147,7 @@ pub async fn resume(engine: Engine) {
 async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotten, Problem> {
     // Also of a note: an empty name stands everywhere.
     checked(&person)?;
-    let flags = engine.store.read_here(|reader| reader.flags()).await;
-    if flags.map_err(from_store)?.quarantine {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "quarantined",
-            "the database is a restored copy: nothing is removed before it is released",
-        )
-        .hint("look at what is uncertain, then `leverframe release`"));
-    }
+    refuse_quarantined(&engine).await?;
     let Some(_only) = engine.maintenance.try_sweep() else {
         return Err(Problem::new(
             ProblemKind::Conflict,
@@ -169,8 +158,13 @@ async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotte
     };
     let traces = engine.store.traces(&person).await.map_err(from_store)?;
     refuse_open(&traces)?;
+    let job = Job::Forget;
     let mut work = Work {
         engine: &engine,
+        retention: Retention {
+            engine: &engine,
+            job,
+        },
         person: &person,
         gone: counts(&person, &traces),
     };
@@ -215,22 +209,12 @@ fn refuse_sending(traces: &Traces) -> Result<(), Problem> {
 
 struct Work<'a> {
     engine: &'a Engine,
+    retention: Retention<'a>,
     person: &'a str,
     gone: Forgotten,
 }
 
 impl Work<'_> {
-    /// One piece. Whoever waits for the writer comes first; a stop ends it between two pieces.
-    async fn piece<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
-        if self.engine.shutdown.is_cancelled() {
-            return Err(StoreError::Closed);
-        }
-        let output = self.engine.store.write(command).await?;
-        crate::crash_point!("forget.mid");
-        tokio::task::yield_now().await;
-        Ok(output)
-    }
-
     async fn carry_out(&mut self, traces: Traces, by: ActorRef) -> Result<(), Problem> {
         let note = json!({
             "person": self.person,
@@ -242,7 +226,7 @@ impl Work<'_> {
             note: note.to_string(),
             by: by.clone(),
         };
-        self.piece(begin).await.map_err(from_store)?;
+        self.retention.piece(begin).await.map_err(from_store)?;
         // First, while rows still say whose turns these were.
         let other = other_name(self.person);
         let archived = self
@@ -267,7 +251,7 @@ impl Work<'_> {
             },
             by,
         };
-        self.piece(end).await.map_err(from_store)?;
+        self.retention.piece(end).await.map_err(from_store)?;
         self.shorten().await?;
         self.gone.left = self.count().await.map_err(from_store)?;
         Ok(())
@@ -307,23 +291,18 @@ impl Work<'_> {
                     .await?;
                 let Some(last) = mentions.last() else { break };
                 after = Some(last.key.clone());
-                self.piece(Rename {
+                let what = Rename {
                     table: table.clone(),
-                    mentions,
-                })
-                .await?;
+                };
+                self.retention.remove(what, &mentions).await?;
             }
         }
         Ok(())
     }
 
     async fn remove(&self, traces: &Traces) -> Result<(), StoreError> {
-        let mut turns = &traces.turns[..];
-        while !turns.is_empty() {
-            let some = turns[..turns.len().min(CHUNK as usize)].to_vec();
-            let taken = self.piece(ForgetTurns { turns: some }).await?.taken.max(1);
-            turns = turns.get(taken..).unwrap_or_default();
-        }
+        let retention = self.retention;
+        retention.remove(EndedTurns, &traces.turns).await?;
         let loose: Vec<Loose> = traces
             .memories
             .iter()
@@ -334,33 +313,11 @@ impl Work<'_> {
             .chain(traces.routines.iter().map(|id| Loose::Routine(*id)))
             .chain(traces.events.iter().map(|seq| Loose::Event(*seq)))
             .collect();
-        for things in loose.chunks(CHUNK as usize) {
-            self.piece(ForgetLoose {
-                things: things.to_vec(),
-            })
-            .await?;
-        }
-        for some in traces.sessions.chunks(CHUNK as usize / 5) {
-            self.piece(ForgetSessions {
-                whole: some.to_vec(),
-                shared: Vec::new(),
-            })
-            .await?;
-        }
-        for some in traces.shared.chunks(CHUNK as usize / 5) {
-            self.piece(ForgetSessions {
-                whole: Vec::new(),
-                shared: some.to_vec(),
-            })
-            .await?;
-        }
+        retention.remove(LooseThings, &loose).await?;
+        retention.remove(WholeSessions, &traces.sessions).await?;
+        retention.remove(SharedSessions, &traces.shared).await?;
         let unused = [&traces.artifacts[..], &traces.unreferred[..]].concat();
-        for hashes in unused.chunks(CHUNK as usize) {
-            self.piece(SweepArtifacts {
-                hashes: hashes.to_vec(),
-            })
-            .await?;
-        }
+        retention.remove(UnusedArtifacts, &unused).await?;
         Ok(())
     }
 
@@ -381,18 +338,7 @@ impl Work<'_> {
     /// Gives every free page back and empties the log.
     async fn shorten(&self) -> Result<(), Problem> {
         let store = &self.engine.store;
-        let pages = store.read(|reader| reader.pages()).await;
-        let (_, mut free) = pages.map_err(from_store)?;
-        while free > 0 {
-            let step = ReclaimSpace {
-                pages: VACUUM_PAGES,
-            };
-            let left = self.piece(step).await.map_err(from_store)?;
-            if left >= free {
-                break;
-            }
-            free = left;
-        }
+        self.retention.reclaim_all().await.map_err(from_store)?;
         for _ in 0..TRIES {
             store.checkpoint().await.map_err(from_store)?;
             if store.log_bytes() == 0 {

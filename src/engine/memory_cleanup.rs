@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::core::Engine;
-use crate::engine::pieces::{piece, reclaim};
+use crate::engine::retention::{Batches, Job, Retention};
 use crate::protocol::hygiene::{HygieneExcess, HygieneReport};
 use crate::protocol::ids::HygieneRunId;
 use crate::protocol::words::HygieneReason;
@@ -15,6 +15,7 @@ use crate::store::commands::tidy_memories::{
 };
 use crate::store::error::StoreError;
 use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, Tally, add_memory, add_orphans, reason};
+use crate::store::reader::Reader;
 
 /// A piece that holds the writer longer than this is followed by a smaller one. A turn commits about ten times, and may
 /// meet a piece each time.
@@ -43,20 +44,17 @@ pub struct Plan {
 /// Looks at every memory once.
 pub async fn plan(engine: &Engine) -> Result<Plan, StoreError> {
     let rules = rules(engine);
-    let (mut tally, mut bytes, mut after) = (Tally::default(), 0, 0);
+    let (mut tally, mut bytes) = (Tally::default(), 0);
+    let mut memories = Batches::of(engine);
     loop {
         let given = rules.clone();
-        let page = engine
-            .store
-            .read(move |reader| reader.memory_facts(&given, after))
-            .await?;
-        for facts in &page.found {
+        let read = move |reader: &Reader<'_>, after| reader.memory_facts(&given, after);
+        let Some(memories) = memories.next(read).await? else {
+            break;
+        };
+        for facts in &memories {
             tally.add(facts, &rules);
             bytes += facts.bytes;
-        }
-        match page.next {
-            Some(next) => after = next,
-            None => break,
         }
     }
     let too_much = tally.too_much();
@@ -98,7 +96,7 @@ pub async fn carry_out(engine: &Engine, plan: &Plan, run: HygieneRunId) -> Resul
         into: Sink::Run(run),
     };
     look.everything().await?;
-    let freed = reclaim(engine).await?;
+    let freed = hygiene(engine).reclaim().await?;
     engine.store.checkpoint().await?;
     Ok(freed)
 }
@@ -141,6 +139,11 @@ impl Chunk {
     }
 }
 
+fn hygiene(engine: &Engine) -> Retention<'_> {
+    let job = Job::Hygiene;
+    Retention { engine, job }
+}
+
 /// One piece of at most `chunk` rows, which is made to fit the time that a piece may take; then the writer is left to
 /// others for a while.
 pub async fn paced<C: WriteCommand>(
@@ -148,7 +151,7 @@ pub async fn paced<C: WriteCommand>(
     chunk: &mut Chunk,
     command: C,
 ) -> Result<C::Output, StoreError> {
-    let (output, took) = piece(engine, TimedCommand(command)).await?;
+    let (output, took) = hygiene(engine).piece(TimedCommand(command)).await?;
     chunk.fit(took);
     tokio::time::sleep((took * PAUSE).min(LONGEST_PAUSE)).await;
     Ok(output)
@@ -201,23 +204,20 @@ impl IndexScan<'_> {
     }
 
     async fn paced<C: WriteCommand>(&mut self, command: C) -> Result<C::Output, StoreError> {
-        let output = paced(self.engine, &mut self.chunk, command).await?;
-        crate::crash_point!("hygiene.mid");
-        Ok(output)
+        paced(self.engine, &mut self.chunk, command).await
     }
 
     async fn memories(&mut self) -> Result<(), StoreError> {
         let plan = self.plan;
-        let mut after = 0;
+        let mut memories = Batches::of(self.engine);
         loop {
             let rules = plan.rules.clone();
-            let page = self
-                .engine
-                .store
-                .read(move |reader| reader.memory_facts(&rules, after))
-                .await?;
+            let read = move |reader: &Reader<'_>, after| reader.memory_facts(&rules, after);
+            let Some(memories) = memories.next(read).await? else {
+                return Ok(());
+            };
             let (mut found, mut removed) = (Vec::new(), Vec::new());
-            for facts in &page.found {
+            for facts in &memories {
                 let Some(reason) = reason(facts, &plan.rules, &plan.cuts) else {
                     continue;
                 };
@@ -247,35 +247,29 @@ impl IndexScan<'_> {
                             memories,
                         };
                         paced(engine, chunk, memory_cleanup).await?;
-                        crate::crash_point!("hygiene.mid");
                     }
                 }
-            }
-            match page.next {
-                Some(next) => after = next,
-                None => return Ok(()),
             }
         }
     }
 
     async fn vectors(&mut self) -> Result<(), StoreError> {
         let plan = self.plan;
-        let mut after = None;
+        let mut stale = Batches::of(self.engine);
         loop {
             let rules = plan.rules.clone();
-            let page = self
-                .engine
-                .store
-                .read(move |reader| reader.stale_vectors(&rules, after))
-                .await?;
+            let read = move |reader: &Reader<'_>, after| reader.stale_vectors(&rules, after);
+            let Some(stale) = stale.next(read).await? else {
+                return Ok(());
+            };
             match &mut self.into {
                 Sink::Report(report) => {
-                    let bytes = page.found.iter().map(|(_, bytes)| bytes).sum();
-                    add_orphans(report, "vectors", page.found.len() as u64, bytes);
+                    let bytes = stale.iter().map(|(_, bytes)| bytes).sum();
+                    add_orphans(report, "vectors", stale.len() as u64, bytes);
                 }
                 Sink::Run(run) => {
                     let run = *run;
-                    for vectors in page.found.chunks(self.chunk.rows()) {
+                    for vectors in stale.chunks(self.chunk.rows()) {
                         self.paced(TidyVectors {
                             run,
                             rules: plan.rules.clone(),
@@ -284,10 +278,6 @@ impl IndexScan<'_> {
                         .await?;
                     }
                 }
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(()),
             }
         }
     }
@@ -311,38 +301,35 @@ impl IndexScan<'_> {
     /// Memories that the index does not have are added to it; where it holds what they do not, it is built anew.
     async fn index(&mut self) -> Result<(), StoreError> {
         let store = &self.engine.store;
-        let (mut anew, mut after, mut more) = (false, 0, true);
-        // A page at a time, as with everything else; the first one found ends the search.
-        while more && !anew {
-            let page = store
-                .read(move |reader| reader.indexed_in_vain(after))
-                .await?;
-            anew = !page.found.is_empty();
-            match page.next {
-                Some(next) => after = next,
-                None => more = false,
-            }
+        let mut anew = false;
+        // A batch at a time, as with everything else; the first one found ends the search.
+        let mut in_vain = Batches::of(self.engine);
+        while !anew
+            && let Some(in_vain) = in_vain
+                .next(|reader, after| reader.indexed_in_vain(after))
+                .await?
+        {
+            anew = !in_vain.is_empty();
         }
         let mut missing = 0;
-        let mut after = 0;
-        let mut more = !anew;
-        while more {
-            let page = store.read(move |reader| reader.not_indexed(after)).await?;
-            missing += page.found.len() as u64;
+        let mut unindexed = Batches::of(self.engine);
+        while !anew
+            && let Some(unindexed) = unindexed
+                .next(|reader, after| reader.not_indexed(after))
+                .await?
+        {
+            missing += unindexed.len() as u64;
             if let Sink::Run(run) = self.into {
-                for positions in page.found.chunks(self.chunk.rows()) {
+                for positions in unindexed.chunks(self.chunk.rows()) {
                     let mend = IndexRepair::Add(positions.to_vec());
                     self.paced(MendIndex { run, mend }).await?;
                 }
             }
-            match page.next {
-                Some(next) => after = next,
-                None => more = false,
-            }
         }
         let mut all = None;
         if !anew && missing == 0 && self.plan.bytes <= COMPARED_BYTES {
-            all = piece(self.engine, CompareIndex).await?;
+            let (engine, job) = (self.engine, Job::Preview);
+            all = Retention { engine, job }.piece(CompareIndex).await?;
             anew = all.is_some();
         }
         match &mut self.into {

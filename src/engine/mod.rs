@@ -29,7 +29,7 @@ pub mod memory_cleanup;
 pub mod open_calls;
 pub mod outbound;
 pub mod people;
-pub mod pieces;
+
 pub mod policy;
 pub mod problem;
 pub mod programs;
@@ -38,6 +38,7 @@ pub mod query;
 pub mod reconcile;
 pub mod reminders;
 pub mod response_cache;
+pub mod retention;
 pub mod routine;
 pub mod rules;
 pub mod scheduler;

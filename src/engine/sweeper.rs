@@ -8,20 +8,19 @@ use std::time::{Duration, Instant};
 use crate::clock::backoff::own_share;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::pieces::{piece, reclaim};
 use crate::engine::problem::from_store;
+use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
-use crate::store::command::WriteCommand;
 use crate::store::commands::reclaim_space::NoteSweep;
-use crate::store::commands::sweep_artifacts::SweepArtifacts;
+use crate::store::commands::sweep_artifacts::UnusedArtifacts;
 use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
 use crate::store::commands::sweep_events::SweepEvents;
-use crate::store::commands::sweep_history::{CHUNK, SweepCount, SweepHistory};
+use crate::store::commands::sweep_history::OldHistory;
 use crate::store::commands::sweep_loose::{
-    SweepCompactions, SweepGrants, SweepKeys, SweepMessages, SweepQuestions,
+    OldKeys, OldMessages, OldQuestions, SweepCompactions, SweepGrants,
 };
-use crate::store::commands::sweep_sessions::{ExpireSessions, SweepSessions};
+use crate::store::commands::sweep_sessions::{IdleSessions, OldSessions};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::sweep::{RawId, SweepRules};
@@ -34,8 +33,6 @@ const JITTER_MS: u32 = 15 * 60 * 1000;
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 /// Turns looked for at once.
 const PASS: usize = 10_000;
-/// Keys handed to one command.
-const HAND: usize = CHUNK as usize;
 
 /// Runs until the engine stops: at once when the last sweep was long ago, then every six hours.
 pub async fn run(engine: Engine) {
@@ -103,19 +100,7 @@ pub fn rules(engine: &Engine) -> SweepRules {
 }
 
 async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepReport, Problem> {
-    let flags = engine
-        .store
-        .read_here(|reader| reader.flags())
-        .await
-        .map_err(from_store)?;
-    if flags.quarantine {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "quarantined",
-            "the database is a restored copy: nothing is removed before it is released",
-        )
-        .hint("look at what is uncertain, then `leverframe release`"));
-    }
+    refuse_quarantined(engine).await?;
     let Some(_only) = engine.maintenance.try_sweep() else {
         return Err(Problem::new(
             ProblemKind::Conflict,
@@ -126,8 +111,10 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
     };
     let began = Instant::now();
     let rules = rules(engine);
+    let job = if preview { Job::Preview } else { Job::Sweep };
     let mut sweep = Sweep {
         engine,
+        retention: Retention { engine, job },
         rules,
         report: SweepReport {
             preview,
@@ -162,53 +149,12 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
 /// One sweep under way.
 struct Sweep<'a> {
     engine: &'a Engine,
+    retention: Retention<'a>,
     rules: SweepRules,
     report: SweepReport,
 }
 
 impl Sweep<'_> {
-    /// One piece. Whoever waits for the writer comes first; a stop ends the sweep between two pieces.
-    async fn piece<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
-        let output = piece(self.engine, command).await?;
-        crate::crash_point!("sweep.mid");
-        Ok(output)
-    }
-
-    /// Pieces of the same kind until one removes nothing.
-    async fn repeat<C: WriteCommand<Output = SweepCount> + Clone>(
-        &self,
-        command: C,
-    ) -> Result<u64, StoreError> {
-        let mut removed = 0;
-        loop {
-            let swept = self.piece(command.clone()).await?;
-            removed += swept.removed;
-            if swept.rows == 0 {
-                return Ok(removed);
-            }
-        }
-    }
-
-    /// Hands keys to commands, each of which takes as many as fit; how many went. A preview counts the keys.
-    async fn hand<K: Clone, C: WriteCommand<Output = SweepCount>>(
-        &self,
-        keys: &[K],
-        command: impl Fn(Vec<K>) -> C,
-    ) -> Result<u64, StoreError> {
-        if self.report.preview {
-            return Ok(keys.len() as u64);
-        }
-        let (mut removed, mut from) = (0, 0);
-        while from < keys.len() {
-            let to = keys.len().min(from + HAND);
-            let swept = self.piece(command(keys[from..to].to_vec())).await?;
-            removed += swept.removed;
-            // A command takes at least one; this keeps a faulty one from going on for ever.
-            from += swept.taken.max(1);
-        }
-        Ok(removed)
-    }
-
     /// Removes what is old, or counts it for a preview. Parents go after what hangs on them.
     async fn walk(&mut self, by: ActorRef) -> Result<(), StoreError> {
         self.events().await?;
@@ -216,18 +162,21 @@ impl Sweep<'_> {
         let rules = self.rules;
         let preview = self.report.preview;
         if !preview {
-            self.repeat(SweepGrants).await?;
+            self.retention.repeat(SweepGrants).await?;
         }
         let idle = store
             .read(move |reader| reader.idle_sessions(&rules))
             .await?;
         let days = self.engine.settings.retention.session_idle;
         self.report.sessions_expired = self
-            .hand(&idle, |sessions| ExpireSessions {
-                rules,
-                sessions,
-                reason: format!("nothing was said for {days} days"),
-            })
+            .retention
+            .remove(
+                IdleSessions {
+                    before: rules.idle_before,
+                    reason: format!("nothing was said for {days} days"),
+                },
+                &idle,
+            )
             .await?;
         let gone = self.turns().await?;
         self.loose().await?;
@@ -237,7 +186,7 @@ impl Sweep<'_> {
                 .read(move |reader| reader.old_compactions(before))
                 .await?
         } else {
-            self.repeat(SweepCompactions { before }).await?
+            self.retention.repeat(SweepCompactions { before }).await?
         };
         let ended: Vec<i64> = store
             .read(move |reader| reader.old_sessions(before))
@@ -247,15 +196,16 @@ impl Sweep<'_> {
             .map(|(position, _)| position)
             .collect();
         self.report.sessions = self
-            .hand(&ended, |sessions| SweepSessions { rules, sessions })
+            .retention
+            .remove(OldSessions { before }, &ended)
             .await?;
         self.artifacts(&gone).await?;
         self.audit(by).await?;
         if preview {
             return Ok(());
         }
-        self.report.freed_bytes = reclaim(self.engine).await?;
-        self.piece(NoteSweep).await
+        self.report.freed_bytes = self.retention.reclaim().await?;
+        self.retention.piece(NoteSweep).await
     }
 
     /// Files old events in the archive, then removes them. What cannot be filed stays.
@@ -291,7 +241,7 @@ impl Sweep<'_> {
             .read(move |reader| reader.old_events_to(rules.events_before))
             .await?
         {
-            self.report.events = self.repeat(SweepEvents { to }).await?;
+            self.report.events = self.retention.repeat(SweepEvents { to }).await?;
         }
         let days = i64::from(kept.event_archive);
         let before = rules.events_before.plus_seconds(-days * 24 * 3600);
@@ -313,14 +263,12 @@ impl Sweep<'_> {
         }
         loop {
             let old = self.engine.store.old_turns(self.rules, PASS).await?;
-            let removed = self
-                .hand(&old.turns, |turns| SweepHistory {
-                    rules: self.rules,
-                    turns,
-                    continuations_to: old.continuations_to,
-                    outbox_to: old.outbox_to,
-                })
-                .await?;
+            let history = OldHistory {
+                rules: self.rules,
+                continuations_to: old.continuations_to,
+                outbox_to: old.outbox_to,
+            };
+            let removed = self.retention.remove(history, &old.turns).await?;
             self.report.continuations += removed;
             if removed == 0 {
                 return Ok(HashSet::new());
@@ -329,49 +277,38 @@ impl Sweep<'_> {
     }
 
     async fn loose(&mut self) -> Result<(), StoreError> {
+        let before = self.rules.keys_before();
+        let mut keys = Batches::of(self.engine);
+        while let Some(keys) = keys
+            .next(move |reader, after| reader.old_keys(before, after))
+            .await?
+        {
+            self.report.keys += self.retention.remove(OldKeys { before }, &keys).await?;
+        }
+        let before = self.rules.history_before;
         let store = &self.engine.store;
-        let rules = self.rules;
-        let mut after = None;
-        loop {
-            let page = store
-                .read(move |reader| reader.old_keys(&rules, after))
-                .await?;
-            self.report.keys += self
-                .hand(&page.keys, |keys| SweepKeys { rules, keys })
-                .await?;
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
         let questions = store
-            .read(move |reader| reader.old_questions(rules.history_before))
+            .read(move |reader| reader.old_questions(before))
             .await?;
-        self.report.approvals = self
-            .hand(&questions, |questions| SweepQuestions { rules, questions })
-            .await?;
-        let mut after = None;
-        loop {
-            let page = store
-                .read(move |reader| reader.old_messages(rules.history_before, after))
-                .await?;
-            self.report.deliveries += self
-                .hand(&page.keys, |messages| SweepMessages { rules, messages })
-                .await?;
-            after = page.next;
-            if after.is_none() {
-                return Ok(());
-            }
+        let old = OldQuestions { before };
+        self.report.approvals = self.retention.remove(old, &questions).await?;
+        let mut messages = Batches::of(self.engine);
+        while let Some(messages) = messages
+            .next(move |reader, after| reader.old_messages(before, after))
+            .await?
+        {
+            let old = OldMessages { before };
+            self.report.deliveries += self.retention.remove(old, &messages).await?;
         }
+        Ok(())
     }
 
     async fn artifacts(&mut self, gone: &HashSet<RawId>) -> Result<(), StoreError> {
-        let store = &self.engine.store;
-        let mut after = None;
-        loop {
-            let (artifacts, next) = store
-                .read(move |reader| reader.referred_artifacts(after))
-                .await?;
+        let mut artifacts = Batches::of(self.engine);
+        while let Some(artifacts) = artifacts
+            .next(|reader, after| reader.referred_artifacts(after))
+            .await?
+        {
             let mut unused = Vec::new();
             for artifact in artifacts {
                 if artifact.by.iter().all(|turn| gone.contains(turn)) {
@@ -383,15 +320,11 @@ impl Sweep<'_> {
                     }
                 }
             }
-            self.report.artifacts += self
-                .hand(&unused, |hashes| SweepArtifacts { hashes })
-                .await?;
-            after = next;
-            if after.is_none() {
-                break;
-            }
+            self.report.artifacts += self.retention.remove(UnusedArtifacts, &unused).await?;
         }
-        let files = store
+        let files = self
+            .engine
+            .store
             .sweep_artifact_files(self.rules.now, self.report.preview)
             .await?;
         self.report.artifact_files += files.files;
@@ -411,10 +344,10 @@ impl Sweep<'_> {
             return Ok(());
         }
         if let Some((from, to)) = old {
-            self.piece(PruneAudit { from, to, by }).await?;
+            self.retention.piece(PruneAudit { from, to, by }).await?;
         }
         // Also what a sweep before this one archived and did not get to remove.
-        self.report.audit_rows = self.repeat(SweepAudit).await?;
+        self.report.audit_rows = self.retention.repeat(SweepAudit).await?;
         Ok(())
     }
 }

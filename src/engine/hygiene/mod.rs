@@ -8,6 +8,7 @@ use crate::clock::{Day, Timestamp};
 use crate::engine::core::Engine;
 use crate::engine::memory_cleanup::{self, Chunk, carry_out, paced, plan};
 use crate::engine::problem::from_store;
+use crate::engine::retention::refuse_quarantined;
 use crate::engine::views::announce_if_changed;
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun};
 use crate::protocol::ids::HygieneRunId;
@@ -155,15 +156,8 @@ async fn note_day(engine: &Engine) -> Result<(), StoreError> {
     note_growth(engine).await
 }
 
-fn refuse_when_quarantined(engine: &Engine) -> Result<(), Problem> {
-    if engine.emergency.is_quarantined() {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "quarantined",
-            "the database is a restored copy: nothing is archived or brought back before it is released",
-        )
-        .hint("look at what is uncertain, then `leverframe release`"));
-    }
+async fn refuse_now(engine: &Engine) -> Result<(), Problem> {
+    refuse_quarantined(engine).await?;
     if engine.sessions.draining().is_some() || engine.shutdown.is_cancelled() {
         return Err(from_store(StoreError::Closed));
     }
@@ -186,7 +180,7 @@ pub async fn preview(engine: &Engine) -> Result<HygieneReport, Problem> {
 
 /// Runs for somebody. `yes`: also where a scope would lose more than half of what it holds to retention.
 pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<HygieneRun, Problem> {
-    refuse_when_quarantined(engine)?;
+    refuse_now(engine).await?;
     let by_itself = by.surface == Surface::Engine;
     let Some(only) = engine.hygiene.only().await else {
         return Err(under_way());
@@ -261,7 +255,7 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
 
 /// Takes a run back for somebody.
 pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<HygieneRun, Problem> {
-    refuse_when_quarantined(engine)?;
+    refuse_now(engine).await?;
     let Some(_only) = engine.hygiene.only().await else {
         return Err(under_way());
     };
@@ -309,7 +303,6 @@ async fn restore(engine: &Engine, id: HygieneRunId) -> Result<HygieneRun, StoreE
     loop {
         let at_most = chunk.rows();
         let restored = paced(engine, &mut chunk, RestoreMemories { id, at_most }).await?;
-        crate::crash_point!("hygiene.mid");
         if restored == 0 {
             break;
         }

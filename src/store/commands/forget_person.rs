@@ -9,32 +9,15 @@ use crate::protocol::event::EventBody;
 use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::Forgotten;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, SweepCount, SweepHistory};
+use crate::store::commands::remove::{Deletion, Overwriting, Removal};
+use crate::store::commands::sweep_history::OldHistory;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::forget::UNDER_WAY;
 use crate::store::queries::pseudonymize::{Mention, Table};
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::rows::digest;
-use crate::store::sql::{Connection, Statements, ToSql, params};
-
-/// Overwrites what is deleted, wherever it was, for as long as this lives: otherwise only what costs nothing more is.
-struct Overwriting<'a>(&'a Connection);
-
-impl<'a> Overwriting<'a> {
-    fn begin(tx: &WriteTx<'a>) -> Result<Self, StoreError> {
-        tx.conn.pragma_update(None, "secure_delete", true)?;
-        Ok(Self(tx.conn))
-    }
-}
-
-impl Drop for Overwriting<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = self.0.pragma_update(None, "secure_delete", "FAST") {
-            tracing::warn!(%error, "deleted content goes on being overwritten; deleting is slower");
-        }
-    }
-}
+use crate::store::sql::{Statements, ToSql, params};
 
 /// Notes that a person is being forgotten. Durable.
 #[derive(Debug, Clone)]
@@ -56,53 +39,42 @@ impl WriteCommand for BeginForget {
     }
 }
 
-/// Removes turns that ended, in the given order, as many as fit. Relaxed: a power loss brings back what is forgotten
-/// again after the next start. One that is under way stays.
+/// Turns that ended. One that is under way stays.
 #[derive(Debug, Clone)]
-pub struct ForgetTurns {
-    /// Which.
-    pub turns: Vec<OldTurn>,
-}
+pub struct EndedTurns;
 
-impl WriteCommand for ForgetTurns {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for EndedTurns {
+    type Key = OldTurn;
+    const DELETION: Deletion = Deletion::Overwriting;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = SweepCount::default();
-        for turn in &self.turns {
-            if swept.rows >= CHUNK {
-                break;
-            }
-            swept.taken += 1;
-            let ended: bool = tx.conn.value(
-                "SELECT EXISTS (SELECT 1 FROM continuations WHERE id = ?1 AND ended_at IS NOT NULL)",
-                [turn.id],
-            )?;
-            if !ended {
-                continue;
-            }
-            tx.conn.run(
-                "DELETE FROM session_grants WHERE approval_id IN
-                    (SELECT id FROM approvals WHERE continuation_id = ?1)",
-                [turn.id],
-            )?;
-            for by in &turn.retried_by {
-                tx.conn.run(
-                    "UPDATE continuations SET retry_of = NULL WHERE id = ?1",
-                    [by],
-                )?;
-            }
-            swept.rows += SweepHistory::remove(tx, turn)?;
-            swept.removed += 1;
+    fn cost(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
+        OldHistory::rows_of(tx, turn)
+    }
+
+    fn remove(&self, tx: &mut WriteTx<'_>, turn: &OldTurn) -> Result<Option<u64>, StoreError> {
+        let ended: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM continuations WHERE id = ?1 AND ended_at IS NOT NULL)",
+            [turn.id],
+        )?;
+        if !ended {
+            return Ok(None);
         }
-        Ok(swept)
+        tx.conn.run(
+            "DELETE FROM session_grants WHERE approval_id IN
+                (SELECT id FROM approvals WHERE continuation_id = ?1)",
+            [turn.id],
+        )?;
+        for by in &turn.retried_by {
+            tx.conn.run(
+                "UPDATE continuations SET retry_of = NULL WHERE id = ?1",
+                [by],
+            )?;
+        }
+        OldHistory::remove_turn(tx, turn).map(Some)
     }
 }
 
-/// Things that belong to no turn.
+/// One thing that belongs to no turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Loose {
     /// An event.
@@ -119,76 +91,57 @@ pub enum Loose {
     Memory(MemoryId),
 }
 
-/// Removes things that belong to no turn, at most as many as fit one command. Relaxed.
+/// Things that belong to no turn.
 #[derive(Debug, Clone)]
-pub struct ForgetLoose {
-    /// Which.
-    pub things: Vec<Loose>,
-}
+pub struct LooseThings;
 
-impl WriteCommand for ForgetLoose {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for LooseThings {
+    type Key = Loose;
+    const DELETION: Deletion = Deletion::Overwriting;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = SweepCount::default();
-        for thing in self.things.iter().take(CHUNK as usize) {
-            swept.taken += 1;
-            let run = |query: &str, key: &dyn ToSql| -> Result<u64, StoreError> {
-                Ok(tx.conn.run(query, [key])? as u64)
-            };
-            swept.rows += match thing {
-                Loose::Event(seq) => run(
-                    "DELETE FROM events WHERE seq = ?1 AND seq < (SELECT max(seq) FROM events)",
-                    seq,
-                )?,
-                Loose::Message(position) => {
-                    run(
-                        "DELETE FROM card_tokens WHERE outbox_id = (SELECT id FROM outbox WHERE position = ?1)",
-                        position,
-                    )? + run("DELETE FROM outbox WHERE position = ?1", position)?
+    fn remove(&self, tx: &mut WriteTx<'_>, thing: &Loose) -> Result<Option<u64>, StoreError> {
+        let run = |query: &str, key: &dyn ToSql| -> Result<u64, StoreError> {
+            Ok(tx.conn.run(query, [key])? as u64)
+        };
+        let rows = match thing {
+            Loose::Event(seq) => run(
+                "DELETE FROM events WHERE seq = ?1 AND seq < (SELECT max(seq) FROM events)",
+                seq,
+            )?,
+            Loose::Message(position) => {
+                run(
+                    "DELETE FROM card_tokens WHERE outbox_id = (SELECT id FROM outbox WHERE position = ?1)",
+                    position,
+                )? + run("DELETE FROM outbox WHERE position = ?1", position)?
+            }
+            Loose::Key(id) => run(
+                "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL",
+                id,
+            )?,
+            Loose::Question(id) => {
+                let mut rows = 0;
+                for query in [
+                    "DELETE FROM session_grants WHERE approval_id = ?1",
+                    "DELETE FROM card_tokens WHERE approval_id = ?1",
+                    "DELETE FROM approval_snoozes WHERE approval_id = ?1",
+                    "DELETE FROM outbox WHERE approval_id = ?1",
+                    "DELETE FROM approvals WHERE id = ?1",
+                ] {
+                    rows += run(query, id)?;
                 }
-                Loose::Key(id) => run(
-                    "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL",
-                    id,
-                )?,
-                Loose::Question(id) => {
-                    let mut rows = 0;
-                    for query in [
-                        "DELETE FROM session_grants WHERE approval_id = ?1",
-                        "DELETE FROM card_tokens WHERE approval_id = ?1",
-                        "DELETE FROM approval_snoozes WHERE approval_id = ?1",
-                        "DELETE FROM outbox WHERE approval_id = ?1",
-                        "DELETE FROM approvals WHERE id = ?1",
-                    ] {
-                        rows += run(query, id)?;
-                    }
-                    rows
-                }
-                Loose::Routine(id) => {
-                    run("DELETE FROM routine_runs WHERE routine_id = ?1", id)?
-                        + run("DELETE FROM routines WHERE id = ?1", id)?
-                }
-                Loose::Memory(id) => {
-                    run("DELETE FROM memory_vectors WHERE memory_id = ?1", id)?
-                        + run("DELETE FROM memories WHERE id = ?1", id)?
-                }
-            };
-            swept.removed += 1;
-        }
-        Ok(swept)
+                rows
+            }
+            Loose::Routine(id) => {
+                run("DELETE FROM routine_runs WHERE routine_id = ?1", id)?
+                    + run("DELETE FROM routines WHERE id = ?1", id)?
+            }
+            Loose::Memory(id) => {
+                run("DELETE FROM memory_vectors WHERE memory_id = ?1", id)?
+                    + run("DELETE FROM memories WHERE id = ?1", id)?
+            }
+        };
+        Ok(Some(rows))
     }
-}
-
-/// Removes sessions that nobody else took part in, and what others' sessions hold of the person. Relaxed.
-#[derive(Debug, Clone)]
-pub struct ForgetSessions {
-    /// Those that go, once they have no turn left.
-    pub whole: Vec<RawId>,
-    /// Those that stay without their summary and last line.
-    pub shared: Vec<RawId>,
 }
 
 /// What hangs on a session that goes.
@@ -210,104 +163,106 @@ const OF_SHARED: [&str; 3] = [
         AND (last_line IS NOT NULL OR last_sender IS NOT NULL)",
 ];
 
-impl WriteCommand for ForgetSessions {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+/// Rows that a session takes of a piece: what hangs on one is not counted.
+const SESSION_ROWS: u64 = 5;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = SweepCount::default();
-        for id in &self.whole {
-            let state: Option<String> = tx.conn.value_opt(
-                "SELECT state FROM sessions WHERE id = ?1
-                    AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
-                [id],
-            )?;
-            let Some(state) = state else { continue };
-            for query in OF_SESSION {
-                swept.rows += tx.conn.run(query, [id])? as u64;
-            }
-            if state == "active" {
-                tx.emit(
-                    Some(SessionId::from_bytes(*id)),
-                    None,
-                    EventBody::SessionEnded {
-                        reason: "the person was forgotten".to_owned(),
-                    },
-                )?;
-            }
-            swept.removed += 1;
+/// Sessions that nobody else took part in: they go, once they have no turn left.
+#[derive(Debug, Clone)]
+pub struct WholeSessions;
+
+impl Removal for WholeSessions {
+    type Key = RawId;
+    const DELETION: Deletion = Deletion::Overwriting;
+
+    fn cost(&self, _tx: &WriteTx<'_>, _id: &RawId) -> Result<u64, StoreError> {
+        Ok(SESSION_ROWS)
+    }
+
+    fn remove(&self, tx: &mut WriteTx<'_>, id: &RawId) -> Result<Option<u64>, StoreError> {
+        let state: Option<String> = tx.conn.value_opt(
+            "SELECT state FROM sessions WHERE id = ?1
+                AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
+            [id],
+        )?;
+        let Some(state) = state else { return Ok(None) };
+        let mut rows = 0;
+        for query in OF_SESSION {
+            rows += tx.conn.run(query, [id])? as u64;
         }
-        for id in &self.shared {
-            tx.conn.run(
-                "UPDATE compactions SET state = 'failed', error = 'a person was forgotten meanwhile', ended_at = ?2
-                 WHERE session_id = ?1 AND state = 'running'",
-                params![id, tx.now],
-            )?;
-            for query in OF_SHARED {
-                swept.rows += tx.conn.run(query, [id])? as u64;
-            }
+        if state == "active" {
+            let reason = "the person was forgotten".to_owned();
+            let session = Some(SessionId::from_bytes(*id));
+            tx.emit(session, None, EventBody::SessionEnded { reason })?;
         }
-        Ok(swept)
+        Ok(Some(rows))
     }
 }
 
-/// Takes a name out of rows that are not the person's own; a row whose key holds it goes. Relaxed.
+/// What others' sessions hold of the person: their summary and last line go, they stay.
+#[derive(Debug, Clone)]
+pub struct SharedSessions;
+
+impl Removal for SharedSessions {
+    type Key = RawId;
+    const DELETION: Deletion = Deletion::Overwriting;
+
+    fn cost(&self, _tx: &WriteTx<'_>, _id: &RawId) -> Result<u64, StoreError> {
+        Ok(SESSION_ROWS)
+    }
+
+    fn remove(&self, tx: &mut WriteTx<'_>, id: &RawId) -> Result<Option<u64>, StoreError> {
+        tx.conn.run(
+            "UPDATE compactions SET state = 'failed', error = 'a person was forgotten meanwhile', ended_at = ?2
+             WHERE session_id = ?1 AND state = 'running'",
+            params![id, tx.now],
+        )?;
+        let mut rows = 0;
+        for query in OF_SHARED {
+            rows += tx.conn.run(query, [id])? as u64;
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// Rows that are not the person's own and hold their name: another one stands there then. A row whose key holds it goes.
 #[derive(Debug, Clone)]
 pub struct Rename {
     /// Which table.
     pub table: Table,
-    /// Which rows, and what they say instead.
-    pub mentions: Vec<Mention>,
 }
 
-impl WriteCommand for Rename {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for Rename {
+    type Key = Mention;
+    const DELETION: Deletion = Deletion::Overwriting;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let _overwriting = Overwriting::begin(tx)?;
-        let mut swept = SweepCount::default();
+    fn remove(&self, tx: &mut WriteTx<'_>, mention: &Mention) -> Result<Option<u64>, StoreError> {
         // Names of tables and columns come from the schema.
-        let key: Vec<String> = self
-            .table
-            .key
-            .iter()
-            .map(|column| format!("{column} = ?"))
-            .collect();
         let name = &self.table.name;
-        for mention in &self.mentions {
-            let mut values: Vec<Value> = Vec::new();
-            let query = if mention.texts.is_empty() {
-                format!("DELETE FROM {name} WHERE {}", key.join(" AND "))
-            } else {
-                let mut set = Vec::new();
-                for (column, text) in &mention.texts {
-                    set.push(format!("{column} = ?"));
-                    values.push(Value::from(text.clone()));
-                    if name == "memories" && column == "text" {
-                        set.push("digest = ?".to_owned());
-                        values.push(Value::from(digest(text).to_vec()));
-                        tx.conn.run(
-                            "DELETE FROM memory_vectors WHERE memory_id =
-                                (SELECT id FROM memories WHERE position = ?1)",
-                            mention.key.as_slice(),
-                        )?;
-                    }
+        let columns = self.table.key.iter();
+        let key: Vec<String> = columns.map(|column| format!("{column} = ?")).collect();
+        let key = key.join(" AND ");
+        let mut values: Vec<Value> = Vec::new();
+        let query = if mention.texts.is_empty() {
+            format!("DELETE FROM {name} WHERE {key}")
+        } else {
+            let mut set = Vec::new();
+            for (column, text) in &mention.texts {
+                set.push(format!("{column} = ?"));
+                values.push(Value::from(text.clone()));
+                if name == "memories" && column == "text" {
+                    set.push("digest = ?".to_owned());
+                    values.push(Value::from(digest(text).to_vec()));
+                    tx.conn.run(
+                        "DELETE FROM memory_vectors WHERE memory_id =
+                            (SELECT id FROM memories WHERE position = ?1)",
+                        mention.key.as_slice(),
+                    )?;
                 }
-                format!(
-                    "UPDATE {name} SET {} WHERE {}",
-                    set.join(", "),
-                    key.join(" AND ")
-                )
-            };
-            values.extend(mention.key.iter().cloned());
-            swept.rows += tx.conn.run(&query, values.as_slice())? as u64;
-            swept.removed += 1;
-        }
-        Ok(swept)
+            }
+            format!("UPDATE {name} SET {} WHERE {key}", set.join(", "))
+        };
+        values.extend(mention.key.iter().cloned());
+        Ok(Some(tx.conn.run(&query, values.as_slice())? as u64))
     }
 }
 

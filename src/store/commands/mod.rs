@@ -57,6 +57,7 @@ pub mod refuse_call;
 pub mod release_quarantine;
 pub mod release_turn;
 pub mod remind;
+pub mod remove;
 pub mod reopen_approval;
 pub mod reserve_model;
 pub mod resolve_delivery;

@@ -3,7 +3,7 @@
 use crate::store::audit::{PRUNED, Segment};
 use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, SweepCount};
+use crate::store::commands::remove::{CHUNK, RemovedCount};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::sql::{Statements, params};
@@ -61,22 +61,18 @@ impl WriteCommand for PruneAudit {
 pub struct SweepAudit;
 
 impl WriteCommand for SweepAudit {
-    type Output = SweepCount;
+    type Output = RemovedCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<RemovedCount, StoreError> {
         let Some(segment) = Segment::newest(tx.conn)? else {
-            return Ok(SweepCount::default());
+            return Ok(RemovedCount::default());
         };
         let rows = tx.conn.run(
             "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
             params![segment.to_seq, CHUNK],
-        )? as u64;
-        Ok(SweepCount {
-            taken: 1,
-            removed: rows,
-            rows,
-        })
+        )?;
+        Ok(RemovedCount::of_rows(rows))
     }
 }

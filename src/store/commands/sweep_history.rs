@@ -1,32 +1,16 @@
 //! Removes turns that are over, each with everything that hangs on it or not at all.
 
-use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::command::WriteTx;
+use crate::store::commands::remove::Removal;
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId, SweepRules, old_turn};
 use crate::store::sql::{Statements, params};
 
-/// Most rows that one command removes. A turn with more than that is removed alone.
-pub const CHUNK: u64 = 500;
-
-/// What one command did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SweepCount {
-    /// How many of what it was given it looked at; the others fit no more.
-    pub taken: usize,
-    /// Things removed.
-    pub removed: u64,
-    /// Rows removed.
-    pub rows: u64,
-}
-
-/// Removes old turns in the given order, as many as fit. Relaxed: what a power loss brings back is swept again. A turn
-/// that changed since it was found stays.
+/// Old turns, in the order in which they must go. A turn that changed since it was found stays.
 #[derive(Debug, Clone)]
-pub struct SweepHistory {
+pub struct OldHistory {
     /// What is old.
     pub rules: SweepRules,
-    /// Which.
-    pub turns: Vec<OldTurn>,
     /// Last position of a turn that was looked at for them.
     pub continuations_to: i64,
     /// Last position of a message that was looked at for them.
@@ -62,7 +46,7 @@ const COUNT_REMOVED: [&str; 2] = [
         AND covers_to >= (SELECT position FROM continuations WHERE id = ?1)",
 ];
 
-impl SweepHistory {
+impl OldHistory {
     /// Whether it is still what it was when it was found.
     fn still_old(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<bool, StoreError> {
         let old: bool = tx.conn.value(
@@ -109,8 +93,19 @@ impl SweepHistory {
         Ok(true)
     }
 
+    /// Rows that a turn and everything that hangs on it takes.
+    pub(crate) fn rows_of(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
+        let indexed: u64 = tx.conn.value(COUNTS, [turn.id])?;
+        let cards: u64 = tx.conn.value(
+            "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id WHERE p.continuation_id = ?1",
+            [turn.id],
+        )?;
+        let listed = (turn.outbox.len() + turn.models.len() + turn.inbox.len()) as u64;
+        Ok(indexed + cards + listed + 1)
+    }
+
     /// Removes a turn with everything that hangs on it; the rows removed.
-    pub(crate) fn remove(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
+    pub(crate) fn remove_turn(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
         let mut rows = 0;
         for delete in DELETES {
             rows += tx.conn.run(delete, [turn.id])?;
@@ -147,32 +142,20 @@ fn exists(tx: &WriteTx<'_>, query: &str, id: &RawId) -> Result<bool, StoreError>
     tx.conn.value(query, [id])
 }
 
-impl WriteCommand for SweepHistory {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for OldHistory {
+    type Key = OldTurn;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let mut swept = SweepCount::default();
-        for turn in &self.turns {
-            let indexed: u64 = tx.conn.value(COUNTS, [turn.id])?;
-            let cards: u64 = tx.conn.value(
-                "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id WHERE p.continuation_id = ?1",
-                [turn.id],
-            )?;
-            let listed = (turn.outbox.len() + turn.models.len() + turn.inbox.len()) as u64;
-            if swept.rows > 0 && swept.rows + indexed + cards + listed + 1 > CHUNK {
-                break;
-            }
-            swept.taken += 1;
-            if self.still_old(tx, turn)? {
-                for count in COUNT_REMOVED {
-                    tx.conn.run(count, [turn.id])?;
-                }
-                swept.rows += Self::remove(tx, turn)?;
-                swept.removed += 1;
-            }
+    fn cost(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
+        Self::rows_of(tx, turn)
+    }
+
+    fn remove(&self, tx: &mut WriteTx<'_>, turn: &OldTurn) -> Result<Option<u64>, StoreError> {
+        if !self.still_old(tx, turn)? {
+            return Ok(None);
         }
-        Ok(swept)
+        for count in COUNT_REMOVED {
+            tx.conn.run(count, [turn.id])?;
+        }
+        Self::remove_turn(tx, turn).map(Some)
     }
 }

@@ -3,115 +3,85 @@
 
 use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::sweep_history::{CHUNK, SweepCount};
+use crate::store::commands::remove::{CHUNK, Removal, RemovedCount};
 use crate::store::error::StoreError;
-use crate::store::queries::sweep::{OLD_COMPACTION, OLD_MESSAGE, OLD_QUESTION, RawId, SweepRules};
+use crate::store::queries::sweep::{OLD_COMPACTION, OLD_MESSAGE, OLD_QUESTION, RawId};
 use crate::store::sql::{Statements, params};
 
-/// Removes keys of messages that started no turn, as many as fit. Relaxed.
+/// Keys of messages that started no turn.
 #[derive(Debug, Clone)]
-pub struct SweepKeys {
-    /// What is old.
-    pub rules: SweepRules,
-    /// Which.
-    pub keys: Vec<RawId>,
+pub struct OldKeys {
+    /// Those that came before it are old.
+    pub before: Timestamp,
 }
 
-impl WriteCommand for SweepKeys {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for OldKeys {
+    type Key = RawId;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let mut swept = SweepCount::default();
-        for id in self.keys.iter().take(CHUNK as usize) {
-            swept.taken += 1;
-            let rows = tx.conn.run(
-                "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL AND received_at < ?2",
-                params![id, self.rules.keys_before()],
-            )? as u64;
-            swept.removed += rows;
-            swept.rows += rows;
-        }
-        Ok(swept)
+    fn remove(&self, tx: &mut WriteTx<'_>, id: &RawId) -> Result<Option<u64>, StoreError> {
+        let rows = tx.conn.run(
+            "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL AND received_at < ?2",
+            params![id, self.before],
+        )?;
+        Ok((rows > 0).then_some(rows as u64))
     }
 }
 
-/// Removes settled questions without a turn, with their cards, as many as fit. Relaxed.
+/// Settled questions without a turn, by position, with their cards.
 #[derive(Debug, Clone)]
-pub struct SweepQuestions {
-    /// What is old.
-    pub rules: SweepRules,
-    /// Their positions.
-    pub questions: Vec<i64>,
+pub struct OldQuestions {
+    /// Those that were settled before it are old.
+    pub before: Timestamp,
 }
 
-impl WriteCommand for SweepQuestions {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for OldQuestions {
+    type Key = i64;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let mut swept = SweepCount::default();
-        for position in &self.questions {
-            let old: Option<(RawId, u64)> = tx.conn.row_opt(
-                &format!(
-                    "SELECT a.id, 1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
-                        + (SELECT count(*) FROM approval_snoozes z WHERE z.approval_id = a.id)
-                        + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id) AS rows
-                     FROM approvals a WHERE a.position = ?2 AND {OLD_QUESTION}"
-                ),
-                params![self.rules.history_before, position],
-                |row| Ok((row.get("id")?, row.get("rows")?)),
-            )?;
-            let Some((id, rows)) = old else {
-                swept.taken += 1;
-                continue;
-            };
-            if swept.rows > 0 && swept.rows + rows > CHUNK {
-                break;
-            }
-            swept.taken += 1;
-            for delete in [
-                "DELETE FROM card_tokens WHERE approval_id = ?1",
-                "DELETE FROM approval_snoozes WHERE approval_id = ?1",
-                "DELETE FROM outbox WHERE approval_id = ?1",
-                "DELETE FROM approvals WHERE id = ?1",
-            ] {
-                swept.rows += tx.conn.run(delete, [id])? as u64;
-            }
-            swept.removed += 1;
+    fn cost(&self, tx: &WriteTx<'_>, position: &i64) -> Result<u64, StoreError> {
+        tx.conn.value(
+            "SELECT coalesce((SELECT 1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
+                + (SELECT count(*) FROM approval_snoozes z WHERE z.approval_id = a.id)
+                + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id)
+             FROM approvals a WHERE a.position = ?1), 1)",
+            [position],
+        )
+    }
+
+    fn remove(&self, tx: &mut WriteTx<'_>, position: &i64) -> Result<Option<u64>, StoreError> {
+        let old: Option<RawId> = tx.conn.value_opt(
+            &format!("SELECT a.id FROM approvals a WHERE a.position = ?2 AND {OLD_QUESTION}"),
+            params![self.before, position],
+        )?;
+        let Some(id) = old else { return Ok(None) };
+        let mut rows = 0;
+        for delete in [
+            "DELETE FROM card_tokens WHERE approval_id = ?1",
+            "DELETE FROM approval_snoozes WHERE approval_id = ?1",
+            "DELETE FROM outbox WHERE approval_id = ?1",
+            "DELETE FROM approvals WHERE id = ?1",
+        ] {
+            rows += tx.conn.run(delete, [id])? as u64;
         }
-        Ok(swept)
+        Ok(Some(rows))
     }
 }
 
-/// Removes settled messages without a turn or a question, as many as fit. Relaxed.
+/// Settled messages without a turn or a question, by position.
 #[derive(Debug, Clone)]
-pub struct SweepMessages {
-    /// What is old.
-    pub rules: SweepRules,
-    /// Their positions.
-    pub messages: Vec<i64>,
+pub struct OldMessages {
+    /// Those that were settled before it are old.
+    pub before: Timestamp,
 }
 
-impl WriteCommand for SweepMessages {
-    type Output = SweepCount;
-    const DURABILITY: Durability = Durability::Relaxed;
-    const ALONE: bool = true;
+impl Removal for OldMessages {
+    type Key = i64;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let mut swept = SweepCount::default();
-        for position in self.messages.iter().take(CHUNK as usize) {
-            swept.taken += 1;
-            let rows = tx.conn.run(
-                &format!("DELETE FROM outbox AS o WHERE o.position = ?2 AND {OLD_MESSAGE}"),
-                params![self.rules.history_before, position],
-            )? as u64;
-            swept.removed += rows;
-            swept.rows += rows;
-        }
-        Ok(swept)
+    fn remove(&self, tx: &mut WriteTx<'_>, position: &i64) -> Result<Option<u64>, StoreError> {
+        let rows = tx.conn.run(
+            &format!("DELETE FROM outbox AS o WHERE o.position = ?2 AND {OLD_MESSAGE}"),
+            params![self.before, position],
+        )?;
+        Ok((rows > 0).then_some(rows as u64))
     }
 }
 
@@ -119,45 +89,47 @@ impl WriteCommand for SweepMessages {
 /// that somebody asked in vain or was let in once, and what a run left once it was dismissed.
 const WARNED_MS: i64 = 60 * 24 * 3600 * 1000;
 
-/// Removes permissions that ended, and what was told of budgets, asked in vain or dismissed long ago. Relaxed.
+/// What one piece of [`SweepGrants`] removes; `?1` = those that ended before it, `?2` = at most.
+const ENDED: [&str; 4] = [
+    "DELETE FROM session_grants WHERE (session_id, tool, args_digest, requester_id) IN (
+        SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
+    "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
+        SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
+    "DELETE FROM pairings WHERE (channel, sender_id) IN (
+        SELECT channel, sender_id FROM pairings
+        WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
+    "DELETE FROM leftovers WHERE call_id IN (
+        SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1 LIMIT ?2)",
+];
+
+/// What belonged to a session that is gone would be a reference into nothing.
+const ORPHANS: [&str; 3] = [
+    "DELETE FROM summaries WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+    "DELETE FROM compactions WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+    "DELETE FROM budget_grants WHERE session_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+];
+
+/// Removes permissions that ended, what was told of budgets, asked in vain or dismissed long ago, and what a session left
+/// that is gone. Relaxed.
 #[derive(Debug, Clone)]
 pub struct SweepGrants;
 
 impl WriteCommand for SweepGrants {
-    type Output = SweepCount;
+    type Output = RemovedCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
-        let rows = tx.conn.run(
-            "DELETE FROM session_grants WHERE (session_id, tool, args_digest, requester_id) IN (
-                SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
-            params![tx.now, CHUNK],
-        )? as u64;
-        let rows = rows
-            + tx.conn.run(
-                "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
-                    SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
-                params![tx.now.plus_millis(-WARNED_MS), CHUNK],
-            )? as u64;
-        let rows = rows
-            + tx.conn.run(
-                "DELETE FROM pairings WHERE (channel, sender_id) IN (
-                    SELECT channel, sender_id FROM pairings
-                    WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
-                params![tx.now.plus_millis(-WARNED_MS), CHUNK],
-            )? as u64;
-        let rows = rows
-            + tx.conn.run(
-                "DELETE FROM leftovers WHERE call_id IN (
-                    SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1 LIMIT ?2)",
-                params![tx.now.plus_millis(-WARNED_MS), CHUNK],
-            )? as u64;
-        Ok(SweepCount {
-            taken: 1,
-            removed: rows,
-            rows,
-        })
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<RemovedCount, StoreError> {
+        let told = tx.now.plus_millis(-WARNED_MS);
+        let mut rows = 0;
+        for (delete, before) in ENDED.into_iter().zip([tx.now, told, told, told]) {
+            rows += tx.conn.run(delete, params![before, CHUNK])?;
+        }
+        for delete in ORPHANS {
+            rows += tx.conn.run(delete, [])?;
+        }
+        Ok(RemovedCount::of_rows(rows))
     }
 }
 
@@ -169,22 +141,18 @@ pub struct SweepCompactions {
 }
 
 impl WriteCommand for SweepCompactions {
-    type Output = SweepCount;
+    type Output = RemovedCount;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<SweepCount, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<RemovedCount, StoreError> {
         let rows = tx.conn.run(
             &format!(
                 "DELETE FROM compactions WHERE position IN (
                     SELECT k.position FROM compactions k WHERE {OLD_COMPACTION} LIMIT ?2)"
             ),
             params![self.before, CHUNK],
-        )? as u64;
-        Ok(SweepCount {
-            taken: 1,
-            removed: rows,
-            rows,
-        })
+        )?;
+        Ok(RemovedCount::of_rows(rows))
     }
 }

@@ -12,10 +12,8 @@ use crate::protocol::ids::{ContinuationId, MemoryId};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Row, Statements, params};
+use crate::store::sql::{Connection, Statements};
 
-/// Rows read in one transaction.
-const PAGE: usize = 4000;
 /// Name of the note that a forgetting is under way.
 pub(crate) const UNDER_WAY: &str = "forgetting";
 
@@ -104,32 +102,6 @@ impl Traces {
 }
 
 impl Store {
-    /// Reads a table in pages. `query` takes the last key (?1) and the size of a page (?2); `note` answers the key of a
-    /// row. Keys are positions.
-    async fn pages<T: Send + 'static>(
-        &self,
-        query: &'static str,
-        read: fn(&Row<'_>) -> Result<(Value, T), StoreError>,
-        first: Value,
-        mut note: impl FnMut(T),
-    ) -> Result<(), StoreError> {
-        let mut after = first;
-        loop {
-            let from = after.clone();
-            let rows: Vec<(Value, T)> = self
-                .read(move |reader| reader.conn.rows(query, params![from, PAGE], read))
-                .await?;
-            let full = rows.len() == PAGE;
-            for (key, row) in rows {
-                after = key;
-                note(row);
-            }
-            if !full {
-                return Ok(());
-            }
-        }
-    }
-
     /// Everything there is of a person.
     pub async fn traces(&self, person: &str) -> Result<Traces, StoreError> {
         let owned = person.to_owned();
@@ -140,7 +112,7 @@ impl Store {
         let mut traces = Traces::default();
 
         let mut alone: HashSet<RawId> = HashSet::new();
-        self.pages(
+        self.each_row(
             "SELECT position, id, channel, conversation FROM sessions WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| Ok((row.get("position")?, (row.get("id")?, row.get("channel")?, row.get("conversation")?))),
             start(),
@@ -156,7 +128,7 @@ impl Store {
         let mut with_others: HashSet<RawId> = HashSet::new();
         let mut of_theirs: HashSet<RawId> = HashSet::new();
         let mut retries: Vec<(RawId, RawId)> = Vec::new();
-        self.pages(
+        self.each_row(
             "SELECT position, id, session_id, ended_at IS NULL AS open, requester_id, retry_of FROM continuations
              WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| {
@@ -213,7 +185,7 @@ impl Store {
         traces.shared = of_theirs.intersection(&with_others).copied().collect();
 
         let mut sent: HashSet<RawId> = HashSet::new();
-        self.pages(
+        self.each_row(
             "SELECT position, id, continuation_id, channel, conversation, state = 'sending' AS sending FROM outbox
              WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| {
@@ -243,7 +215,7 @@ impl Store {
         )
         .await?;
 
-        self.pages(
+        self.each_row(
             "SELECT id, continuation_id, principal FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
             |row| {
                 let key: RawId = row.get("id")?;
@@ -263,7 +235,7 @@ impl Store {
         )
         .await?;
 
-        self.pages(
+        self.each_row(
             "SELECT id, continuation_id FROM model_attempts WHERE id > ?1 ORDER BY id LIMIT ?2",
             |row| {
                 let key: RawId = row.get("id")?;
@@ -283,7 +255,7 @@ impl Store {
 
         // Turns whose rows have gone before their events did.
         let mut said: HashSet<RawId> = HashSet::new();
-        self.pages(
+        self.each_row(
             "SELECT seq, continuation_id, json_extract(body, '$.sender_id') AS sender,
                 json_extract(body, '$.channel') AS channel, json_extract(body, '$.conversation') AS conversation
              FROM events WHERE seq > ?1 AND body LIKE '{\"kind\":\"message.received\"%' ORDER BY seq LIMIT ?2",
@@ -308,7 +280,7 @@ impl Store {
         )
         .await?;
 
-        self.pages(
+        self.each_row(
             "SELECT seq, session_id, continuation_id FROM events WHERE seq > ?1 AND seq < (SELECT max(seq) FROM events)
              ORDER BY seq LIMIT ?2",
             |row| {
@@ -326,7 +298,7 @@ impl Store {
         )
         .await?;
 
-        self.pages(
+        self.each_row(
             "SELECT position, id, continuation_id, session_id, outbox_id, requester_id FROM approvals
              WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| {
@@ -355,7 +327,7 @@ impl Store {
         )
         .await?;
 
-        self.pages(
+        self.each_row(
             "SELECT position, id, person_id, author_id, source_id, session_id FROM memories WHERE position > ?1
              ORDER BY position LIMIT ?2",
             |row| {
@@ -383,7 +355,7 @@ impl Store {
         )
         .await?;
 
-        self.pages(
+        self.each_row(
             "SELECT position, id, channel, conversation FROM routines WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| Ok((row.get("position")?, (row.get("id")?, row.get("channel")?, row.get("conversation")?))),
             start(),
@@ -395,22 +367,19 @@ impl Store {
         )
         .await?;
 
-        let mut after = None;
-        loop {
-            let (artifacts, next) = self
+        let mut next = Some(None);
+        while let Some(after) = next {
+            let batch = self
                 .read(move |reader| reader.referred_artifacts(after))
                 .await?;
-            for artifact in artifacts {
+            for artifact in batch.items {
                 if artifact.by.is_empty() {
                     traces.unreferred.push(artifact.hash);
                 } else if artifact.by.iter().all(|by| turns.contains_key(by)) {
                     traces.artifacts.push(artifact.hash);
                 }
             }
-            after = next;
-            if after.is_none() {
-                break;
-            }
+            next = batch.next.map(Some);
         }
 
         let concerned: Vec<RawId> = whole.iter().chain(&traces.shared).copied().collect();

@@ -8,7 +8,7 @@ use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::hygiene::{HygieneRules, MemoryFacts};
 use crate::store::meta;
-use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::page::{Batch, page_limit, page_of, page_start};
 use crate::store::reader::Reader;
 use crate::store::sql::{Row, Statements, params};
 use crate::store::tx::hygiene::{RUN, load_run, run_of};
@@ -59,15 +59,6 @@ pub(crate) const STALE_VECTOR: &str = "((?1 IS NOT NULL AND v.model <> ?1)
 pub(crate) const STALE_SUMMARY: &str =
     "NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = u.session_id)";
 
-/// A page of things that may go and where the next one begins; none = there is no more.
-#[derive(Debug, Clone)]
-pub struct HygienePage<T, K> {
-    /// What was found.
-    pub found: Vec<T>,
-    /// The last key looked at.
-    pub next: Option<K>,
-}
-
 /// The memory that an embedding was made of, and its bytes.
 pub type StaleVector = ([u8; 16], u64);
 
@@ -76,18 +67,14 @@ impl Reader<'_> {
     pub fn memory_facts(
         &self,
         rules: &HygieneRules,
-        after: i64,
-    ) -> Result<HygienePage<MemoryFacts, i64>, StoreError> {
-        let found = self.conn.rows(
+        after: Option<i64>,
+    ) -> Result<Batch<MemoryFacts, i64>, StoreError> {
+        let rows = self.conn.rows(
             &format!("{FACTS} WHERE m.position > ?2 ORDER BY m.position LIMIT ?3"),
-            params![rules.undo_ms, after, PAGE],
-            facts_of,
+            params![rules.undo_ms, after.unwrap_or(0), PAGE],
+            |row| facts_of(row).map(|facts| (facts.position, Some(facts))),
         )?;
-        let next = found
-            .last()
-            .map(|last| last.position)
-            .filter(|_| found.len() == PAGE as usize);
-        Ok(HygienePage { found, next })
+        Ok(Batch::of(rows, PAGE))
     }
 
     /// Embeddings that nothing needs.
@@ -95,7 +82,7 @@ impl Reader<'_> {
         &self,
         rules: &HygieneRules,
         after: Option<[u8; 16]>,
-    ) -> Result<HygienePage<StaleVector, [u8; 16]>, StoreError> {
+    ) -> Result<Batch<StaleVector, [u8; 16]>, StoreError> {
         let after = after.as_ref().map_or(&[][..], |id| &id[..]);
         let rows = self.conn.rows(
             &format!(
@@ -103,18 +90,13 @@ impl Reader<'_> {
                  WHERE v.memory_id > ?2 ORDER BY v.memory_id LIMIT ?3"
             ),
             params![rules.embeddings, after, PAGE],
-            |row| Ok((row.get("memory_id")?, row.get("bytes")?, row.get("stale")?)),
+            |row| {
+                let (id, stale): ([u8; 16], bool) = (row.get("memory_id")?, row.get("stale")?);
+                let bytes = row.get("bytes")?;
+                Ok((id, stale.then_some((id, bytes))))
+            },
         )?;
-        let next = rows
-            .last()
-            .map(|row| row.0)
-            .filter(|_| rows.len() == PAGE as usize);
-        let found = rows
-            .into_iter()
-            .filter(|row| row.2)
-            .map(|(id, bytes, _)| (id, bytes))
-            .collect();
-        Ok(HygienePage { found, next })
+        Ok(Batch::of(rows, PAGE))
     }
 
     /// Summaries of sessions that are gone: how many, and their bytes.
@@ -130,7 +112,7 @@ impl Reader<'_> {
     }
 
     /// Positions of memories that the index does not have.
-    pub fn not_indexed(&self, after: i64) -> Result<HygienePage<i64, i64>, StoreError> {
+    pub fn not_indexed(&self, after: Option<i64>) -> Result<Batch<i64, i64>, StoreError> {
         self.disagreeing(
             "SELECT m.position, NOT EXISTS (SELECT 1 FROM memory_fts_docsize d WHERE d.id = m.position) AS wrong
              FROM memories m WHERE m.position > ?1 ORDER BY m.position LIMIT ?2",
@@ -139,7 +121,7 @@ impl Reader<'_> {
     }
 
     /// Positions in the index that no memory has.
-    pub fn indexed_in_vain(&self, after: i64) -> Result<HygienePage<i64, i64>, StoreError> {
+    pub fn indexed_in_vain(&self, after: Option<i64>) -> Result<Batch<i64, i64>, StoreError> {
         self.disagreeing(
             "SELECT d.id AS position, NOT EXISTS (SELECT 1 FROM memories m WHERE m.position = d.id) AS wrong
              FROM memory_fts_docsize d WHERE d.id > ?1 ORDER BY d.id LIMIT ?2",
@@ -147,19 +129,14 @@ impl Reader<'_> {
         )
     }
 
-    fn disagreeing(&self, query: &str, after: i64) -> Result<HygienePage<i64, i64>, StoreError> {
-        let rows = self.conn.rows(query, params![after, PAGE], |row| {
-            Ok((row.get("position")?, row.get("wrong")?))
-        })?;
-        let next = rows
-            .last()
-            .map(|row| row.0)
-            .filter(|_| rows.len() == PAGE as usize);
-        let wrong = rows.into_iter().filter(|row| row.1).map(|row| row.0);
-        Ok(HygienePage {
-            found: wrong.collect(),
-            next,
-        })
+    fn disagreeing(&self, query: &str, after: Option<i64>) -> Result<Batch<i64, i64>, StoreError> {
+        let rows = self
+            .conn
+            .rows(query, params![after.unwrap_or(0), PAGE], |row| {
+                let (position, wrong): (i64, bool) = (row.get("position")?, row.get("wrong")?);
+                Ok((position, wrong.then_some(position)))
+            })?;
+        Ok(Batch::of(rows, PAGE))
     }
 
     /// How many memories there are, archived ones too.

@@ -1,4 +1,5 @@
-//! Keyset pages. A cursor is opaque to callers; here it is a position in digits.
+//! Pages after a key. A caller's cursor is opaque; here it is a position in digits. Batches are read by the program itself,
+//! so that no transaction is long.
 
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
@@ -31,5 +32,28 @@ pub(crate) fn page_of<T>(mut rows: Vec<(i64, T)>, limit: u32) -> Page<T> {
     Page {
         items: rows.into_iter().map(|(_, item)| item).collect(),
         next_cursor,
+    }
+}
+
+/// Rows that are looked at in one read transaction.
+pub(crate) const BATCH: u32 = 4000;
+
+/// What was chosen of the rows of one read transaction.
+#[derive(Debug, Clone)]
+pub struct Batch<T, K> {
+    /// What was chosen.
+    pub items: Vec<T>,
+    /// The last key that was looked at; none = there is no more.
+    pub next: Option<K>,
+}
+
+impl<T, K: Copy> Batch<T, K> {
+    /// Of at most `limit` rows, each with its key and what is chosen of it.
+    pub(crate) fn of(rows: Vec<(K, Option<T>)>, limit: u32) -> Self {
+        let full = rows.len() == limit as usize;
+        Self {
+            next: rows.last().map(|(key, _)| *key).filter(|_| full),
+            items: rows.into_iter().filter_map(|(_, item)| item).collect(),
+        }
     }
 }

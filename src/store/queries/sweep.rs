@@ -9,11 +9,10 @@ use crate::store::audit::Segment;
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::meta;
+use crate::store::queries::page::{BATCH, Batch};
 use crate::store::reader::Reader;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{FromSql, Row, Statements, Value, params};
 
-/// Rows looked at in one read transaction.
-const PAGE: u32 = 4000;
 /// An inbox key is kept for at least this long: a platform delivers again for up to a week.
 const KEY_LIFE_MS: i64 = 8 * 24 * 3600 * 1000;
 
@@ -39,15 +38,6 @@ impl SweepRules {
     pub fn keys_before(&self) -> Timestamp {
         self.history_before.min(self.now.plus_millis(-KEY_LIFE_MS))
     }
-}
-
-/// A page of keys, and where the next one begins.
-#[derive(Debug, Clone)]
-pub struct KeyPage<K> {
-    /// Keys of rows that may go.
-    pub keys: Vec<K>,
-    /// The last key looked at; none = there is no more.
-    pub next: Option<K>,
 }
 
 /// An artifact and who needs it.
@@ -196,16 +186,16 @@ impl Reader<'_> {
     /// Keys of messages that started no turn.
     pub fn old_keys(
         &self,
-        rules: &SweepRules,
+        before: Timestamp,
         after: Option<RawId>,
-    ) -> Result<KeyPage<RawId>, StoreError> {
+    ) -> Result<Batch<RawId, RawId>, StoreError> {
         let rows = self.conn.rows(
             "SELECT id, continuation_id IS NULL AND received_at < ?3 AS old FROM inbox WHERE id > ?1
              ORDER BY id LIMIT ?2",
-            params![after.unwrap_or_default(), PAGE, rules.keys_before()],
-            |row| Ok((row.get("id")?, row.get("old")?)),
+            params![after.unwrap_or_default(), BATCH, before],
+            |row| keyed(row, "id"),
         )?;
-        Ok(page(rows))
+        Ok(Batch::of(rows, BATCH))
     }
 
     /// Settled questions without a turn.
@@ -221,16 +211,16 @@ impl Reader<'_> {
         &self,
         before: Timestamp,
         after: Option<i64>,
-    ) -> Result<KeyPage<i64>, StoreError> {
+    ) -> Result<Batch<i64, i64>, StoreError> {
         let rows = self.conn.rows(
             &format!(
                 "SELECT o.position, ({OLD_MESSAGE}) AS old FROM outbox o WHERE o.position > ?2
                  ORDER BY o.position LIMIT ?3"
             ),
-            params![before, after.unwrap_or(0), PAGE],
-            |row| Ok((row.get("position")?, row.get("old")?)),
+            params![before, after.unwrap_or(0), BATCH],
+            |row| keyed(row, "position"),
         )?;
-        Ok(page(rows))
+        Ok(Batch::of(rows, BATCH))
     }
 
     /// How many compactions may go.
@@ -245,25 +235,21 @@ impl Reader<'_> {
     pub fn referred_artifacts(
         &self,
         after: Option<[u8; 32]>,
-    ) -> Result<(Vec<ReferredArtifact>, Option<[u8; 32]>), StoreError> {
-        let rows = self.conn.rows(
+    ) -> Result<Batch<ReferredArtifact, [u8; 32]>, StoreError> {
+        let rows: Vec<([u8; 32], u64)> = self.conn.rows(
             "SELECT hash, size FROM artifacts WHERE hash > ?1 ORDER BY hash LIMIT ?2",
-            params![after.unwrap_or_default(), PAGE],
+            params![after.unwrap_or_default(), BATCH],
             |row| Ok((row.get("hash")?, row.get("size")?)),
         )?;
-        let next = rows
-            .last()
-            .map(|(hash, _)| *hash)
-            .filter(|_| rows.len() == PAGE as usize);
         let references = "SELECT continuation_id FROM artifact_references WHERE hash = ?1";
         let found = rows
             .into_iter()
             .map(|(hash, size)| {
                 let by = self.conn.values(references, [hash])?;
-                Ok(ReferredArtifact { hash, size, by })
+                Ok((hash, Some(ReferredArtifact { hash, size, by })))
             })
             .collect::<Result<_, StoreError>>()?;
-        Ok((found, next))
+        Ok(Batch::of(found, BATCH))
     }
 
     /// The oldest part of the audit that may be archived: (first row, last row). None before a day has passed since
@@ -304,16 +290,10 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a page of (key, whether it may go).
-fn page<K: Copy>(rows: Vec<(K, bool)>) -> KeyPage<K> {
-    let full = rows.len() == PAGE as usize;
-    KeyPage {
-        next: rows.last().map(|(key, _)| *key).filter(|_| full),
-        keys: rows
-            .into_iter()
-            .filter_map(|(key, old)| old.then_some(key))
-            .collect(),
-    }
+/// A key, chosen where it is `old`.
+fn keyed<K: FromSql + Copy>(row: &Row<'_>, name: &str) -> Result<(K, Option<K>), StoreError> {
+    let (key, old): (K, bool) = (row.get(name)?, row.get("old")?);
+    Ok((key, old.then_some(key)))
 }
 
 impl Store {
@@ -355,147 +335,117 @@ impl Store {
         })
     }
 
+    /// What repeats a turn; the last position that was looked at.
     async fn note_retries(&self, found: &mut HashMap<RawId, OldTurn>) -> Result<i64, StoreError> {
-        let mut after = 0;
-        loop {
-            let rows: Vec<(i64, RawId, Option<RawId>)> = self
-                .read(move |reader| {
-                    reader.conn.rows(
-                        "SELECT position, id, retry_of FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2",
-                        params![after, PAGE],
-                        |row| Ok((row.get("position")?, row.get("id")?, row.get("retry_of")?)),
-                    )
-                })
-                .await?;
-            for (position, id, retry_of) in &rows {
-                after = *position;
+        let mut last = 0;
+        self.each_row(
+            "SELECT position, id, retry_of FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| {
+                let key: i64 = row.get("position")?;
+                Ok((Value::from(key), (key, row.get("id")?, row.get("retry_of")?)))
+            },
+            Value::from(0),
+            |(position, id, retry_of): (i64, RawId, Option<RawId>)| {
+                last = position;
                 if let Some(turn) = retry_of.and_then(|of| found.get_mut(&of)) {
-                    turn.retried_by.push(*id);
+                    turn.retried_by.push(id);
                 }
-            }
-            if rows.len() < PAGE as usize {
-                return Ok(after);
-            }
-        }
+            },
+        )
+        .await?;
+        Ok(last)
     }
 
+    /// The messages of a turn, which stays while one of them is live; the last position that was looked at.
     async fn note_messages(
         &self,
         found: &mut HashMap<RawId, OldTurn>,
         rules: SweepRules,
     ) -> Result<i64, StoreError> {
-        let mut after = 0;
+        let mut last = 0;
         let mut newest: Option<RawId> = None;
-        loop {
-            let rows: Vec<(i64, Option<RawId>, bool)> = self
-                .read(move |reader| {
-                    reader.conn.rows(
-                        "SELECT position, continuation_id,
-                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3 AS live
-                         FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
-                        params![after, PAGE, rules.history_before],
-                        |row| {
-                            Ok((
-                                row.get("position")?,
-                                row.get("continuation_id")?,
-                                row.get("live")?,
-                            ))
-                        },
-                    )
-                })
-                .await?;
-            for (position, of, live) in &rows {
-                after = *position;
-                newest = *of;
-                let Some(of) = of else { continue };
-                if *live {
-                    found.remove(of);
-                } else if let Some(turn) = found.get_mut(of) {
-                    turn.outbox.push(*position);
+        self.each_row(
+            "SELECT position, continuation_id, updated_at, state IN ('pending', 'sending', 'unknown') AS open
+             FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| {
+                let key: i64 = row.get("position")?;
+                Ok((
+                    Value::from(key),
+                    (key, row.get("continuation_id")?, row.get("updated_at")?, row.get("open")?),
+                ))
+            },
+            Value::from(0),
+            |(position, of, updated_at, open): (i64, Option<RawId>, Timestamp, bool)| {
+                (last, newest) = (position, of);
+                let Some(of) = of else { return };
+                if open || updated_at >= rules.history_before {
+                    found.remove(&of);
+                } else if let Some(turn) = found.get_mut(&of) {
+                    turn.outbox.push(position);
                 }
-            }
-            if rows.len() < PAGE as usize {
-                // The newest message stays, so that no position is given twice.
-                if let Some(newest) = newest {
-                    found.remove(&newest);
-                }
-                return Ok(after);
-            }
+            },
+        )
+        .await?;
+        // The newest message stays, so that no position is given twice.
+        if let Some(newest) = newest {
+            found.remove(&newest);
         }
+        Ok(last)
     }
 
+    /// The keys of a turn, which stays while one of them may come again.
     async fn note_keys(
         &self,
         found: &mut HashMap<RawId, OldTurn>,
         rules: SweepRules,
     ) -> Result<(), StoreError> {
-        let mut after: RawId = [0; 16];
-        loop {
-            let rows: Vec<(RawId, Option<RawId>, bool)> = self
-                .read(move |reader| {
-                    reader.conn.rows(
-                        "SELECT id, continuation_id, received_at < ?3 AS old FROM inbox WHERE id > ?1
-                         ORDER BY id LIMIT ?2",
-                        params![after, PAGE, rules.keys_before()],
-                        |row| {
-                            Ok((
-                                row.get("id")?,
-                                row.get("continuation_id")?,
-                                row.get("old")?,
-                            ))
-                        },
-                    )
-                })
-                .await?;
-            for (id, of, old) in &rows {
-                after = *id;
-                let Some(of) = of else { continue };
-                if !old {
-                    found.remove(of);
-                } else if let Some(turn) = found.get_mut(of) {
-                    turn.inbox.push(*id);
+        self.each_row(
+            "SELECT id, continuation_id, received_at FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
+            |row| {
+                let key: RawId = row.get("id")?;
+                Ok((
+                    Value::from(key.to_vec()),
+                    (key, row.get("continuation_id")?, row.get("received_at")?),
+                ))
+            },
+            Value::from(vec![]),
+            |(id, of, received_at): (RawId, Option<RawId>, Timestamp)| {
+                let Some(of) = of else { return };
+                if received_at >= rules.keys_before() {
+                    found.remove(&of);
+                } else if let Some(turn) = found.get_mut(&of) {
+                    turn.inbox.push(id);
                 }
-            }
-            if rows.len() < PAGE as usize {
-                return Ok(());
-            }
-        }
+            },
+        )
+        .await
     }
 
+    /// The model calls of a turn, which stays while one of them is open.
     async fn note_model_calls(
         &self,
         found: &mut HashMap<RawId, OldTurn>,
     ) -> Result<(), StoreError> {
-        let mut after: RawId = [0; 16];
-        loop {
-            let rows: Vec<(RawId, RawId, bool)> = self
-                .read(move |reader| {
-                    reader.conn.rows(
-                        "SELECT id, continuation_id, settled_at IS NULL AS open FROM model_attempts
-                         WHERE id > ?1 ORDER BY id LIMIT ?2",
-                        params![after, PAGE],
-                        |row| {
-                            Ok((
-                                row.get("id")?,
-                                row.get("continuation_id")?,
-                                row.get("open")?,
-                            ))
-                        },
-                    )
-                })
-                .await?;
-            for (id, of, open) in &rows {
-                after = *id;
-                if *open {
-                    found.remove(of);
-                } else if let Some(turn) = found.get_mut(of) {
-                    turn.models.push(*id);
+        self.each_row(
+            "SELECT id, continuation_id, settled_at IS NULL AS open FROM model_attempts
+             WHERE id > ?1 ORDER BY id LIMIT ?2",
+            |row| {
+                let key: RawId = row.get("id")?;
+                Ok((
+                    Value::from(key.to_vec()),
+                    (key, row.get("continuation_id")?, row.get("open")?),
+                ))
+            },
+            Value::from(vec![]),
+            |(id, of, open): (RawId, RawId, bool)| {
+                if open {
+                    found.remove(&of);
+                } else if let Some(turn) = found.get_mut(&of) {
+                    turn.models.push(id);
                 }
-            }
-            if rows.len() < PAGE as usize {
-                return Ok(());
-            }
-        }
+            },
+        )
+        .await
     }
 }
 
@@ -507,7 +457,7 @@ fn candidates(
 ) -> Result<(Vec<OldTurn>, Option<i64>), StoreError> {
     let to: Option<i64> = reader.conn.value(
         "SELECT max(position) FROM (SELECT position FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2)",
-        params![after, PAGE],
+        params![after, BATCH],
     )?;
     let Some(to) = to else {
         return Ok((Vec::new(), None));

@@ -16,8 +16,9 @@ use leverframe::protocol::words::{
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::fail_compaction::FailCompaction;
-use leverframe::store::commands::forget_person::ForgetTurns;
+use leverframe::store::commands::forget_person::EndedTurns;
 use leverframe::store::commands::queue_notice::QueueNotice;
+use leverframe::store::commands::remove::Remove;
 use leverframe::store::input::NewNotice;
 
 use crate::memory_data::world::{add, global};
@@ -176,7 +177,11 @@ async fn a_turn_that_goes_on_meanwhile_stays() {
     let mut turns = world.store.traces(ANNA).await.unwrap().turns;
     turns.retain(|turn| turn.id == open.to_bytes());
     assert_eq!(turns.len(), 1);
-    let swept = world.ok(ForgetTurns { turns }).await;
+    let command = Remove {
+        what: EndedTurns,
+        keys: turns,
+    };
+    let swept = world.ok(command).await;
     assert_eq!((swept.taken, swept.removed), (1, 0));
     let of = |id| world.store.read(move |reader| reader.continuation(id));
     assert_eq!(of(open).await.unwrap().state, ContinuationState::Running);

@@ -5,7 +5,7 @@ use leverframe::protocol::memory::Summary;
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::CompactionState;
 use leverframe::store::commands::fail_compaction::FailCompaction;
-use leverframe::store::commands::sweep_history::CHUNK;
+use leverframe::store::commands::remove::CHUNK;
 use leverframe::store::commands::sweep_loose::SweepCompactions;
 
 use crate::retention::pieces::settle;

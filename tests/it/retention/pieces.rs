@@ -4,9 +4,10 @@ use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, ToolCallId};
 use leverframe::protocol::words::{DecisionWord, Effect};
 use leverframe::store::commands::end_session::EndSession;
+use leverframe::store::commands::remove::{CHUNK, Remove};
 use leverframe::store::commands::start_tool::StartToolOutcome;
 use leverframe::store::commands::sweep_events::SweepEvents;
-use leverframe::store::commands::sweep_history::{CHUNK, SweepHistory};
+use leverframe::store::commands::sweep_history::OldHistory;
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::sweep::SweepRules;
 
@@ -93,11 +94,13 @@ async fn a_piece_removes_at_most_500_rows_and_only_whole_turns() {
     while !old.turns.is_empty() {
         let before = all_rows(&world).await;
         let swept = world
-            .ok(SweepHistory {
-                rules,
-                turns: old.turns.clone(),
-                continuations_to: old.continuations_to,
-                outbox_to: old.outbox_to,
+            .ok(Remove {
+                what: OldHistory {
+                    rules,
+                    continuations_to: old.continuations_to,
+                    outbox_to: old.outbox_to,
+                },
+                keys: old.turns.clone(),
             })
             .await;
         let gone = before - all_rows(&world).await;
