@@ -7,6 +7,7 @@ pub mod arrival;
 pub mod budget;
 pub mod call_shape;
 pub mod caller;
+pub mod command_risk;
 pub mod compaction;
 pub mod context;
 pub mod core;

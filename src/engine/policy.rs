@@ -92,7 +92,7 @@ pub fn always_asked<'a>(policy: &'a Policy, tools: &str) -> Option<&'a str> {
 }
 
 /// Whether taint makes a call of this access ask.
-fn taint_matters(access: Access) -> bool {
+pub fn taint_matters(access: Access) -> bool {
     match access {
         Access::ReadLocal | Access::ReadOpen => false,
         Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => {

@@ -98,7 +98,7 @@ const LONERS: [&str; 78] = [
     "wc",
 ];
 /// Shells that run their argument behind `-c`, and read no file of the workspace first.
-const SHELLS: [&str; 5] = ["ash", "bash", "dash", "ksh", "sh"];
+pub const SHELLS: [&str; 5] = ["ash", "bash", "dash", "ksh", "sh"];
 /// Options of a shell, together or alone, that change nothing of what `-c` runs.
 const SHELL_OPTIONS: &str = "ceux";
 /// Characters that make a script more than the words of one command.
@@ -359,7 +359,14 @@ struct Forbidden<'a> {
     cwd: PathBuf,
 }
 
-fn file_name(word: &str) -> &str {
+/// The words that a wrapper starts as a command; none = it is no wrapper, or one of its options is not known.
+pub fn started(argv: &[String]) -> Option<&[String]> {
+    let name = file_name(argv.first()?);
+    let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
+    wrapper.inner(argv).map(|inner| inner.words)
+}
+
+pub fn file_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 

@@ -11,6 +11,7 @@ use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::words::{Access, Effect, Risk};
 use crate::testing::{self, TestService};
 use crate::tools::registry::{Registry, RegistryError};
+use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Probe, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
@@ -99,8 +100,7 @@ impl Tool for Post {
         }
         Ok(Plan {
             access: Access::Send,
-            risk: Risk::Medium,
-            risk_reasons: vec!["posts to another system".to_owned()],
+            risk_reasons: vec![RiskReason::Configured(Risk::Medium)],
             preview: Preview::Text {
                 text: text.to_owned(),
             },

@@ -12,11 +12,12 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
-use crate::protocol::words::{Access, Effect, Risk};
+use crate::protocol::words::{Access, Effect};
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::place_watch::PlaceWatch;
 use crate::tools::process::{ProcessEnd, Ran, run};
 use crate::tools::read_file::{number, text};
+use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::watch::{Excess, Growth, Watch};
 use crate::tools::sandbox::{Program, Sandbox};
 use crate::tools::tool::{
@@ -251,25 +252,18 @@ fn sets_the_date(word: &str) -> bool {
     }
 }
 
-fn classify(request: &Request, guard: &Guard, sandbox: &Sandbox) -> (Risk, Vec<String>) {
+fn classify(request: &Request, guard: &Guard, sandbox: &Sandbox) -> RiskReason {
     if let Some(why) = sandbox.always_asks() {
-        return (sandbox.least_risk(), vec![why]);
-    }
-    if request.script.is_some() {
-        return (Risk::High, vec!["runs a shell script".to_owned()]);
-    }
-    if request.only_reads(guard) {
-        return (
-            Risk::Medium,
-            vec!["runs a program that only reads, in the sandbox".to_owned()],
-        );
-    }
-    let place = if request.real.starts_with(guard.workspace()) {
-        "runs a program of the workspace"
+        RiskReason::Unconfined(why, sandbox.least_risk())
+    } else if request.script.is_some() {
+        RiskReason::ShellScript
+    } else if request.only_reads(guard) {
+        RiskReason::OnlyReads
+    } else if request.real.starts_with(guard.workspace()) {
+        RiskReason::WorkspaceProgram
     } else {
-        "runs a program that can change files"
-    };
-    (Risk::High, vec![place.to_owned()])
+        RiskReason::ChangesFiles
+    }
 }
 
 #[async_trait]
@@ -281,7 +275,6 @@ impl Tool for ExecuteCommand {
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
         let guard = Guard::new(context);
         let request = self.check(&guard, args)?;
-        let (risk, risk_reasons) = classify(&request, &guard, &self.sandbox);
         let operands = operands::of(
             &guard,
             &operands::Command {
@@ -294,8 +287,7 @@ impl Tool for ExecuteCommand {
         );
         Ok(Plan {
             access: Access::Exec,
-            risk,
-            risk_reasons,
+            risk_reasons: vec![classify(&request, &guard, &self.sandbox)],
             facts: PlanFacts {
                 cwd: Some(request.cwd.to_string_lossy().into_owned()),
                 executable: Some(request.real.to_string_lossy().into_owned()),

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::memory::MAX_TEXT;
-use crate::protocol::words::{Access, Effect, MemoryScope, Risk};
+use crate::protocol::words::{Access, Effect, MemoryScope};
 use crate::tools::read_file::{number, read_outcome, reading, text};
+use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
@@ -83,21 +84,9 @@ impl Tool for Remember {
 
     fn prepare(&self, _context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
         let (said, scope) = checked(args)?;
-        let (risk, reason) = match scope {
-            MemoryScope::Session => (Risk::Low, "it is recalled in this session only"),
-            MemoryScope::Channel => (
-                Risk::Medium,
-                "it is recalled in every conversation of the channel",
-            ),
-            MemoryScope::Global => (
-                Risk::High,
-                "it is recalled in every conversation of every channel",
-            ),
-        };
         Ok(Plan {
             access: Access::WriteAdditive,
-            risk,
-            risk_reasons: vec![reason.to_owned()],
+            risk_reasons: vec![RiskReason::Remembers(scope)],
             preview: Preview::Text {
                 text: said.to_owned(),
             },
@@ -164,7 +153,7 @@ impl Tool for Recall {
 
     fn prepare(&self, _context: &ToolContext<'_>, _args: &Value) -> Result<Plan, PrepareError> {
         Ok(Plan {
-            risk_reasons: vec!["reads what is remembered for this conversation".to_owned()],
+            risk_reasons: vec![RiskReason::ReadsMemory],
             ..reading()
         })
     }

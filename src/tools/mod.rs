@@ -22,6 +22,7 @@ pub mod preview;
 pub mod process;
 pub mod read_file;
 pub mod registry;
+pub mod risk;
 pub mod sandbox;
 pub mod search_files;
 pub mod tool;

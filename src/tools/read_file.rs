@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::{ARTIFACT_PREFIX, ArtifactHash, ArtifactHashError};
-use crate::protocol::words::{Access, Effect, Risk};
+use crate::protocol::words::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
+use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
@@ -76,8 +77,7 @@ pub(crate) fn reading_at(path: String) -> Plan {
 pub(crate) fn reading() -> Plan {
     Plan {
         access: Access::ReadLocal,
-        risk: Risk::Low,
-        risk_reasons: vec!["reads files of the workspace".to_owned()],
+        risk_reasons: vec![RiskReason::ReadsWorkspace],
         preview: Preview::None,
         facts: PlanFacts::default(),
         operands: Vec::new(),
@@ -139,7 +139,7 @@ impl Tool for ReadFile {
         if path.starts_with(ARTIFACT_PREFIX) {
             artifact_hash(path).map_err(PrepareError::Invalid)?;
             return Ok(Plan {
-                risk_reasons: vec!["reads a result of this conversation again".to_owned()],
+                risk_reasons: vec![RiskReason::ReadsResult],
                 ..reading_at(path.to_owned())
             });
         }

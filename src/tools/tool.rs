@@ -15,8 +15,9 @@ use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
-use crate::protocol::words::{Access, Effect, MemoryScope, Risk};
+use crate::protocol::words::{Access, Effect, MemoryScope};
 use crate::tools::place::PlacesBefore;
+use crate::tools::risk::RiskReason;
 
 /// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,10 +72,8 @@ impl DependsOn {
 pub struct Plan {
     /// What this call touches (at most what the spec says).
     pub access: Access,
-    /// Its risk.
-    pub risk: Risk,
-    /// Why, one reason an entry.
-    pub risk_reasons: Vec<String>,
+    /// Why it has its risk: the highest of these.
+    pub risk_reasons: Vec<RiskReason>,
     /// Shown beside the arguments.
     pub preview: Preview,
     /// Where it would run.
@@ -84,6 +83,13 @@ pub struct Plan {
     pub operands: Vec<(String, String)>,
     /// No rule, list or level may let this run without a person (unsandboxed programs).
     pub always_asks: Option<String>,
+}
+
+impl Plan {
+    /// The reasons for its risk, in words.
+    pub fn reasons(&self) -> Vec<String> {
+        self.risk_reasons.iter().map(RiskReason::text).collect()
+    }
 }
 
 /// Arguments that cannot be carried out, found before any effect. The model reads the message.

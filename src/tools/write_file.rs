@@ -13,10 +13,11 @@ use similar::TextDiff;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::hex::hex;
-use crate::protocol::words::{Access, Effect, Risk};
+use crate::protocol::words::{Access, Effect};
 use crate::tools::atomic::{Replace, write_atomically};
 use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;
+use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
@@ -110,22 +111,18 @@ fn check<'a>(guard: &Guard, args: &'a Value) -> Result<Request<'a>, PrepareError
     })
 }
 
-/// The risk of a write, and why. What git can bring back is not lost.
-fn risk(mode: Mode, old: Option<&Current>) -> (Risk, Vec<String>) {
+/// Why a write has its risk. What git can bring back is not lost.
+fn risk_reasons(mode: Mode, old: Option<&Current>) -> Vec<RiskReason> {
     match (mode, old) {
         (Mode::Overwrite, Some(old)) => {
-            let overwrites = format!("overwrites {} bytes", old.size);
-            let (risk, reversible) = match old.restorable {
-                Ok(()) => (Risk::Medium, "reversible by git: yes".to_owned()),
-                Err(why) => (Risk::High, format!("reversible by git: no ({why})")),
+            let reversible = match old.restorable {
+                Ok(()) => RiskReason::Reversible,
+                Err(why) => RiskReason::Irreversible(why),
             };
-            (risk, vec![overwrites, reversible])
+            vec![RiskReason::Overwrites(old.size), reversible]
         }
-        (Mode::Append, Some(_)) => (Risk::Medium, vec!["adds to the end of a file".to_owned()]),
-        (Mode::Create | Mode::Overwrite | Mode::Append, _) => (
-            Risk::Medium,
-            vec!["creates a file in the workspace".to_owned()],
-        ),
+        (Mode::Append, Some(_)) => vec![RiskReason::AddsToFile],
+        (Mode::Create | Mode::Overwrite | Mode::Append, _) => vec![RiskReason::CreatesFile],
     }
 }
 
@@ -199,7 +196,7 @@ impl Tool for WriteFile {
             Mode::Create | Mode::Append => Access::WriteAdditive,
             Mode::Overwrite => Access::Write,
         };
-        let (risk, risk_reasons) = risk(request.mode, old.as_ref());
+        let risk_reasons = risk_reasons(request.mode, old.as_ref());
         let unified = difference(&name, request.mode, request.content, old.as_ref());
         let is_restorable = old.as_ref().is_some_and(|old| old.restorable.is_ok());
         let digest = old.map_or_else(|| ABSENT.to_owned(), |old| old.digest);
@@ -210,7 +207,6 @@ impl Tool for WriteFile {
         }
         Ok(Plan {
             access,
-            risk,
             risk_reasons,
             preview: Preview::Diff {
                 path: name.clone(),

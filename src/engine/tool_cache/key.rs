@@ -53,7 +53,6 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
     let Plan {
         access,
         // What people are told of a call, and whether they are asked, changes no result.
-        risk: _,
         risk_reasons: _,
         preview: _,
         always_asks: _,

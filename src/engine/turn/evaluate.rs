@@ -2,7 +2,7 @@
 //!
 //! Nothing here has an effect: tools are only asked to prepare.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::approvals::{self, Ask};
 use crate::engine::call_shape::CallShape;
+use crate::engine::command_risk;
 use crate::engine::core::Engine;
 use crate::engine::leftovers;
 use crate::engine::policy::{self, CallFacts, PolicyInput, SessionGrant};
@@ -30,6 +31,7 @@ use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::text::scripts;
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
+use crate::tools::risk::{self, RiskReason};
 use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
 
 /// A host that shows nothing: for preparing.
@@ -49,12 +51,29 @@ fn first_line(text: &str) -> String {
         .collect()
 }
 
-/// The plan, with a reason for each path or argument that holds a word of mixed scripts.
-fn marked(mut plan: Plan, args: &Value) -> Plan {
-    let argv: &[String] = match &plan.preview {
-        Preview::Exec { argv } => argv,
-        Preview::None | Preview::Diff { .. } | Preview::Text { .. } => &[],
+/// The plan with the reasons for its risk that its tool does not know: its words, and where it stands. `floor` is the
+/// least risk that the configuration gives the tool.
+fn with_reasons(
+    mut plan: Plan,
+    args: &Value,
+    workspace: &Path,
+    taint: &[String],
+    floor: Option<Risk>,
+) -> Plan {
+    let (argv, mut reasons): (&[String], Vec<RiskReason>) = match &plan.preview {
+        Preview::Exec { argv } => {
+            let cwd = plan.facts.cwd.as_deref().map_or(workspace, Path::new);
+            (argv, command_risk::of_command(argv, cwd, workspace))
+        }
+        Preview::Diff { path, .. } => (&[], command_risk::of_written(path).into_iter().collect()),
+        Preview::None | Preview::Text { .. } => (&[], Vec::new()),
     };
+    if plan.access == Access::Unknown {
+        reasons.push(RiskReason::Unclassified);
+    }
+    if !taint.is_empty() && policy::taint_matters(plan.access) {
+        reasons.push(RiskReason::Tainted(plan.access));
+    }
     let named = ["path", "cwd"]
         .iter()
         .filter_map(|name| args.get(name)?.as_str());
@@ -65,13 +84,15 @@ fn marked(mut plan: Plan, args: &Value) -> Plan {
         .chain(plan.facts.cwd.as_deref())
         .chain(plan.facts.executable.as_deref())
         .chain(plan.operands.iter().map(|(path, _)| path.as_str()));
-    let mut reasons: Vec<String> = Vec::new();
-    for reason in texts.filter_map(scripts::warning) {
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
-        }
+    for warning in texts.filter_map(scripts::warning) {
+        risk::add(&mut reasons, RiskReason::MixedScripts(warning));
     }
-    plan.risk_reasons.extend(reasons);
+    for reason in reasons {
+        risk::add(&mut plan.risk_reasons, reason);
+    }
+    if let Some(floor) = floor.filter(|floor| *floor > risk::highest(&plan.risk_reasons)) {
+        plan.risk_reasons.push(RiskReason::Configured(floor));
+    }
     plan
 }
 
@@ -368,7 +389,13 @@ pub fn evaluate_at(
         ))
     });
     let plan = match prepared {
-        Ok(plan) => marked(plan, args),
+        Ok(plan) => with_reasons(
+            plan,
+            args,
+            &settings.workspace,
+            place.taint,
+            engine.settings.tool_risk.get(name).copied(),
+        ),
         Err(PrepareError::Invalid(message)) => {
             return Err(refuse(
                 ToolCallState::Failed,
@@ -391,17 +418,11 @@ pub fn evaluate_at(
             ));
         }
     };
-    let risk = engine
-        .settings
-        .tool_risk
-        .get(name)
-        .copied()
-        .map_or(plan.risk, |floor| floor.max(plan.risk));
     let mut facts = CallFacts {
         tool: name.to_owned(),
         access: plan.access,
         effect: spec.effect,
-        risk,
+        risk: risk::highest(&plan.risk_reasons),
         args_digest: canonical::shape_digest(args, &plan),
         always_asks: plan.always_asks.clone(),
         taint: place.taint.to_vec(),
@@ -459,7 +480,7 @@ pub fn call_facts(
         args,
         access: evaluation.plan.access,
         risk: evaluation.facts.risk,
-        risk_reasons: evaluation.plan.risk_reasons.clone(),
+        risk_reasons: evaluation.plan.reasons(),
         plan: evaluation.plan.facts.clone(),
         digest: evaluation.digest.clone(),
         args_digest: evaluation.facts.args_digest.clone(),

@@ -1,5 +1,7 @@
 //! Properties of the policy: the order of SPEC A3, and that taint, lists and levels never widen what is forbidden.
 
+mod risk;
+
 use leverframe::engine::handle::policy::raises;
 use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, covers, verdict};
 use leverframe::protocol::ids::ApprovalId;

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::recall::{FULL, add, call, change, memories, on_api, recalled};
+use crate::stories::bot;
 use crate::support::daemon::{Daemon, Home};
+use crate::support::fake_telegram::FakeTelegram;
 
 const WRITE: &str =
     "TOOL:write_file{\"path\":\"n.txt\",\"content\":\"x\",\"mode\":\"append\"}\nSAY:done";
@@ -34,6 +36,21 @@ async fn a_tainted_memory_taints_the_session_that_reads_it_until_it_ends() {
     assert!(
         asked["taint"][0].as_str().unwrap().contains(&id),
         "{asked:#}"
+    );
+    // A tainted write is high risk, says why, and no permission for the session is given for it.
+    assert_eq!(asked["risk"], "high", "{asked:#}");
+    let reasons = asked["risk_reasons"].to_string();
+    assert!(
+        reasons.contains("untrusted content is in its context"),
+        "{reasons}"
+    );
+    let path = format!("/v1/approvals/{}/decision", asked["id"].as_str().unwrap());
+    let body = json!({"decision": "approve", "scope": "session", "digest": asked["digest"]});
+    let (status, problem) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 422, "{problem:#}");
+    assert!(
+        problem.to_string().contains("never for high risk"),
+        "{problem:#}"
     );
     assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
     daemon.wait_state(&continuation, "completed").await;
@@ -101,6 +118,41 @@ async fn a_look_that_finds_a_tainted_one_taints_too() {
     asks(&daemon, &session, WRITE).await;
     let other = daemon.session().await;
     assert!(!recalled(&daemon, &other, "number").await.contains("zebra"));
+}
+
+/// What may be decided in a chat is measured by the risk that taint gives a write.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tainted_write_is_decided_in_a_chat_only_where_high_risk_may_be() {
+    for (limit, may) in [("", false), ("chat_max_risk = \"high\"", true)] {
+        let telegram = FakeTelegram::start();
+        let people = "allowed_users = [\"100\"]\n";
+        let owner = "[people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"\n";
+        let home = bot::home(&telegram, &format!("{people}{limit}"), owner);
+        let mut daemon = bot::start(&home, &telegram, &[100, 200], &[]);
+        let place = json!({ "scope": "channel", "channel": "team" });
+        add(&daemon, place, "deploy only on Fridays").await;
+        daemon.terminate();
+        change(&home, "UPDATE memories SET taint = '[\"a web page\"]'");
+        let daemon = bot::start(&home, &telegram, &[100, 200], &[]);
+        telegram.user_says(100, &bot::ben(), bot::WRITE);
+        let card = bot::shown(&telegram, 200, "May `write_file` run?").await;
+        assert!(
+            card.text.contains("Risk: high")
+                && card.text.contains("untrusted content is in its context"),
+            "{}",
+            card.text
+        );
+        assert_eq!(!card.labels().is_empty(), may, "{:?}", card.labels());
+        let asked = daemon.wait_approval().await;
+        let code = asked["short_code"].as_str().unwrap();
+        telegram.user_says(200, &bot::anna(), &format!("/approve {code}"));
+        let answer = if may { "all done" } else { "may be decided" };
+        let chat = if may { 100 } else { 200 };
+        bot::shown(&telegram, chat, answer).await;
+        let path = format!("/v1/approvals/{}", asked["id"].as_str().unwrap());
+        let state = daemon.get(&path).await["state"].clone();
+        assert_eq!(state == "pending", !may, "{state}");
+    }
 }
 
 /// A channel may turn the guard off for `full`, and says so wherever its level is told.

@@ -9,8 +9,9 @@ use leverframe::engine::tool_cache::key::{Facts, asked, of};
 use leverframe::engine::tool_cache::may_keep;
 use leverframe::engine::turn::large_result::ResultExcerpt;
 use leverframe::protocol::approval::{PlanFacts, Preview};
-use leverframe::protocol::words::{Access, Risk, ToolCacheNotKept};
+use leverframe::protocol::words::{Access, ToolCacheNotKept};
 use leverframe::store::response_cache::Key;
+use leverframe::tools::risk::RiskReason;
 use leverframe::tools::tool::{EffectDisposition, Plan, ToolOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -61,8 +62,7 @@ fn base() -> Owned {
         hidden: vec!["/w/data".into()],
         plan: Plan {
             access: Access::ReadLocal,
-            risk: Risk::Low,
-            risk_reasons: vec!["reads".to_owned()],
+            risk_reasons: vec![RiskReason::ReadsWorkspace],
             preview: Preview::None,
             facts: PlanFacts::default(),
             operands: Vec::new(),
@@ -116,7 +116,9 @@ fn changes() -> Vec<Change> {
 /// Each changes one thing that no result depends on.
 fn no_changes() -> Vec<Change> {
     vec![
-        change("risk", |o| o.plan.risk = Risk::High),
+        change("risk", |o| {
+            o.plan.risk_reasons = vec![RiskReason::ShellScript];
+        }),
         change("reasons", |o| o.plan.risk_reasons.clear()),
         change("preview", |o| {
             o.plan.preview = Preview::Text {

@@ -2,7 +2,7 @@
 
 use leverframe::protocol::approval::{PlanFacts, Preview};
 use leverframe::protocol::ids::ContinuationId;
-use leverframe::protocol::words::{Access, Risk};
+use leverframe::protocol::words::Access;
 use leverframe::tools::canonical::{args_digest, canonical_json, idempotency_key, plan_digest};
 use leverframe::tools::tool::Plan;
 use proptest::prelude::*;
@@ -26,7 +26,6 @@ impl Bound {
     fn digest(&self) -> String {
         let plan = Plan {
             access: Access::Exec,
-            risk: Risk::High,
             risk_reasons: Vec::new(),
             preview: Preview::None,
             facts: PlanFacts {

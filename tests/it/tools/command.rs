@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use leverframe::protocol::approval::Preview;
 use leverframe::protocol::words::{Access, Effect, Risk};
 use leverframe::tools::output::BoundedOutput;
+use leverframe::tools::risk::highest;
 use leverframe::tools::tool::{EffectDisposition, ToolOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -347,7 +348,7 @@ fn without_a_sandbox_everything_is_critical_and_asks() {
     let bench = Bench::new();
     for args in [json!({"argv": ["ls"]}), json!({"script": "true"})] {
         let plan = bench.prepare("execute_command", args).unwrap();
-        assert_eq!(plan.risk, Risk::Critical);
+        assert_eq!(highest(&plan.risk_reasons), Risk::Critical);
         assert_eq!(plan.always_asks.as_deref(), Some("no sandbox: test"));
         assert_eq!(plan.facts.sandbox.as_deref(), Some("unsandboxed"));
     }
@@ -365,7 +366,7 @@ fn in_the_sandbox_only_provable_readers_are_medium() {
     let risk = |args: Value| {
         let plan = bench.prepare("execute_command", args).unwrap();
         assert_eq!((plan.access, plan.always_asks), (Access::Exec, None));
-        plan.risk
+        highest(&plan.risk_reasons)
     };
     for argv in [
         json!(["ls", "-la"]),

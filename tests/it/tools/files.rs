@@ -6,6 +6,7 @@ use leverframe::protocol::approval::Preview;
 use leverframe::protocol::words::{Access, Risk};
 use leverframe::tools::atomic::{Replace, write_atomically};
 use leverframe::tools::guard::Guard;
+use leverframe::tools::risk::highest;
 use leverframe::tools::tool::{EffectDisposition, Plan};
 use serde_json::json;
 
@@ -24,7 +25,10 @@ async fn reading_is_by_lines_and_says_how_to_go_on() {
     let lines: String = (1..=5000).fold(String::new(), |all, line| all + &format!("line {line}\n"));
     bench.put("long", &lines);
     let plan = bench.prepare("read_file", json!({"path": "long"})).unwrap();
-    assert_eq!((plan.access, plan.risk), (Access::ReadLocal, Risk::Low));
+    assert_eq!(
+        (plan.access, highest(&plan.risk_reasons)),
+        (Access::ReadLocal, Risk::Low)
+    );
 
     let first = bench.call("read_file", json!({"path": "long"})).await;
     assert_eq!(first.disposition, EffectDisposition::Done);
@@ -164,7 +168,7 @@ async fn creating_shows_the_whole_file_and_never_replaces_one() {
     let args = json!({"path": "new/deep/file.txt", "content": "one\ntwo\n"});
     let plan = bench.prepare("write_file", args.clone()).unwrap();
     assert_eq!(
-        (plan.access, plan.risk),
+        (plan.access, highest(&plan.risk_reasons)),
         (Access::WriteAdditive, Risk::Medium)
     );
     assert_eq!(
@@ -213,9 +217,12 @@ async fn overwriting_is_high_risk_and_bound_to_what_was_there() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o750)).unwrap();
     let args = json!({"path": "file", "content": "one\n2\nthree\n", "mode": "overwrite"});
     let plan = bench.prepare("write_file", args.clone()).unwrap();
-    assert_eq!((plan.access, plan.risk), (Access::Write, Risk::High));
     assert_eq!(
-        plan.risk_reasons,
+        (plan.access, highest(&plan.risk_reasons)),
+        (Access::Write, Risk::High)
+    );
+    assert_eq!(
+        plan.reasons(),
         [
             "overwrites 14 bytes",
             "reversible by git: no (no repository in the workspace)"
@@ -248,7 +255,11 @@ async fn overwriting_is_high_risk_and_bound_to_what_was_there() {
             json!({"path": "x", "content": "", "mode": "overwrite"}),
         )
         .unwrap();
-    assert_eq!(fresh.risk, Risk::Medium, "nothing is there to be replaced");
+    assert_eq!(
+        highest(&fresh.risk_reasons),
+        Risk::Medium,
+        "nothing is there to be replaced"
+    );
 }
 
 #[tokio::test]
@@ -258,7 +269,7 @@ async fn appending_keeps_what_is_there() {
     let args = json!({"path": "log", "content": "b\n", "mode": "append"});
     let plan = bench.prepare("write_file", args.clone()).unwrap();
     assert_eq!(
-        (plan.access, plan.risk),
+        (plan.access, highest(&plan.risk_reasons)),
         (Access::WriteAdditive, Risk::Medium)
     );
     assert_eq!(diff(&plan), "--- a/log\n+++ b/log\n@@ -1 +1,2 @@\n a\n+b\n");

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 
 use leverframe::protocol::words::Risk;
+use leverframe::tools::risk::highest;
 use leverframe::tools::sandbox::{Places, Sandbox};
 use serde_json::json;
 
@@ -140,13 +141,13 @@ fn a_person_decides_about_each_program() {
     let plan = bench
         .prepare("execute_command", json!({"argv": ["ls"]}))
         .unwrap();
-    assert_eq!(plan.risk, Risk::High);
-    let why = plan.always_asks.unwrap();
+    assert_eq!(highest(&plan.risk_reasons), Risk::High);
+    let why = plan.always_asks.clone().unwrap();
     assert!(
         why.contains("only Landlock and seccomp") && why.contains(".git"),
         "{why}"
     );
-    assert_eq!(plan.risk_reasons, [why]);
+    assert_eq!(plan.reasons(), [why]);
     assert!(
         plan.facts
             .sandbox

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use leverframe::protocol::words::Risk;
+use leverframe::tools::risk::highest;
 use leverframe::tools::tool::Plan;
 use leverframe::tools::version_control::indexed;
 use proptest::prelude::*;
@@ -31,7 +32,7 @@ fn overwrite(bench: &Bench, path: &str) -> Plan {
 
 fn answer(bench: &Bench, path: &str) -> (Risk, String) {
     let plan = overwrite(bench, path);
-    (plan.risk, plan.risk_reasons[1].clone())
+    (highest(&plan.risk_reasons), plan.reasons()[1].clone())
 }
 
 fn yes() -> (Risk, String) {
@@ -82,7 +83,10 @@ async fn whoever_allowed_a_reversible_write_did_not_allow_another() {
     let before = overwrite(&bench, "a.txt");
     git(&bench.workspace, &["rm", "-q", "--cached", "a.txt"]);
     let after = overwrite(&bench, "a.txt");
-    assert_eq!((before.risk, after.risk), (Risk::Medium, Risk::High));
+    assert_eq!(
+        (highest(&before.risk_reasons), highest(&after.risk_reasons)),
+        (Risk::Medium, Risk::High)
+    );
     assert_ne!(before.operands, after.operands);
 }
 

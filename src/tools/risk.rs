@@ -1,0 +1,151 @@
+//! Why a call has its risk: the named reasons, the risk of each, and their wording. Pure.
+//!
+//! A call has the highest risk of its reasons. One reason more never lowers it.
+
+use crate::protocol::words::{Access, MemoryScope, Risk};
+use crate::tools::output::first;
+
+/// Longest name of a file, program or cause in a reason, in bytes.
+const MAX_NAME: usize = 120;
+
+/// One reason for the risk of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RiskReason {
+    /// Reads files of the workspace.
+    ReadsWorkspace,
+    /// Reads a result that is kept for the conversation.
+    ReadsResult,
+    /// Reads what is remembered.
+    ReadsMemory,
+    /// Keeps a text for later turns.
+    Remembers(MemoryScope),
+    /// Creates a file.
+    CreatesFile,
+    /// Extends a file.
+    AddsToFile,
+    /// Replaces what a file holds, in bytes.
+    Overwrites(u64),
+    /// Git can bring back what is replaced.
+    Reversible,
+    /// Git cannot bring back what is replaced, and why.
+    Irreversible(&'static str),
+    /// Names a file that holds credentials.
+    CredentialFile(String),
+    /// Runs a program that only reads, in the sandbox.
+    OnlyReads,
+    /// Runs a program that can change files.
+    ChangesFiles,
+    /// Runs a program that lies in the workspace.
+    WorkspaceProgram,
+    /// Gives a shell a text that nobody takes apart.
+    ShellScript,
+    /// Deletes directories with all that is in them, and how.
+    RecursiveDelete(String),
+    /// Runs as another user, and by which program.
+    OtherUser(String),
+    /// Reaches for the network, and with which program.
+    Network(String),
+    /// Names a path outside the workspace.
+    Outside(String),
+    /// No sandbox is proved to confine it: why, and the least risk that follows.
+    Unconfined(String, Risk),
+    /// Nobody classified what it touches.
+    Unclassified,
+    /// Untrusted content is in the context of a call of this access.
+    Tainted(Access),
+    /// A word mixes letters of scripts that look alike.
+    MixedScripts(String),
+    /// The configuration sets the least risk of the tool.
+    Configured(Risk),
+}
+
+impl RiskReason {
+    /// The least risk of a call with this reason.
+    pub fn risk(&self) -> Risk {
+        match self {
+            Self::ReadsWorkspace | Self::ReadsResult | Self::ReadsMemory => Risk::Low,
+            // It says what may be wrong with a name, not what the call touches.
+            Self::MixedScripts(_) => Risk::Low,
+            Self::Remembers(MemoryScope::Session) => Risk::Low,
+            Self::Remembers(MemoryScope::Channel) => Risk::Medium,
+            Self::Remembers(MemoryScope::Global) => Risk::High,
+            Self::CreatesFile | Self::AddsToFile | Self::Overwrites(_) | Self::Reversible => {
+                Risk::Medium
+            }
+            // A program that only reads cannot change what is there.
+            Self::OnlyReads | Self::Outside(_) => Risk::Medium,
+            Self::Irreversible(_)
+            | Self::ChangesFiles
+            | Self::WorkspaceProgram
+            | Self::ShellScript
+            | Self::RecursiveDelete(_)
+            | Self::OtherUser(_)
+            | Self::Network(_)
+            | Self::Unclassified => Risk::High,
+            Self::CredentialFile(_) => Risk::Critical,
+            Self::Tainted(access) => match access {
+                Access::WriteAdditive | Access::Write | Access::Send | Access::Unknown => {
+                    Risk::High
+                }
+                Access::ReadLocal | Access::ReadOpen | Access::Exec => Risk::Low,
+            },
+            Self::Unconfined(_, risk) | Self::Configured(risk) => *risk,
+        }
+    }
+
+    /// The reason in words, for people. Names are as the call gives them: outside text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::ReadsWorkspace => "reads files of the workspace".to_owned(),
+            Self::ReadsResult => "reads a result of this conversation again".to_owned(),
+            Self::ReadsMemory => "reads what is remembered for this conversation".to_owned(),
+            Self::Remembers(MemoryScope::Session) => {
+                "it is recalled in this session only".to_owned()
+            }
+            Self::Remembers(MemoryScope::Channel) => {
+                "it is recalled in every conversation of the channel".to_owned()
+            }
+            Self::Remembers(MemoryScope::Global) => {
+                "it is recalled in every conversation of every channel".to_owned()
+            }
+            Self::CreatesFile => "creates a file in the workspace".to_owned(),
+            Self::AddsToFile => "adds to the end of a file".to_owned(),
+            Self::Overwrites(bytes) => format!("overwrites {bytes} bytes"),
+            Self::Reversible => "reversible by git: yes".to_owned(),
+            Self::Irreversible(why) => format!("reversible by git: no ({why})"),
+            Self::CredentialFile(name) => format!("credentials: {}", short(name)),
+            Self::OnlyReads => "runs a program that only reads, in the sandbox".to_owned(),
+            Self::ChangesFiles => "runs a program that can change files".to_owned(),
+            Self::WorkspaceProgram => "runs a program of the workspace".to_owned(),
+            Self::ShellScript => "runs a shell script".to_owned(),
+            Self::RecursiveDelete(how) => format!("recursive delete: {}", short(how)),
+            Self::OtherUser(program) => format!("runs as another user: {}", short(program)),
+            Self::Network(program) => format!("uses the network: {}", short(program)),
+            Self::Outside(path) => format!("outside the workspace: {}", short(path)),
+            Self::Unconfined(why, _) => why.clone(),
+            Self::Unclassified => "nobody classified what it touches".to_owned(),
+            Self::Tainted(_) => "untrusted content is in its context".to_owned(),
+            Self::MixedScripts(warning) => warning.clone(),
+            Self::Configured(risk) => format!("the configuration says {risk} at least"),
+        }
+    }
+}
+
+fn short(name: &str) -> String {
+    let kept = first(name, MAX_NAME);
+    let more = if kept.len() < name.len() { "…" } else { "" };
+    format!("{kept}{more}")
+}
+
+/// The highest risk of these reasons; low without any.
+pub fn highest(reasons: &[RiskReason]) -> Risk {
+    let risks = reasons.iter().map(RiskReason::risk);
+    risks.max().unwrap_or(Risk::Low)
+}
+
+/// Adds a reason that is not there yet.
+pub fn add(reasons: &mut Vec<RiskReason>, reason: RiskReason) {
+    if !reasons.contains(&reason) {
+        reasons.push(reason);
+    }
+}
