@@ -4,11 +4,12 @@ use clap::Args;
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
+use crate::client::approval_lines::{arguments_left, sentence};
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
 use crate::protocol::decision::DecisionText;
 use crate::protocol::decision::effect_text;
 use crate::protocol::words::ApprovalState;
-use crate::text::untrusted::reveal;
+use crate::text::untrusted::{reveal, reveal_line};
 
 /// A rule that is made with a decision.
 #[derive(Debug, Args)]
@@ -38,19 +39,24 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
         "{}  {}  {}  code {}  revision {}",
         approval.id, approval.kind, approval.state, approval.short_code, approval.revision
     ))?;
-    if let Some(question) = &approval.question {
-        terminal.line(&reveal(question))?;
-    }
+    terminal.line(&cell(&sentence(approval)))?;
     if !approval.tool.is_empty() {
         terminal.line(&format!(
             "tool      {}  ({} risk)",
             cell(&approval.tool),
             approval.risk
         ))?;
-        let effect = effect_text(approval.access, approval.effect);
-        terminal.line(&format!("effect    {effect}"))?;
-        let args = serde_json::to_string_pretty(&approval.args).map_err(anyhow::Error::from)?;
-        terminal.line(&format!("arguments {}", reveal(&args)))?;
+    }
+    for reason in &approval.risk_reasons {
+        terminal.line(&format!("risk      {}", cell(reason)))?;
+    }
+    if let Some(question) = &approval.question {
+        terminal.line(&reveal(question))?;
+    }
+    for message in &approval.messages {
+        let sender = message.sender.as_deref().unwrap_or("the bot");
+        let text = reveal_line(&message.text);
+        terminal.line(&format!("before    {}: {text}", cell(sender)))?;
     }
     match &approval.preview {
         Preview::None => {}
@@ -66,6 +72,14 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
         // Shown whole below.
         Preview::Text { .. } if approval.unknown.is_some() => {}
         Preview::Text { text } => terminal.line(&reveal(text))?,
+    }
+    if let Some(args) = arguments_left(approval) {
+        let args = serde_json::to_string_pretty(&args).map_err(anyhow::Error::from)?;
+        terminal.line(&format!("arguments {}", reveal(&args)))?;
+    }
+    if !approval.tool.is_empty() {
+        let effect = effect_text(approval.access, approval.effect);
+        terminal.line(&format!("effect    {effect}"))?;
     }
     if let Some(unknown) = &approval.unknown {
         show_unknown(terminal, approval, unknown)?;
@@ -85,9 +99,6 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
     }
     for (name, value) in &plan.env {
         terminal.line(&format!("variable  {}={}", cell(name), cell(value)))?;
-    }
-    for reason in &approval.risk_reasons {
-        terminal.line(&format!("risk      {}", cell(reason)))?;
     }
     for taint in &approval.taint {
         terminal.line(&format!("untrusted {}", cell(taint)))?;

@@ -31,6 +31,8 @@ pub struct QueueState {
     pub card_scroll: usize,
     /// Lines of it that the last frame showed: the first and one past the last; none = it showed none.
     pub card_drawn: Option<(usize, usize)>,
+    /// Whether the card shows all that is known, the arguments as the model wrote them too.
+    pub card_raw: bool,
     /// Whether the card fills the screen.
     pub zoomed: bool,
     /// Approvals that were put off, until when.
@@ -198,6 +200,7 @@ impl QueueState {
     fn card_top(&mut self) {
         self.card_scroll = 0;
         self.card_drawn = None;
+        self.card_raw = false;
     }
 
     /// Scrolls the card by lines; skips none.

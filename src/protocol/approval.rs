@@ -143,6 +143,15 @@ pub struct Decision {
     pub starts_at: Option<Timestamp>,
 }
 
+/// A message of the conversation before a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PriorMessage {
+    /// Display name of who wrote it: outside text; none = the bot.
+    pub sender: Option<String>,
+    /// How it begins: outside text.
+    pub text: String,
+}
+
 /// What happened to an earlier call of the same tool on the same channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SimilarCall {
@@ -221,6 +230,9 @@ pub struct Approval {
     /// What happened to the last five of this tool on this channel, newest first.
     #[serde(default)]
     pub similar: Vec<SimilarCall>,
+    /// The last three messages that led to the call, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<PriorMessage>,
     /// A free-text line for kinds without a tool (what budget ran out, what the delivery was).
     #[serde(default)]
     pub question: Option<String>,

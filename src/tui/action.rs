@@ -162,7 +162,7 @@ actions! {
     PreviousApproval = "previous-approval", Ordinary, "previous approval", "go up to the call that asked before";
     NextError = "next-error", Ordinary, "next error", "go down to the next thing that failed";
     PreviousError = "previous-error", Ordinary, "previous error", "go up to what failed before";
-    Raw = "raw", Ordinary, "as written", "show texts of models as they were written, or as the Markdown they are";
+    Raw = "raw", Ordinary, "as written", "texts of models as they were written, or as the Markdown they are; on a card: all that is known of it";
     Replay = "replay", Ordinary, "replay", "play the turn (or the session, where nothing is selected) again from what is stored";
     ReplayPause = "replay-pause", Ordinary, "pause/play", "replay: pause, or go on";
     ReplayForward = "replay-forward", Ordinary, "forward", "replay: pause, and show the next thing that happened";

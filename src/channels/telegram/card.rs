@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::channels::telegram::render::{self, Line, MessageText, Style};
+use crate::client::approval_lines::{arguments_left, sentence};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::bridge::CardButton;
@@ -17,6 +18,8 @@ use crate::text::untrusted::{reveal, reveal_line};
 
 /// Longest card, in UTF-16 units; Telegram's limit is 4 096.
 pub const MAX_CARD: usize = 3_900;
+/// Most characters of the message that led to a call.
+const MAX_MESSAGE: usize = 200;
 /// Longest single line of a shortened card's frame.
 const MAX_FRAME_LINE: usize = 200;
 /// Most lines of a shortened card's frame.
@@ -183,6 +186,7 @@ fn is_refusal(label: &str) -> bool {
 fn head(approval: &Approval) -> Vec<Line> {
     let mut lines = vec![
         bold(title(approval)),
+        plain(reveal_line(&sentence(approval)).into_owned()),
         bold(format!("Risk: {}", approval.risk)),
     ];
     for reason in &approval.risk_reasons {
@@ -193,6 +197,13 @@ fn head(approval: &Approval) -> Vec<Line> {
             "⚠ untrusted content in context: {}",
             reveal_line(source)
         )));
+    }
+    // Only the message itself: what others said before stays in its conversation.
+    let asked = approval.messages.iter().rfind(|one| one.sender.is_some());
+    if let Some(message) = asked {
+        let sender = message.sender.as_deref().unwrap_or_default();
+        let text = cut(&reveal_line(&message.text), MAX_MESSAGE);
+        lines.push(plain(format!("{} wrote: {text}", reveal_line(sender))));
     }
     lines.push(plain(format!(
         "Asked by {} [{}] on {}, conversation {}",
@@ -216,7 +227,9 @@ fn body(approval: &Approval) -> Vec<Line> {
     if let Some(question) = &approval.question {
         lines.extend(reveal(question).lines().map(|line| plain(line.to_owned())));
     }
-    lines.extend(argument_lines(&approval.args).into_iter().map(code));
+    if let Some(args) = arguments_left(approval) {
+        lines.extend(argument_lines(&args).into_iter().map(code));
+    }
     if let Some(cwd) = &approval.plan.cwd {
         lines.push(plain(format!("In: {}", reveal_line(cwd))));
     }

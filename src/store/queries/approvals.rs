@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Approval, Decision, PlanFacts, SimilarCall};
+use crate::protocol::approval::{Approval, Decision, PlanFacts, PriorMessage, SimilarCall};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::Verdict;
+use crate::protocol::session::StepBody;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{
     Access, ApprovalKind, ApprovalState, DecisionWord, Effect, OutboxState, Risk, VerdictWord,
@@ -66,6 +67,10 @@ pub struct CardDelivery {
     /// Whether a card is just being delivered.
     pub on_its_way: bool,
 }
+
+/// Messages before a call that an approval tells, and characters of each.
+const MESSAGES: usize = 3;
+const MESSAGE_CHARS: usize = 400;
 
 /// Columns of [`approval_row`], with the call joined in.
 const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.revision, a.channel, a.conversation,
@@ -169,6 +174,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         expires_at: row.get("expires_at")?,
         decision: row.json_opt("decision_body")?,
         similar: Vec::new(),
+        messages: Vec::new(),
         question: row.get("question")?,
         notified: row.get("notified")?,
         reminders: row.get("reminders")?,
@@ -188,17 +194,19 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
     Ok((row.get("position")?, approval))
 }
 
-/// One approval without `similar`.
+/// One approval.
 pub(crate) fn load_approval(conn: &Connection, id: ApprovalId) -> Result<Approval, StoreError> {
     let mut approval = conn
         .row_opt(&format!("{APPROVAL} WHERE a.id = ?1"), [id], approval_row)?
         .map(|(_, approval)| approval)
         .ok_or_else(|| StoreError::not_found("approval", id))?;
     tell_unknown(conn, &mut approval)?;
+    tell_past(conn, &mut approval)?;
     Ok(approval)
 }
 
-/// Approvals with a condition of ours, in order.
+/// Approvals with a condition of ours, in order. Those that wait say what led to them, and what happened to calls like
+/// them.
 pub(crate) fn load_approvals(
     conn: &Connection,
     tail: &str,
@@ -207,11 +215,84 @@ pub(crate) fn load_approvals(
     let mut approvals = conn.rows(&format!("{APPROVAL} {tail}"), params, approval_row)?;
     for (_, approval) in &mut approvals {
         tell_unknown(conn, approval)?;
+        if approval.state == ApprovalState::Pending {
+            tell_past(conn, approval)?;
+        }
     }
     Ok(approvals)
 }
 
-/// What happened to the last five other calls of this tool on this channel, newest first.
+/// Adds what led to the call of an approval, and what happened to calls of its tool before.
+fn tell_past(conn: &Connection, approval: &mut Approval) -> Result<(), StoreError> {
+    approval.similar = similar_calls(conn, approval)?;
+    approval.messages = messages_before(conn, approval)?;
+    Ok(())
+}
+
+/// The last messages of the conversation before a call, oldest first. What the model said beside the call is its reason.
+fn messages_before(
+    conn: &Connection,
+    approval: &Approval,
+) -> Result<Vec<PriorMessage>, StoreError> {
+    let (Some(turn), Some(call)) = (approval.continuation_id, approval.tool_call_id) else {
+        return Ok(Vec::new());
+    };
+    let of_bot = |row: &Row<'_>| -> Result<Option<StepBody>, StoreError> { row.json_opt("body") };
+    // Newest first: what the model said in this turn, then the message, then the turns before.
+    let mut messages: Vec<PriorMessage> = conn
+        .rows(
+            "SELECT s.body FROM steps s
+             WHERE s.continuation_id = ?1 AND s.kind = 'model'
+                AND s.n < (SELECT step FROM tool_calls WHERE id = ?2)
+             ORDER BY s.n DESC LIMIT 3",
+            params![turn, call],
+            of_bot,
+        )?
+        .into_iter()
+        .filter_map(said)
+        .collect();
+    let turns = conn.rows(
+        "SELECT t.requester_display, t.text, f.body FROM continuations t
+         LEFT JOIN steps f ON f.continuation_id = t.id AND f.kind = 'final' AND t.id <> ?1
+         WHERE t.session_id = (SELECT session_id FROM continuations WHERE id = ?1)
+            AND t.position <= (SELECT position FROM continuations WHERE id = ?1)
+         ORDER BY t.position DESC LIMIT 3",
+        params![turn],
+        |row| {
+            let sender: String = row.get("requester_display")?;
+            let text: String = row.get("text")?;
+            Ok((of_bot(row)?, sender, text))
+        },
+    )?;
+    for (answer, sender, text) in turns {
+        messages.extend(said(answer));
+        messages.extend(prior_message(Some(sender), &text));
+    }
+    messages.truncate(MESSAGES);
+    messages.reverse();
+    Ok(messages)
+}
+
+/// What the bot said in a step; none = nothing.
+fn said(body: Option<StepBody>) -> Option<PriorMessage> {
+    match body? {
+        StepBody::Model { text, .. } | StepBody::Final { text, .. } => prior_message(None, &text),
+        StepBody::ToolResult { .. } | StepBody::OperatorNote { .. } | StepBody::Error { .. } => {
+            None
+        }
+    }
+}
+
+fn prior_message(sender: Option<String>, text: &str) -> Option<PriorMessage> {
+    let text = text.trim();
+    let mut kept: String = text.chars().take(MESSAGE_CHARS).collect();
+    if kept.len() < text.len() {
+        kept.push('…');
+    }
+    (!kept.is_empty()).then_some(PriorMessage { sender, text: kept })
+}
+
+/// What happened to the last five calls of this tool on this channel before this one, newest first.
 fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCall>, StoreError> {
     let Some(call) = approval.tool_call_id else {
         return Ok(Vec::new());
@@ -219,7 +300,8 @@ fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCa
     conn.rows(
         "SELECT c.preview, c.verdict, a.decision_body, c.created_at
          FROM tool_calls c LEFT JOIN approvals a ON a.id = c.approval_id
-         WHERE c.channel = ?1 AND c.name = ?2 AND c.id <> ?3
+         WHERE c.channel = ?1 AND c.name = ?2
+            AND c.position < (SELECT position FROM tool_calls WHERE id = ?3)
          ORDER BY c.position DESC LIMIT 5",
         params![approval.channel, approval.tool, call],
         |row| {
@@ -289,11 +371,9 @@ impl Reader<'_> {
         Ok(page)
     }
 
-    /// One approval, with what happened to the last five calls of its tool on its channel.
+    /// One approval.
     pub fn approval(&self, id: ApprovalId) -> Result<Approval, StoreError> {
-        let mut approval = load_approval(self.conn, id)?;
-        approval.similar = similar_calls(self.conn, &approval)?;
-        Ok(approval)
+        load_approval(self.conn, id)
     }
 
     /// The newest approval with this short code (any case), pending ones first; else one that had it at an earlier

@@ -207,6 +207,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             state.toast(Tone::Warning, format!("{}: no replay runs", action.short()));
             Vec::new()
         }
+        Action::Raw if state.screen == Screen::Queue => {
+            state.model.queue.card_raw = !state.model.queue.card_raw;
+            Vec::new()
+        }
         Action::Raw => {
             state.screens.session.raw = !state.screens.session.raw;
             Vec::new()

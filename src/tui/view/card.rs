@@ -11,317 +11,18 @@ use crate::console::decision;
 use crate::console::format;
 use crate::console::item;
 use crate::console::item::ItemKey;
-use crate::console::preview::quoted;
 use crate::console::queue;
-use crate::console::world::World;
-use crate::protocol::approval::{Approval, Preview};
-use crate::protocol::decision::effect_text;
 use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
-use crate::tui::action::Action;
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::approval_card::{self, CardDetail};
 use crate::tui::view::cache::ViewCache;
-use crate::tui::view::card_body::Body;
 use crate::tui::view::card_items;
-use crate::tui::view::console::{
-    Console, HOST_COLUMNS, decided_by, held, outcome_and_result, result_words,
-};
+use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome_and_result};
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::unknown;
-
-/// Lines of a running call's output that its card shows: the last ones.
-const OUTPUT_LINES: usize = 8;
-
-/// What is said of a card that is not whole, and how; none = it is.
-fn loading(console: Console<'_>, key: &ItemKey) -> Option<(Role, String)> {
-    let ItemKey::Approval(id) = key else {
-        return None;
-    };
-    let approval = console.model.world().approvals.get(id)?;
-    if !approval.shortened {
-        return None;
-    }
-    Some(match console.model.world().opened.problem(*id) {
-        None => (
-            Role::NoticeWarning,
-            "loading… arguments and diff are shown from their beginning".to_owned(),
-        ),
-        Some(problem) => {
-            let key = console.key_of(Action::Refresh);
-            let again = key.unwrap_or_else(|| ":refresh".to_owned());
-            let text = format!("not loaded: {problem}; {again} tries again");
-            (Role::NoticeError, text)
-        }
-    })
-}
-
-/// Who is asked outside the console, and how often the bot reminded them.
-fn who_else(approval: &Approval) -> String {
-    match (approval.notified, approval.reminders) {
-        (false, _) => "nobody was told outside the console".to_owned(),
-        (true, 0) => "also asked in the chat; the first answer counts".to_owned(),
-        (true, count) => {
-            let times = if count == 1 {
-                "once".to_owned()
-            } else {
-                format!("{count} times")
-            };
-            format!("also asked in the chat, reminded {times}; the first answer counts")
-        }
-    }
-}
-
-/// The last lines that a running call has written.
-fn output<'w>(world: &'w World, approval: &Approval) -> Option<&'w str> {
-    let text = world.tool_output.get(&approval.tool_call_id?)?;
-    let text = text.trim_end();
-    let start = text.rmatch_indices('\n').nth(OUTPUT_LINES - 1);
-    start.map_or(Some(text), |(at, _)| text.get(at + 1..))
-}
-
-/// Who decided, where and when, and what has come of the call.
-fn what_came(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
-    let Some(decision) = &approval.decision else {
-        return;
-    };
-    let world = console.model.world();
-    body.field("decision", Role::TextStrong, &decided_by(decision));
-    if let Some(reason) = &decision.reason {
-        body.field("reason", Role::Outside, reason);
-    }
-    if let Some(result) = world.result(approval) {
-        let (role, words) = result_words(result);
-        body.field("result", role, &words);
-        let preview = result.preview.trim_end();
-        if !preview.is_empty() {
-            body.field("", Role::Outside, preview);
-        }
-    }
-    if let Some(output) = output(world, approval) {
-        body.field("output", Role::Outside, output);
-    }
-    body.blank();
-}
-
-fn approval_body(
-    console: Console<'_>,
-    theme: &Theme,
-    approval: &Approval,
-    width: usize,
-) -> Vec<Line<'static>> {
-    let mut body = Body::new(theme, width);
-    if let Some((role, text)) = loading(console, &ItemKey::Approval(approval.id)) {
-        body.text(role, &text);
-        body.blank();
-    }
-    what_came(console, approval, &mut body);
-    if let Some(one) = &approval.assignment {
-        let me = if console.model.world().duty.is_me(&one.to) {
-            " (you)"
-        } else {
-            ""
-        };
-        body.field(
-            "waiting for",
-            Role::NoticeWarning,
-            &format!(
-                "{}{me}, assigned by {} at {}",
-                one.to,
-                one.by,
-                format::clock(one.at)
-            ),
-        );
-        if let Some(note) = &one.note {
-            body.field("note", Role::Outside, note);
-        }
-    }
-    let equal = item::stack(console.model.world(), approval).len();
-    if equal > 1 {
-        body.field(
-            "equal calls",
-            Role::NoticeWarning,
-            &format!("{equal} wait in this session; a decision is about all of them"),
-        );
-    }
-    let risk_role = paint::risk_role(approval.risk);
-    let effect = effect_text(approval.access, approval.effect);
-    // Nothing would run.
-    let about_a_person = approval.kind == ApprovalKind::Pairing;
-    if !about_a_person {
-        body.field("effect", Role::Text, &effect);
-    }
-    let reasons = if about_a_person {
-        approval.verdict.rule.clone()
-    } else if approval.risk_reasons.is_empty() {
-        approval.risk.as_str().to_owned()
-    } else {
-        approval.risk_reasons.join("\n")
-    };
-    body.field("risk because", risk_role, &reasons);
-    if let Some(question) = &approval.question {
-        body.field("question", Role::TextStrong, question);
-    }
-    body.field(
-        "channel",
-        Role::Text,
-        &format!("{} · {}", approval.channel, approval.conversation),
-    );
-    let requester = &approval.requester;
-    let trust = requester.person.as_ref().map_or_else(
-        || "not linked to a person".to_owned(),
-        |p| format!("known as {p}"),
-    );
-    body.field(
-        "asked by",
-        Role::Text,
-        &format!("{} · {} · {trust}", requester.display, requester.id),
-    );
-    if let Some(reason) = &approval.model_reason {
-        body.field("model says", Role::Outside, reason);
-        body.field(
-            "",
-            Role::TextMuted,
-            "(the model's own words; nothing vouches for them)",
-        );
-    }
-    match &approval.preview {
-        Preview::None => {}
-        Preview::Diff { path, unified } => {
-            body.heading("Diff");
-            body.text(Role::TextStrong, path);
-            body.diff(unified);
-        }
-        Preview::Exec { argv } => {
-            body.heading("Command");
-            for (index, argument) in argv.iter().enumerate() {
-                body.field(&format!("[{index}]"), Role::TextStrong, &quoted(argument));
-            }
-        }
-        // Shown whole, with everything else that is known of it.
-        Preview::Text { .. } if approval.unknown.is_some() => {}
-        Preview::Text { text } => {
-            body.heading("Text that would be sent");
-            body.text(Role::Outside, text);
-        }
-    }
-    unknown::draw(console, approval, &mut body);
-    if let Some((heading, args)) = arguments_left(approval) {
-        body.heading(heading);
-        let pretty = serde_json::to_string_pretty(&args).unwrap_or_else(|_| args.to_string());
-        body.text(Role::Outside, &pretty);
-    }
-    body.heading("Where and why");
-    let plan = &approval.plan;
-    for (label, value) in [
-        ("directory", &plan.cwd),
-        ("program", &plan.executable),
-        ("sandbox", &plan.sandbox),
-    ] {
-        if let Some(value) = value {
-            body.field(label, Role::Text, value);
-        }
-    }
-    if let Some(binding) = plan.binding() {
-        body.field("bound files", Role::Text, &binding);
-    }
-    for (name, value) in &plan.env {
-        body.field(
-            "environment",
-            Role::Text,
-            &format!("{name}={}", quoted(value)),
-        );
-    }
-    if !about_a_person {
-        let (role, context) = if approval.taint.is_empty() {
-            (Role::Text, "nothing untrusted".to_owned())
-        } else {
-            (Role::NoticeWarning, approval.taint.join("\n"))
-        };
-        body.field("in context", role, &context);
-        body.field(
-            "asks because",
-            Role::Text,
-            &format!(
-                "{} (policy version {})",
-                approval.verdict.rule, approval.verdict.policy_version
-            ),
-        );
-    }
-    if approval.similar.is_empty() {
-        if !approval.tool.is_empty() {
-            body.field(
-                "before",
-                Role::TextMuted,
-                "first call of this tool on this channel",
-            );
-        }
-    } else {
-        for (index, call) in approval.similar.iter().enumerate() {
-            let what = match (&call.decision, &call.by) {
-                (Some(decision), Some(by)) => format!("{decision} by {by}"),
-                (Some(decision), None) => decision.to_string(),
-                (None, _) => call.verdict.to_string(),
-            };
-            body.field(
-                if index == 0 { "before" } else { "" },
-                Role::Text,
-                &format!("{what} · {} · {}", format::clock(call.at), call.preview),
-            );
-        }
-    }
-    if !about_a_person {
-        body.field("cost", Role::Text, &cost(console, approval));
-    }
-    body.field("who else", Role::Text, &who_else(approval));
-    body.field("digest", Role::TextMuted, &approval.digest);
-    body.lines
-}
-
-/// The arguments that the preview has not shown already, element by element, and their heading.
-fn arguments_left(approval: &Approval) -> Option<(&'static str, serde_json::Value)> {
-    let mut args = approval.args.clone();
-    let mut heading = "Arguments";
-    if let (Preview::Exec { argv }, Some(map)) = (&approval.preview, args.as_object_mut()) {
-        let shown = map
-            .get("argv")
-            .and_then(serde_json::Value::as_array)
-            .is_some_and(|given| given.iter().eq(argv.iter()));
-        if shown {
-            map.remove("argv");
-            if map.is_empty() {
-                return None;
-            }
-            heading = "Other arguments";
-        }
-    }
-    (!args.is_null()).then_some((heading, args))
-}
-
-fn cost(console: Console<'_>, approval: &Approval) -> String {
-    let session = approval
-        .session_id
-        .and_then(|id| console.model.world().sessions.get(&id));
-    let so_far = session.map_or_else(
-        || "session unknown".to_owned(),
-        |s| {
-            format!(
-                "{} this session, {} tokens",
-                format::money(s.usage.cost_usd),
-                format::count(s.usage.input_tokens + s.usage.output_tokens)
-            )
-        },
-    );
-    let engine = console.model.world().engine.as_ref();
-    match engine.and_then(|e| e.budget_today_usd.zip(e.usage_today.cost_usd)) {
-        Some((budget, spent)) => format!(
-            "{so_far}; {} of today's budget left",
-            format::money(Some((budget - spent).max(0.0)))
-        ),
-        None => format!("{so_far}; no daily budget"),
-    }
-}
 
 /// Draws the card of the selected item and reports what of it was visible.
 pub fn draw(
@@ -388,7 +89,12 @@ pub fn draw(
         y: body_area.y + u16::from(body_area.height > 0),
         ..body_area
     };
-    let lines = lines(console, theme, cache, key, width, &subject.digest);
+    let detail = if console.model.queue.card_raw {
+        CardDetail::Raw
+    } else {
+        CardDetail::Folded
+    };
+    let lines = lines(console, theme, cache, key, width, &subject.digest, detail);
     let height = usize::from(body_area.height);
     let max_scroll = lines.len().saturating_sub(height);
     let from = console.model.queue.card_scroll.min(max_scroll);
@@ -439,7 +145,7 @@ pub fn draw(
         first: from,
         end,
         identity: identity_fits && (height > 0 || lines.is_empty()),
-        whole: loading(console, key).is_none(),
+        whole: approval_card::loading(console, key).is_none(),
     });
 }
 
@@ -451,30 +157,34 @@ pub fn lines(
     key: &ItemKey,
     width: usize,
     digest: &str,
+    detail: CardDetail,
 ) -> crate::tui::view::cache::Lines {
     match key {
         ItemKey::Approval(id) => {
             let Some(approval) = console.model.world().approvals.get(id) else {
                 return std::sync::Arc::new(Vec::new());
             };
-            let cost = cost(console, approval);
+            let cost = approval_card::cost(console, approval);
             let world = console.model.world();
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?}",
+                "{id} {} {digest} {} {width} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {detail:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
-                who_else(approval),
+                approval.messages.len(),
+                approval_card::who_else(approval),
                 item::stack(console.model.world(), approval).len(),
                 approval.question.as_ref().map_or(0, String::len),
                 unknown::version(console, approval),
                 approval.assignment,
                 console.model.world().duty.you,
-                loading(console, key).map(|(_, text)| text),
+                approval_card::loading(console, key).map(|(_, text)| text),
                 world.result(approval),
-                output(world, approval)
+                approval_card::output(world, approval)
             );
-            cache.card(cache_key, || approval_body(console, theme, approval, width))
+            cache.card(cache_key, || {
+                approval_card::body(console, theme, approval, width, detail)
+            })
         }
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)

@@ -41,25 +41,45 @@ impl<'t> Body<'t> {
         ]));
     }
 
+    /// Columns of labels; none where values take the whole width.
+    fn label_width(&self) -> usize {
+        if self.width >= 40 { LABEL } else { 0 }
+    }
+
     /// A label with a wrapped value beside it.
     pub fn field(&mut self, label: &str, role: Role, value: &str) {
-        let label_width = if self.width >= 40 { LABEL } else { 0 };
+        let cells = self.width.saturating_sub(self.label_width());
+        self.labelled(label, role, sanitize::block(value, cells));
+    }
+
+    /// How a text begins, as one paragraph of at most so many lines beside a label.
+    pub fn excerpt(&mut self, label: &str, role: Role, value: &str, most: usize) {
+        let cells = self.width.saturating_sub(self.label_width());
+        let words: Vec<&str> = value.split_whitespace().collect();
+        let mut pieces = sanitize::block(&words.join(" "), cells);
+        if pieces.len() > most {
+            let rest = pieces.split_off(most.saturating_sub(1)).join(" ");
+            pieces.push(sanitize::line(&rest, cells));
+        }
+        self.labelled(label, role, pieces);
+    }
+
+    fn labelled(&mut self, label: &str, role: Role, pieces: Vec<String>) {
+        let label_width = self.label_width();
         if label_width == 0 {
+            let label = sanitize::line(label, self.width);
             self.lines
                 .push(Line::from(span(self.theme, Role::Label, label)));
         }
-        for (index, piece) in sanitize::block(value, self.width.saturating_sub(label_width))
-            .into_iter()
-            .enumerate()
-        {
+        for (index, piece) in pieces.into_iter().enumerate() {
             let mut spans = Vec::new();
             if label_width > 0 {
                 let text = if index == 0 { label } else { "" };
-                spans.push(span(
-                    self.theme,
-                    Role::Label,
-                    sanitize::column(text, label_width),
-                ));
+                // A blank stands between a long label and its value.
+                let mut text = sanitize::line(text, label_width - 1);
+                let used = sanitize::width(&text);
+                text.extend(std::iter::repeat_n(' ', label_width.saturating_sub(used)));
+                spans.push(span(self.theme, Role::Label, text));
             }
             spans.push(span(self.theme, role, piece));
             self.lines.push(Line::from(spans));
@@ -75,7 +95,8 @@ impl<'t> Body<'t> {
 
     /// A unified diff, each line in its role.
     pub fn diff(&mut self, unified: &str) {
-        for source in unified.lines() {
+        // A carriage return at the end of a line is content too.
+        for source in unified.strip_suffix('\n').unwrap_or(unified).split('\n') {
             self.text(rich::diff_role(source, Role::Outside), source);
         }
     }

@@ -1,5 +1,6 @@
 //! Drawing. Reads the state, never changes it; returns what was really shown.
 
+pub mod approval_card;
 pub mod audit;
 pub mod autonomy_selector;
 pub mod cache;

@@ -13,6 +13,7 @@ use crate::tui::sanitize;
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
 use crate::tui::theme::roles::Theme;
+use crate::tui::view::approval_card::CardDetail;
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::console::Console;
 use crate::tui::view::transcript_entry::Manner;
@@ -52,7 +53,15 @@ pub fn card(model: &Model, key: &QueueKey, width: usize) -> Option<Vec<String>> 
     ];
     let theme = theme();
     let mut cache = ViewCache::default();
-    let body = card::lines(console, &theme, &mut cache, item, width, &subject.digest);
+    let body = card::lines(
+        console,
+        &theme,
+        &mut cache,
+        item,
+        width,
+        &subject.digest,
+        CardDetail::Whole,
+    );
     lines.extend(body.iter().map(text));
     Some(lines)
 }

@@ -2,7 +2,7 @@
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{
-    Approval, Decision, PlanFacts, Preview, Requester, SimilarCall,
+    Approval, Decision, PlanFacts, Preview, PriorMessage, Requester, SimilarCall,
 };
 use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
 use leverframe::protocol::command::Accepted;
@@ -239,6 +239,10 @@ pub fn approval(state: ApprovalState) -> Approval {
         requested_at: at(),
         expires_at: Some(at().plus_seconds(60)),
         decision: (state != ApprovalState::Pending).then(decision),
+        messages: vec![PriorMessage {
+            sender: Some("Ana".into()),
+            text: "write today's list anew".into(),
+        }],
         similar: vec![SimilarCall {
             preview: "rm y".to_owned(),
             verdict: VerdictWord::Ask,

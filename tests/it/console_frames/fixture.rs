@@ -3,7 +3,9 @@
 use leverframe::clock::Timestamp;
 use leverframe::console::ids::HostId;
 use leverframe::console::item::{ItemKey, QueueKey};
-use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester, SimilarCall};
+use leverframe::protocol::approval::{
+    Approval, PlanFacts, Preview, PriorMessage, Requester, SimilarCall,
+};
 use leverframe::protocol::cache::CacheSummary;
 use leverframe::protocol::channel::{Channel, ChannelHealth};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
@@ -61,6 +63,13 @@ pub fn verdict() -> Verdict {
     }
 }
 
+fn prior(sender: Option<&str>, text: &str) -> PriorMessage {
+    PriorMessage {
+        sender: sender.map(str::to_owned),
+        text: text.to_owned(),
+    }
+}
+
 pub fn approval(n: u8, risk: Risk) -> Approval {
     Approval {
         id: approval_id(n),
@@ -100,6 +109,17 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         requested_at: ago(240 + i64::from(n)),
         expires_at: Some(NOW.plus_seconds(1500 + i64::from(n) * 600)),
         decision: None,
+        messages: vec![
+            prior(
+                Some("Ana Duarte"),
+                "The bank called back this morning, so that point is done.",
+            ),
+            prior(
+                None,
+                "Good. Your list for today still has it. Shall I write the list anew without the call, and put the watering of the plants on it instead, which you moved from yesterday when it rained?",
+            ),
+            prior(Some("Ana Duarte"), "Yes, replace it."),
+        ],
         similar: vec![SimilarCall {
             preview: "notes/week.md".into(),
             verdict: VerdictWord::Ask,

@@ -44,6 +44,7 @@ fn stranger() -> Approval {
         ],
         expires_at: Some(NOW.plus_seconds(3000)),
         similar: Vec::new(),
+        messages: Vec::new(),
         question: Some(
             "telegram:999 wrote to `telegram` and is not on its list. Who is let in talks to the agent as a user, and \
              decides nothing. Their name can be anybody's: compare the code they were told, or ask them."

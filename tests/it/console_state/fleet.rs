@@ -486,7 +486,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
         text.contains("whole: 9 rows, 1 to 9, all 4 places noted"),
         "{text}"
     );
-    driver.press("v");
+    driver.press("V");
     driver.hear(DaemonMessage::Answered {
         query: Box::new(Query::VerifyAudit(VerifyAudit { anchor: None })),
         result: Err(Box::new(Problem::new(

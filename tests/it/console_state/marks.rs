@@ -132,16 +132,16 @@ fn a_filter_says_what_it_hides_and_unmarks_it() {
 #[test]
 fn groups_keep_the_deadline_inside_and_nothing_moves_under_the_cursor() {
     let mut driver = Driver::with(120, 40, five());
-    driver.press("v");
+    driver.press("V");
     assert_eq!(shown(&driver), [5, 1, 2, 3, 4]);
     let text = driver.text();
     assert!(
         text.contains("by channel") && text.contains("channel telegram"),
         "{text}"
     );
-    driver.press("v");
+    driver.press("V");
     assert_eq!(shown(&driver), [5, 1, 2, 3, 4], "by tool");
-    driver.press("v");
+    driver.press("V");
     assert_eq!(shown(&driver), [4, 3, 1, 2, 5], "by risk");
     driver.press("j j");
     let selected = driver.state.model.queue.selected.clone();
@@ -154,7 +154,7 @@ fn groups_keep_the_deadline_inside_and_nothing_moves_under_the_cursor() {
         "what arrives stands at the end"
     );
     assert_eq!(driver.state.model.queue.selected, selected);
-    driver.press("v");
+    driver.press("V");
     assert_eq!(shown(&driver), [8, 1, 2, 3, 4, 5], "by deadline again");
     assert_eq!(driver.state.model.queue.selected, selected);
 }

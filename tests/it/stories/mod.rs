@@ -15,3 +15,4 @@ mod large_calls;
 mod logs;
 mod nul;
 mod telegram;
+mod what_led_here;

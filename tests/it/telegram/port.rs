@@ -549,6 +549,7 @@ pub fn approval() -> Approval {
         expires_at: Some(Timestamp(1_760_086_400_000)),
         decision: None,
         similar: Vec::new(),
+        messages: Vec::new(),
         question: None,
         notified: false,
 

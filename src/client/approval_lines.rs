@@ -1,0 +1,135 @@
+//! What an approval asks, in one plain sentence, and which of its arguments that leaves to be shown. The same on every
+//! surface. Outside text: it is revealed where it is shown.
+
+use serde_json::Value;
+
+use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::words::ApprovalKind;
+use crate::text::quote::quote;
+
+/// Longest command in a sentence, in characters.
+const MAX_COMMAND: usize = 120;
+/// The tool whose complete difference is its content.
+const WRITE_FILE: &str = "write_file";
+
+/// What would happen, in one sentence.
+pub fn sentence(approval: &Approval) -> String {
+    let tool = &approval.tool;
+    match approval.kind {
+        ApprovalKind::Execute => match &approval.preview {
+            Preview::Diff { path, unified } => change(path, unified, approval),
+            Preview::Exec { argv } => command(argv, approval),
+            Preview::Text { text } if tool == "remember" => {
+                format!("Keeps a text of {} for later turns.", characters(text))
+            }
+            Preview::Text { text } => format!("Calls {tool} with a text of {}.", characters(text)),
+            Preview::None => format!("Calls {tool}."),
+        },
+        ApprovalKind::ResolveUnknown => format!("Nobody knows whether {tool} happened."),
+        ApprovalKind::Resend => "Nobody knows whether this message was delivered.".to_owned(),
+        ApprovalKind::Budget => "Goes on although a budget is used up.".to_owned(),
+        ApprovalKind::Question => "The agent asks a person and goes on with the answer.".to_owned(),
+        ApprovalKind::Pairing => format!(
+            "Lets {} write to the bot of {}.",
+            approval.requester.id, approval.channel
+        ),
+        ApprovalKind::Memory => "Remembers something for later turns.".to_owned(),
+        ApprovalKind::ServerPin => "Accepts a tool server that changed.".to_owned(),
+        ApprovalKind::PolicyRaise => {
+            format!("Raises what the agent of {} does alone.", approval.channel)
+        }
+    }
+}
+
+fn characters(text: &str) -> String {
+    counted(text.chars().count(), "character")
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+fn change(path: &str, unified: &str, approval: &Approval) -> String {
+    // What is cut cannot be counted.
+    if approval.shortened {
+        return format!("Writes {path}.");
+    }
+    let mode = approval.args.get("mode").and_then(Value::as_str);
+    let mut added = 0;
+    let mut removed = 0;
+    let hunks = unified
+        .split('\n')
+        .skip_while(|line| !line.starts_with("@@"));
+    for line in hunks {
+        added += usize::from(line.starts_with('+'));
+        removed += usize::from(line.starts_with('-'));
+    }
+    if unified.starts_with("--- /dev/null") {
+        format!("Creates {path} with {}.", counted(added, "line"))
+    } else if mode == Some("append") {
+        format!("Adds {} to the end of {path}.", counted(added, "line"))
+    } else if unified.starts_with("--- ") || unified.starts_with("@@") {
+        format!(
+            "Changes {path}: {} added, {removed} removed.",
+            counted(added, "line")
+        )
+    } else {
+        format!("Replaces all of {path} with {}.", counted(added, "line"))
+    }
+}
+
+fn command(argv: &[String], approval: &Approval) -> String {
+    let place = approval.plan.cwd.as_ref();
+    let place = place.map_or_else(String::new, |cwd| format!(" in {cwd}"));
+    if let Some(script) = approval.args.get("script").and_then(Value::as_str) {
+        let lines = counted(script.lines().count(), "line");
+        return format!("Runs a shell script of {lines}{place}.");
+    }
+    let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
+    let whole = words.join(" ");
+    let mut line: String = whole.chars().take(MAX_COMMAND).collect();
+    if line.len() < whole.len() {
+        line.push('…');
+    }
+    format!("Runs {line}{place}.")
+}
+
+/// The arguments that the preview does not show already, by name. None = it shows all.
+pub fn arguments_left(approval: &Approval) -> Option<Value> {
+    let mut args = approval.args.clone();
+    let Some(map) = args.as_object_mut() else {
+        return (!args.is_null()).then_some(args);
+    };
+    match &approval.preview {
+        Preview::Exec { argv } => {
+            let words = map.get("argv").and_then(Value::as_array);
+            if words.is_some_and(|words| words.iter().eq(argv.iter())) {
+                map.remove("argv");
+            }
+            let script = map.get("script").and_then(Value::as_str);
+            if script.is_some() && script == argv.last().map(String::as_str) {
+                map.remove("script");
+            }
+        }
+        Preview::Diff { path, .. } if approval.tool == WRITE_FILE => {
+            // The sentence names the mode, and the complete difference is the content.
+            map.remove("content");
+            map.remove("mode");
+            if map.get("path").and_then(Value::as_str) == Some(path) {
+                map.remove("path");
+            }
+        }
+        Preview::Text { text } => {
+            let shown: Vec<String> = (map.iter())
+                .filter(|(_, value)| value.as_str() == Some(text))
+                .map(|(name, _)| name.clone())
+                .collect();
+            for name in shown {
+                map.remove(&name);
+            }
+        }
+        Preview::None | Preview::Diff { .. } => {}
+    }
+    (!map.is_empty()).then_some(args)
+}
