@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::model::scripted::demo::{demo_files, demo_visitors};
 use crate::protocol::words::{Autonomy, CacheScope, ChannelKind};
+use crate::runtime::demo_repository;
 
 /// Adds the demo's channels to settings whose data directory is `root/data`.
 pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> {
@@ -60,7 +61,7 @@ fn write_files(workspace: &Path) -> anyhow::Result<()> {
         }
         std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))?;
     }
-    Ok(())
+    demo_repository::create(workspace, demo_files())
 }
 
 /// The bridges of the demo's visitors, by channel.

@@ -6,6 +6,7 @@ pub mod archived_session;
 pub mod backup;
 pub mod channel_handle;
 pub mod demo;
+pub mod demo_repository;
 pub mod descriptors;
 pub mod detach;
 pub mod helper;

@@ -31,6 +31,8 @@ const CHANNELS: &[DemoChannel] = &[
             // Breaks off; mira lets it go on when nobody else has.
             ("mira", "summarise the last week"),
             ("mira", "/continue"),
+            // Low risk, and asked all the same: only `community` has `remember` on its list.
+            ("mira", "remember that the release is on Friday"),
             ("jonas", "list the files"),
         ],
         auto_approve: &[],
@@ -61,6 +63,8 @@ const CHANNELS: &[DemoChannel] = &[
             // Refused at first (429), then answered.
             ("tomas", "when is high tide?"),
             ("lena", "rotate the log"),
+            // Critical: a file of credentials.
+            ("lena", "which mail account does the service use?"),
             ("tomas", "what does the runbook say about restarts?"),
         ],
         auto_approve: &[],
@@ -108,6 +112,10 @@ const FILES: &[(&str, &str)] = &[
          failed=0\nfor file in README.md CHANGELOG.md docs/faq.md docs/backups.md runbook.md; do\n\
          \x20 if [ -s \"$file\" ]; then echo \"ok   $file\"; else echo \"FAIL $file\"; failed=1; fi\ndone\n\
          exit $failed\n",
+    ),
+    (
+        ".env",
+        "SMTP_USER=harbour@mail.example\nSMTP_PASSWORD=not-a-real-password\n",
     ),
     (
         "logs/app.log",

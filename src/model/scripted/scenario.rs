@@ -139,6 +139,12 @@ pub fn scenario(text: &str) -> Option<Script> {
             vec![call("execute_command", json!({"argv": ["df", "-h", "."]}))],
         )));
     }
+    if has(&["mail account"]) {
+        return Some(only(step(
+            "The settings of the service are in .env; I look there.",
+            vec![call("execute_command", json!({"argv": ["cat", ".env"]}))],
+        )));
+    }
     if has(&["rotate", "log"]) {
         return Some(Script {
             steps: vec![

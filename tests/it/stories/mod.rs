@@ -9,6 +9,7 @@ mod chat_indirect;
 mod chat_notices;
 mod chat_progress;
 mod chat_sessions;
+mod demo_risks;
 mod health;
 mod http;
 mod large_calls;

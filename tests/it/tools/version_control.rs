@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use leverframe::model::scripted::demo::demo_files;
 use leverframe::protocol::words::Risk;
+use leverframe::runtime::demo_repository;
 use leverframe::tools::risk::highest;
 use leverframe::tools::tool::Plan;
 use leverframe::tools::version_control::indexed;
@@ -126,5 +128,25 @@ proptest! {
         index.extend_from_slice(&sum);
         let found = indexed(&index, b"a");
         prop_assert!(count > 0 || found == Some(Err("not tracked")));
+    }
+}
+
+/// Git itself accepts what the demo writes, and our own reader finds the files restorable.
+#[tokio::test]
+async fn the_repository_of_the_demo_is_one_to_git() {
+    let bench = Bench::new();
+    for (name, content) in demo_files() {
+        bench.put(name, content);
+    }
+    demo_repository::create(&bench.workspace, demo_files()).unwrap();
+    git(&bench.workspace, &["fsck", "--strict"]);
+    let status = Command::new("git")
+        .current_dir(&bench.workspace)
+        .args(["status", "--porcelain"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "");
+    for path in ["CHANGELOG.md", "docs/faq.md"] {
+        assert_eq!(answer(&bench, path), yes());
     }
 }
