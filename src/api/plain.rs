@@ -21,8 +21,8 @@ use crate::protocol::request::{
     PinMemory, PreviewForgetPerson, PreviewHygiene, RefusePairing, ReleaseEmergencyStop,
     ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
     ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine,
-    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SupersedeMemories, Sweep,
-    TakeOverSession, TestChannel, TestModel, TestRules, TryHook, UndoHygiene, UpdateSession,
+    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
+    Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TryHook, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -162,6 +162,7 @@ fn policy() -> Vec<Route> {
             "note",
             "if_version",
         ]),
+        query::<SuggestRules>("/v1/rules/suggest"),
         query::<TestRules>("/v1/rules/test"),
         query::<ListGrants>("/v1/rules/grants"),
         remove::<RemoveGrant>("/v1/rules/grants/{id}"),

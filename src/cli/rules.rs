@@ -1,4 +1,4 @@
-//! `leverframe rules list|show|add|edit|enable|disable|remove|grants|test`.
+//! `leverframe rules list|show|add|edit|enable|disable|remove|grants|suggest|test`.
 
 use clap::{Args, Subcommand};
 
@@ -11,11 +11,12 @@ use crate::clock::{Clock, Timestamp};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
 use crate::protocol::request::{
     AddRule, ChangeRule, GetRule, GetRuleMatches, ListGrants, ListRules, RemoveGrant, RemoveRule,
-    TestRules,
+    SuggestRules, TestRules,
 };
-use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch};
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions};
 use crate::protocol::span;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
+use crate::text::quote::quote;
 use crate::text::untrusted::limit_line;
 
 /// `rules`.
@@ -64,6 +65,15 @@ pub enum RuleCommands {
     },
     /// List permissions for shapes in sessions
     Grants,
+    /// Rules that would have answered most of what people allowed
+    Suggest {
+        /// Days that are looked at
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=90))]
+        days: u32,
+        /// Only calls of this channel
+        #[arg(long)]
+        channel: Option<String>,
+    },
     /// What would happen to a call: `rules test read_file '{"path": "a.txt"}' --channel team`
     Test {
         /// Tool name
@@ -254,6 +264,14 @@ pub async fn run(
             }
         }
         RuleCommands::Grants => grants(client, terminal, format).await,
+        RuleCommands::Suggest { days, channel } => {
+            let days = Some(days);
+            let found = client.call(SuggestRules { days, channel }).await?;
+            match format {
+                Format::Json => terminal.json(&found),
+                Format::Human => suggested(terminal, &found),
+            }
+        }
         RuleCommands::Test {
             tool,
             args,
@@ -472,6 +490,55 @@ async fn show(
         .await?;
     found.coverage = None;
     told_matches(terminal, &found)
+}
+
+/// Prints what is suggested, each rule with the command that makes it.
+fn suggested(terminal: &mut Terminal<'_>, found: &RuleSuggestions) -> Result<(), Failure> {
+    let at_most = if found.more { " (the newest)" } else { "" };
+    terminal.line(&format!(
+        "{} since {}{at_most}",
+        found.in_words(),
+        found.since
+    ))?;
+    for one in &found.rules {
+        terminal.line("")?;
+        terminal.line(&cell(&one.text))?;
+        terminal.line(&format!(
+            "  answered {} of {}; would also have let through: {}",
+            one.answered,
+            found.approved,
+            cell(&one.beside())
+        ))?;
+        if let Some(coverage) = &one.coverage {
+            terminal.line(&format!("  covers {}", cell(coverage)))?;
+        }
+        terminal.line(&format!("  {}", cell(&add_command(&one.rule))))?;
+    }
+    Ok(())
+}
+
+/// The command line that makes a rule.
+fn add_command(rule: &RulePatch) -> String {
+    let mut words = vec![
+        "leverframe".to_owned(),
+        "rules".to_owned(),
+        "add".to_owned(),
+    ];
+    words.extend(rule.tool.iter().map(|tool| quote(tool)));
+    let matcher = rule.matcher.map(|matcher| matcher.as_str());
+    for (flag, value) in [
+        ("field", &rule.field),
+        (matcher.unwrap_or("exact"), &rule.value),
+        ("cwd", &rule.cwd),
+        ("executable", &rule.executable),
+        ("channel", &rule.channel),
+    ] {
+        if let Some(value) = value {
+            words.push(format!("--{flag}"));
+            words.push(quote(value));
+        }
+    }
+    words.join(" ")
 }
 
 /// Prints what a rule matches.

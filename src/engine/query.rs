@@ -6,7 +6,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
-use crate::engine::handle::{duty, emergency, hygiene, memory, routines, rules};
+use crate::engine::handle::{duty, emergency, hygiene, memory, routines, rule_suggestions, rules};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
@@ -92,6 +92,7 @@ impl Engine {
             GetRule(q) => rules::one(self, q.id),
             ListGrants(_) => rules::grants(self),
             GetRuleMatches(q) => rules::matches(self, q.id, *q.rule),
+            SuggestRules(q) => rule_suggestions::suggestions(self, q.days, q.channel),
             TestRules(q) => rules::test(self, q.tool, q.args, q.channel, q.session_id),
             GetShiftSummary(q) => shift(self, q.since),
             ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),

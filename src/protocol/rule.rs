@@ -273,6 +273,70 @@ pub struct RuleMatches {
     pub calls: Vec<RuleMatch>,
 }
 
+/// A rule that would have answered what people allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleSuggestion {
+    /// The rule, as `POST /v1/rules` takes it.
+    pub rule: RulePatch,
+    /// The rule in one line: outside text.
+    pub text: String,
+    /// What it covers beside the words of a command, and what it does not bind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<String>,
+    /// Approvals that it would have answered, and no rule before it in the list.
+    pub answered: u64,
+    /// Calls that it would have let through although nobody allowed them.
+    pub also_count: u64,
+    /// Some of these, one line each: outside text; at most 5.
+    pub also: Vec<String>,
+}
+
+/// Rules that would have answered most of what people allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleSuggestions {
+    /// From when on.
+    pub since: Timestamp,
+    /// Whether there were more calls than are looked at.
+    pub more: bool,
+    /// Approvals that people gave.
+    pub approved: u64,
+    /// Of those, how many the rules would have answered together.
+    pub answered: u64,
+    /// The rules, the one that answers the most first; at most 5.
+    pub rules: Vec<RuleSuggestion>,
+}
+
+impl RuleSuggestions {
+    /// How much they would have answered together: "3 rules would have answered 31 of 40 approvals".
+    pub fn in_words(&self) -> String {
+        let rules = match self.rules.len() {
+            0 => "no rule".to_owned(),
+            1 => "1 rule".to_owned(),
+            count => format!("{count} rules"),
+        };
+        format!(
+            "{rules} would have answered {} of {} approvals",
+            self.answered, self.approved
+        )
+    }
+}
+
+impl RuleSuggestion {
+    /// What it would have let through beside, in words: outside text.
+    pub fn beside(&self) -> String {
+        if self.also_count == 0 {
+            return "nothing else".to_owned();
+        }
+        let more = self.also_count.saturating_sub(self.also.len() as u64);
+        let more = if more > 0 {
+            format!("; {more} more")
+        } else {
+            String::new()
+        };
+        format!("{}{more}", self.also.join("; "))
+    }
+}
+
 /// What would happen to a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleTest {

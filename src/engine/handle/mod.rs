@@ -36,6 +36,7 @@ pub mod models;
 pub mod pairings;
 pub mod policy;
 pub mod routines;
+pub mod rule_suggestions;
 pub mod rules;
 pub mod sessions;
 pub mod take_over;

@@ -468,7 +468,7 @@ fn checked_value(
 }
 
 /// A rule that does not exist, as it would be compared.
-fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
+pub fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
     Rule {
         id: RuleId::from_bytes([0; 16]),
         tool: fields.tool,
@@ -497,7 +497,7 @@ fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
 }
 
 /// Why an allowing rule would not have let a call of the past run all the same.
-fn kept_by(call: &TriedCall) -> Option<String> {
+pub fn kept_by(call: &TriedCall) -> Option<String> {
     const ABOVE: [&str; 5] = [
         "emergency stop",
         "block list",

@@ -27,7 +27,7 @@ use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutineRun};
-use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleTest};
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions, RuleTest};
 use crate::protocol::session::{Continuation, OutboxItem, Session, Step, TranscriptEntry, Why};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
@@ -365,6 +365,17 @@ requests! {
         /// What it says.
         #[serde(default)]
         rule: Box<RulePatch>,
+    }
+
+    /// Rules that would have answered most of what people allowed; makes none.
+    SuggestRules: Read -> RuleSuggestions {
+        /// Days that are looked at (1 to 90, default 7).
+        #[serde(default)]
+        #[schemars(range(min = 1, max = 90))]
+        days: Option<u32>,
+        /// Only calls of this channel.
+        #[serde(default)]
+        channel: Option<String>,
     }
 
     /// What would happen to a call that came as a message on a channel now; changes nothing.

@@ -28,6 +28,7 @@ use crate::tui::state::list::ListDetail;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::{History, Modal};
 use crate::tui::state::replay::{Replay, Source};
+use crate::tui::state::rule_coach::RuleCoach;
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
@@ -152,6 +153,8 @@ pub struct State {
     pub pending: Option<PendingKeys>,
     /// Notice at the bottom.
     pub toast: Option<Toast>,
+    /// What it would say of a rule.
+    pub rule_coach: RuleCoach,
     /// Locked by the operator.
     pub locked: bool,
     /// Whether the terminal has the keyboard.
@@ -203,6 +206,7 @@ impl State {
             high: None,
             pending: None,
             toast: None,
+            rule_coach: RuleCoach::default(),
             locked: false,
             focused: true,
             last_bell: None,

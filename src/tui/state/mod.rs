@@ -44,6 +44,7 @@ pub mod panel;
 pub mod panels;
 pub mod replay;
 pub mod replaying;
+pub mod rule_coach;
 pub mod rule_editing;
 pub mod rule_editor;
 pub mod rules;

@@ -2,8 +2,9 @@
 //!
 //! Rows are held by id. While one is selected every row keeps its place; what is new stands at the end.
 
+use crate::clock::Timestamp;
 use crate::protocol::ids::{ApprovalId, RuleId};
-use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleSuggestions, RuleTest};
 use crate::tui::state::list::ListDetail;
 
 /// A row.
@@ -37,6 +38,8 @@ pub struct RulesPanel {
     pub list: ListDetail<Key>,
     /// What the selected rule matches of the last week.
     pub matches: Option<(RuleId, Result<RuleMatches, String>)>,
+    /// What would be suggested, and when that was asked for; none = not answered yet.
+    pub suggestions: Option<(Timestamp, RuleSuggestions)>,
     /// What the last test said.
     pub test: Option<Result<RuleTest, String>>,
     /// Why a list could not be read.

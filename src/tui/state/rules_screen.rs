@@ -9,7 +9,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     AddRule, Answer, ChangeRule, Command, GetRuleMatches, ListGrants, ListRules, Query,
-    RemoveGrant, RemoveRule, TestRules,
+    RemoveGrant, RemoveRule, SuggestRules, TestRules,
 };
 use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::words::{RuleMatcher, VerdictWord};
@@ -22,6 +22,9 @@ use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
 use crate::tui::state::rules::{Key, RuleText};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
+
+/// Seconds after which suggestions are asked for again.
+const SUGGESTIONS_SECONDS: i64 = 600;
 
 /// Its table.
 pub const PANEL: Panel = Panel {
@@ -51,6 +54,15 @@ fn ask(state: &State) -> Vec<Query> {
         Query::ListGrants(ListGrants {}),
     ];
     queries.extend(matches_of(state));
+    // It reads many calls, so not with each event.
+    let asked = state.screens.rules.suggestions.as_ref().map(|(at, _)| *at);
+    let again = |at: Timestamp| at.plus_seconds(SUGGESTIONS_SECONDS) <= state.model.now.wall;
+    if asked.is_none_or(again) {
+        queries.push(Query::SuggestRules(SuggestRules {
+            days: None,
+            channel: None,
+        }));
+    }
     queries
 }
 
@@ -72,6 +84,9 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         }
         (Query::ListGrants(_), Ok(Answer::ListGrants(page))) => {
             panel.grants = Some(page.items.clone());
+        }
+        (Query::SuggestRules(_), Ok(Answer::SuggestRules(found))) => {
+            panel.suggestions = Some((state.model.now.wall, found.clone()));
         }
         (Query::ListRules(_) | Query::ListGrants(_), Err(problem)) => {
             panel.problem = Some(problem_text(problem));

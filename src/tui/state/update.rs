@@ -13,12 +13,14 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, ExplainCall, GetTranscript, GetTranscriptFrom, GetWhatIf, Outcome, Query,
+    SuggestRules,
 };
 use crate::protocol::snapshot::Snapshot;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, FrameReport, Message, QuitKind};
-use crate::tui::state::app::{BELL_MS, Dirty, Screens, State};
+use crate::tui::state::app::{BELL_MS, Dirty, Screens, State, Toast};
 use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::rule_coach::SHOWN_MS;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
@@ -265,6 +267,10 @@ fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
         screens(state, host).session.stale = true;
     }
     let mut effects: Vec<Effect> = change.queries.into_iter().map(Effect::Query).collect();
+    if focused {
+        let asks = state.rule_coach.happened(event);
+        effects.extend(asks.map(|query| Effect::Query(Query::SuggestRules(query))));
+    }
     if change.shows {
         refresh_lists(state);
         state.touch(Dirty::Soon);
@@ -385,6 +391,30 @@ fn transcript(state: &mut State) -> &mut SessionView {
     }
 }
 
+/// Says what the rule coach found, where no notice stands that somebody has to read. False = it did not ask this.
+fn coached(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) -> bool {
+    let Query::SuggestRules(SuggestRules {
+        channel: Some(channel),
+        ..
+    }) = query
+    else {
+        return false;
+    };
+    let found = match result {
+        Ok(Answer::SuggestRules(found)) => Some(found),
+        Ok(_) | Err(_) => None,
+    };
+    let line = state.rule_coach.line(channel, found);
+    let toast = state.toast.as_ref();
+    let is_free = toast.is_none_or(|toast| toast.tone == Tone::Info);
+    if let Some(line) = line.filter(|_| is_free) {
+        state.toast(Tone::Info, line);
+        let until = state.model.now.steady.plus(SHOWN_MS);
+        state.toast = state.toast.take().map(|toast| Toast { until, ..toast });
+    }
+    true
+}
+
 fn answered(
     state: &mut State,
     host: HostId,
@@ -396,7 +426,10 @@ fn answered(
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if panels::answered(state, query, borrowed) || rule_editing::answered(state, query, borrowed) {
+    if coached(state, query, borrowed)
+        || panels::answered(state, query, borrowed)
+        || rule_editing::answered(state, query, borrowed)
+    {
         return;
     }
     let Some(result) = model::take_answer(&mut state.model, host, query, result) else {

@@ -72,6 +72,12 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     };
     let counts = counts + &panel.list.note(COLUMNS);
     let inner = paint::padded(paint::panel(buf, area, theme, &counts, !panel.list.zoomed));
+    if let Some((_, found)) = &panel.suggestions
+        && !found.rules.is_empty()
+    {
+        let note = format!("{}: leverframe rules suggest", found.in_words());
+        paint::panel_note(buf, area, theme, Role::NoticeInfo, &note);
+    }
     if panel.list.order.is_empty() {
         detail::texts(buf, inner, theme, &empty(panel));
         return;

@@ -7,9 +7,11 @@ use leverframe::protocol::ids::{ApprovalId, RuleId};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::request::{
     AddRule, Answer, ChangeRule, Command, GetRule, GetRuleMatches, ListGrants, ListRules, Outcome,
-    Query, RemoveGrant, RemoveRule, TestRules,
+    Query, RemoveGrant, RemoveRule, SuggestRules, TestRules,
 };
-use leverframe::protocol::rule::{Rule, RuleMatches, RulePatch, RuleTest};
+use leverframe::protocol::rule::{
+    Rule, RuleMatches, RulePatch, RuleSuggestion, RuleSuggestions, RuleTest,
+};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::{Access, Risk, RuleMatcher, RuleScope, Scope, VerdictWord};
 
@@ -98,6 +100,27 @@ fn queries() -> Vec<(Query, Answer, String)> {
                 "/v1/rules/matches?id={}&tool=write_file&matcher=prefix&value=notes",
                 id()
             ),
+        ),
+        (
+            Query::SuggestRules(SuggestRules {
+                days: Some(14),
+                channel: Some("team".to_owned()),
+            }),
+            Answer::SuggestRules(RuleSuggestions {
+                since: samples::at(),
+                more: false,
+                approved: 40,
+                answered: 12,
+                rules: vec![RuleSuggestion {
+                    rule: *patch(),
+                    text: NASTY.to_owned(),
+                    coverage: None,
+                    answered: 12,
+                    also_count: 7,
+                    also: vec![NASTY.to_owned()],
+                }],
+            }),
+            "/v1/rules/suggest?days=14&channel=team".to_owned(),
         ),
         (
             Query::TestRules(TestRules {

@@ -23,6 +23,7 @@ mod mouse;
 mod notice;
 mod opened;
 mod results;
+mod rule_coach;
 mod selection;
 mod streams;
 pub mod taking_over;

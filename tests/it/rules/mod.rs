@@ -6,5 +6,6 @@ mod links;
 mod matching;
 mod never_used;
 mod store;
+mod suggest;
 mod walk;
 pub(crate) mod world;
