@@ -393,6 +393,16 @@ pub enum SessionCommands {
         /// Id or unique prefix
         id: String,
     },
+    /// What models are told in every turn of a session: show it, or set it
+    Preferences {
+        /// Id or unique prefix
+        id: String,
+        /// The new preferences, at most 2 KiB; `-` reads standard input; left out: they are shown
+        text: Vec<String>,
+        /// Tell models nothing any more
+        #[arg(long, conflicts_with = "text")]
+        clear: bool,
+    },
     /// Take the calls of a session that were refused because too many waited off the Queue
     DismissRefused {
         /// Id or unique prefix

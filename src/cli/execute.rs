@@ -84,6 +84,9 @@ pub async fn execute(
         Subcommands::Sessions(SessionCommands::Unpause { id }) => {
             sessions::pause(client, terminal, format, &id, false).await
         }
+        Subcommands::Sessions(SessionCommands::Preferences { id, text, clear }) => {
+            sessions::preferences(client, terminal, format, &id, &text, clear).await
+        }
         Subcommands::Sessions(SessionCommands::DismissRefused { id }) => {
             sessions::dismiss_refused(client, terminal, format, &id).await
         }

@@ -1,10 +1,11 @@
-//! `leverframe sessions list|resume|export`.
+//! `leverframe sessions list|resume|pause|unpause|preferences|dismiss-refused|export`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use crate::cli::ask;
 use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::list::{self, ListArguments};
@@ -14,9 +15,12 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
-use crate::protocol::request::{DismissRefusedCalls, ListSessions, ResumeSession, UpdateSession};
+use crate::protocol::request::{
+    DismissRefusedCalls, GetSession, ListSessions, ResumeSession, UpdateSession,
+};
 use crate::protocol::session::Session;
 use crate::protocol::words::SessionState;
+use crate::text::untrusted::reveal;
 
 /// Goes back to an earlier session.
 pub async fn resume(
@@ -44,6 +48,7 @@ pub async fn pause(
         title: None,
         model: None,
         paused: Some(paused),
+        preferences: None,
     };
     let session = find::submit(client, update).await?;
     take_over::print(
@@ -52,6 +57,45 @@ pub async fn pause(
         &session,
         if paused { "paused" } else { "goes on" },
     )
+}
+
+/// Shows what models are told in every turn of a session, or sets it.
+pub async fn preferences(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    words: &[String],
+    clear: bool,
+) -> Result<(), Failure> {
+    let id = find::session(client, id).await?;
+    if words.is_empty() && !clear {
+        let session = client.call(GetSession { id }).await?;
+        return match (format, &session.preferences) {
+            (Format::Json, _) => terminal.json(&session),
+            (Format::Human, Some(text)) => terminal.line(&reveal(text)),
+            (Format::Human, None) => terminal.note("this session has no preferences"),
+        };
+    }
+    let text = if clear {
+        String::new()
+    } else {
+        ask::text(terminal, words)?
+    };
+    let update = UpdateSession {
+        session_id: id,
+        title: None,
+        model: None,
+        paused: None,
+        preferences: Some(text),
+    };
+    let session = find::submit(client, update).await?;
+    let done = if session.preferences.is_some() {
+        "preferences set"
+    } else {
+        "preferences removed"
+    };
+    take_over::print(terminal, format, &session, done)
 }
 
 /// Takes the calls that were refused because too many waited off the Queue.

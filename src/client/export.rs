@@ -323,6 +323,9 @@ fn head(session: &Session, made_at: Timestamp) -> String {
     if let Some(title) = &session.title {
         told(&mut out, "title", title);
     }
+    if let Some(preferences) = &session.preferences {
+        told(&mut out, "preferences", preferences);
+    }
     fact(&mut out, "state", session.state.as_str());
     fact(&mut out, "turns", &session.turns.to_string());
     fact(&mut out, "used", &used(&session.usage));

@@ -25,6 +25,15 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::UpdateSession(UpdateSession {
             model: Some(model), ..
         }) => format!("this session asks {model} from now on"),
+        Command::UpdateSession(UpdateSession {
+            preferences: Some(text),
+            ..
+        }) => if text.trim().is_empty() {
+            "preferences removed"
+        } else {
+            "preferences set: models read them from the next step on"
+        }
+        .to_owned(),
         Command::UpdateSession(_) => "session changed".to_owned(),
         Command::EndSession(_) => "session ended".to_owned(),
         Command::ResumeSession(_) => "session resumed".to_owned(),

@@ -339,6 +339,7 @@ async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<I
             title: Some(crate::engine::handle::sessions::clean_title(engine, title)),
             model: None,
             paused: None,
+            preferences: None,
             by: arrival.caller.reference(),
         },
     };

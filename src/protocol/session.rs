@@ -19,6 +19,9 @@ use crate::protocol::words::{
 /// Why an answer ended that a person wrote in place of the agent.
 pub const BY_HAND: &str = "by_hand";
 
+/// Longest preferences of a session, in bytes.
+pub const MAX_PREFERENCES: usize = 2 * 1024;
+
 /// Tokens and money of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
@@ -72,6 +75,9 @@ pub struct Session {
     pub paused: bool,
     /// `<provider>/<model>`, when it differs from the default.
     pub model: Option<String>,
+    /// What models are told in every turn of it, redacted; none = nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferences: Option<String>,
     /// The newest continuation that is not terminal.
     pub open_continuation: Option<ContinuationSummary>,
     /// Continuations that wait behind it.

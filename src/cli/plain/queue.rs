@@ -414,6 +414,7 @@ impl Shell<'_> {
                 title: None,
                 model: None,
                 paused: Some(false),
+                preferences: None,
             }),
             ItemKey::Channel(_) | ItemKey::Problem(_) => return Ok(()),
         };

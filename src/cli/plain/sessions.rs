@@ -260,6 +260,7 @@ impl Shell<'_> {
             title: None,
             model: None,
             paused: Some(paused),
+            preferences: None,
         }))
         .await?;
         Ok(())

@@ -212,7 +212,8 @@ async fn prepare(
     }
     let ratio = found.estimate_ratio.unwrap_or(1.0);
     let along = HistoryRoom { least, history };
-    let fill = fill(engine, &found, &own, along, room(&own_profile), ratio)?;
+    let prefix = prefix_tokens(engine, &found.channel, rows.preferences.as_deref(), ratio)?;
+    let fill = fill(&found, &own, along, prefix, room(&own_profile), ratio);
     let turns = match occasion {
         Occasion::Asked => plan::asked(&fill),
         Occasion::TurnEnded if !rested(engine, &found) => None,
@@ -243,7 +244,6 @@ async fn prepare(
         .iter()
         .take(turns.len().saturating_sub(beyond))
         .sum();
-    let prefix = prefix_tokens(engine, &found.channel, ratio)?;
     let (channel, requesters) = (
         found.channel.clone(),
         turns
@@ -276,11 +276,20 @@ async fn prepare(
     }))
 }
 
-fn prefix_tokens(engine: &Engine, channel: &str, ratio: f64) -> Result<u64, StoreError> {
+fn prefix_tokens(
+    engine: &Engine,
+    channel: &str,
+    preferences: Option<&str>,
+    ratio: f64,
+) -> Result<u64, StoreError> {
     let prefix = engine
         .prefix(channel)
         .map_err(|problem| StoreError::bug(problem.to_string()))?;
-    Ok(estimate::calibrated(prefix.tokens, ratio))
+    let tokens = match preferences {
+        Some(preferences) => prefix.with_preferences(preferences).tokens,
+        None => prefix.tokens,
+    };
+    Ok(estimate::calibrated(tokens, ratio))
 }
 
 /// Which turns are sent along.
@@ -291,13 +300,13 @@ struct HistoryRoom {
 }
 
 fn fill(
-    engine: &Engine,
     found: &Compactable,
     model: &str,
     along: HistoryRoom,
+    prefix: u64,
     room: u64,
     ratio: f64,
-) -> Result<Fill, StoreError> {
+) -> Fill {
     let mut replay = Replay::of(model);
     // Opaque blocks are good from the newest on, as long as no other model answered after.
     let mut filled = 0_u64;
@@ -321,14 +330,14 @@ fn fill(
     let summary = found.summary.as_ref().map_or(0, |summary| {
         estimate::calibrated(estimate::text(&summary.text), ratio)
     });
-    Ok(Fill {
+    Fill {
         uncovered: found.uncovered,
         sent,
         least: along.least,
         history: along.history,
-        fixed: prefix_tokens(engine, &found.channel, ratio)? + summary,
+        fixed: prefix + summary,
         room,
-    })
+    }
 }
 
 /// As many of the oldest turns as the model that summarises has room for, at least one, and what it is shown.

@@ -1,6 +1,7 @@
-//! The part of every request that stays the same: system text and tools of a channel.
+//! The part of every request that stays the same: system text and tools of a channel, and the preferences of a session.
 //!
-//! Built once per channel when the engine starts. Depends on the configuration alone: no clock, no session, no policy.
+//! Built once per channel when the engine starts. Depends on the configuration and on the preferences alone: no clock,
+//! no turn, no policy. So providers find it in their prompt caches from turn to turn.
 
 use crate::engine::context::estimate;
 use crate::model::request::ToolDefinition;
@@ -34,6 +35,17 @@ impl Prefix {
     pub fn narrowed(&self, offered: impl Fn(&str) -> bool) -> Self {
         let tools = self.tools.iter().filter(|tool| offered(&tool.name));
         Self::of(self.system.clone(), tools.cloned().collect())
+    }
+
+    /// The same with what models are told in every turn of a session, behind everything that its channel says.
+    #[must_use]
+    pub fn with_preferences(&self, preferences: &str) -> Self {
+        let system = format!(
+            "{}Preferences for this conversation, set by its operator; follow them unless they contradict the above:\n\
+             {preferences}\n",
+            self.system
+        );
+        Self::of(system, self.tools.clone())
     }
 
     fn of(system: String, tools: Vec<ToolDefinition>) -> Self {

@@ -65,7 +65,7 @@ impl Engine {
         let by = &caller;
         dispatch!(envelope.command, Command => Outcome {
             StartSession(c) => sessions::start(self, c.channel, c.conversation, c.title, c.model),
-            UpdateSession(c) => sessions::update(self, by, c.session_id, c.title, c.model, c.paused),
+            UpdateSession(c) => sessions::update(self, by, c),
             EndSession(c) => sessions::end(self, by, c.session_id),
             ResumeSession(c) => sessions::resume(self, by, c.session_id),
             SendMessage(c) => messages::send(self, by, c),

@@ -6,12 +6,13 @@ use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::session::Session;
+use crate::protocol::request::UpdateSession;
+use crate::protocol::session::{MAX_PREFERENCES, Session};
 use crate::store::commands::dismiss_refused_calls::DismissRefusedCalls;
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::start_session::StartSession;
-use crate::store::commands::update_session::UpdateSession;
+use crate::store::commands::update_session;
 
 /// Longest title, in characters.
 const MAX_TITLE: usize = 200;
@@ -48,15 +49,19 @@ pub async fn start(
     session(engine, id).await
 }
 
-/// Changes title, model or pause.
+/// Changes title, model, pause or preferences.
 pub async fn update(
     engine: &Engine,
     caller: &Caller,
-    session_id: SessionId,
-    title: Option<String>,
-    model: Option<String>,
-    paused: Option<bool>,
+    change: UpdateSession,
 ) -> Result<Session, Problem> {
+    let UpdateSession {
+        session_id,
+        title,
+        model,
+        paused,
+        preferences,
+    } = change;
     if model.is_some() {
         let session = engine
             .store
@@ -66,13 +71,18 @@ pub async fn update(
         check_model(engine, &session.channel, model.as_deref())?;
     }
     let title = title.map(|title| clean_title(engine, &title));
+    let preferences = match preferences {
+        Some(text) => Some(clean_preferences(engine, &text)?),
+        None => None,
+    };
     engine
         .store
-        .write(UpdateSession {
+        .write(update_session::UpdateSession {
             session_id,
             title,
             model,
             paused,
+            preferences,
             by: caller.reference(),
         })
         .await
@@ -154,6 +164,21 @@ pub fn clean_title(engine: &Engine, title: &str) -> String {
         .filter(|c| !c.is_control())
         .take(MAX_TITLE)
         .collect()
+}
+
+/// Preferences without control characters, redacted; empty = none any more.
+fn clean_preferences(engine: &Engine, text: &str) -> Result<String, Problem> {
+    let text = text.trim();
+    if text.len() > MAX_PREFERENCES {
+        return Err(Problem::invalid(format!(
+            "`preferences` has {} bytes; at most {MAX_PREFERENCES} are taken",
+            text.len()
+        ))
+        .hint("what is long belongs into a memory, or into a file that the agent reads"));
+    }
+    let text = engine.redactor.redact(text);
+    let shown = text.chars().filter(|c| !c.is_control() || *c == '\n');
+    Ok(shown.collect())
 }
 
 /// Whether a model may be chosen on a channel: it exists, and the channel's is not fixed to another one.

@@ -91,6 +91,10 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> Result<Outcome, TurnError
         Some(_) => Arc::new(prefix.narrowed(|name| rows.options.allows(name))),
         None => prefix,
     };
+    let prefix = match &rows.preferences {
+        Some(preferences) => Arc::new(prefix.with_preferences(preferences)),
+        None => prefix,
+    };
     let mut step = Step {
         engine,
         rows,

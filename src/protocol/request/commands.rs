@@ -104,6 +104,9 @@ requests! {
         /// Whether new continuations are held back.
         #[serde(default)]
         paused: Option<bool>,
+        /// What models are told in every turn of it, at most 2 KiB; empty: nothing any more.
+        #[serde(default)]
+        preferences: Option<String>,
     }
 
     /// Ends a session; open continuations are cancelled.

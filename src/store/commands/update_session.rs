@@ -1,4 +1,4 @@
-//! Changes title, model or pause of a session.
+//! Changes title, model, pause or preferences of a session.
 
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
@@ -19,6 +19,8 @@ pub struct UpdateSession {
     pub model: Option<String>,
     /// Whether new continuations are held back.
     pub paused: Option<bool>,
+    /// New preferences, redacted; empty = none any more.
+    pub preferences: Option<String>,
     /// Who.
     pub by: ActorRef,
 }
@@ -31,8 +33,15 @@ impl WriteCommand for UpdateSession {
         tx.active(self.session_id)?;
         tx.conn.run(
             "UPDATE sessions SET title = coalesce(?2, title), model = coalesce(?3, model), paused = coalesce(?4, paused),
-                updated_at = ?5 WHERE id = ?1",
-            params![self.session_id, self.title, self.model, self.paused, tx.now],
+                preferences = nullif(coalesce(?6, preferences), ''), updated_at = ?5 WHERE id = ?1",
+            params![
+                self.session_id,
+                self.title,
+                self.model,
+                self.paused,
+                tx.now,
+                self.preferences
+            ],
         )?;
         if self.paused == Some(false) {
             tx.conn.run(
@@ -41,13 +50,21 @@ impl WriteCommand for UpdateSession {
             )?;
         }
         let session = Box::new(load_session(tx.conn, self.session_id)?);
-        if self.paused.is_some() {
+        let mut changed = serde_json::Map::new();
+        if let Some(paused) = self.paused {
+            changed.insert("paused".to_owned(), paused.into());
+        }
+        if let Some(text) = &self.preferences {
+            // The audit is never rewritten, and the text may name people.
+            changed.insert("preferences_bytes".to_owned(), text.len().into());
+        }
+        if !changed.is_empty() {
             tx.audit(
                 "session.updated",
                 &self.by,
                 Some(&session.channel),
                 self.session_id,
-                &serde_json::json!({ "paused": self.paused }),
+                &changed.into(),
             )?;
         }
         tx.emit(

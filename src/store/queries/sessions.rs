@@ -26,7 +26,7 @@ pub struct SessionFilter {
     pub channel: Option<String>,
 }
 
-const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.last_line,
+const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.preferences, s.last_line,
         s.last_sender, s.turns, s.input_tokens, s.output_tokens, s.cached_tokens, s.cache_write_tokens, s.cost_usd,
         s.created_at, s.updated_at, s.position, s.refused_calls, s.refused_at,
         s.flood, s.flood_count, s.flood_at,
@@ -68,6 +68,7 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         state: row.get("state")?,
         paused: row.get("paused")?,
         model: row.get("model")?,
+        preferences: row.get("preferences")?,
         open_continuation: None,
         queued: row.get("queued")?,
         pending_approvals: row.get("pending_approvals")?,

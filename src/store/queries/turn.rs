@@ -69,6 +69,8 @@ pub struct TurnRows {
     pub attachments: Vec<Attachment>,
     /// Model of this turn, else of its session.
     pub model: Option<String>,
+    /// What models are told in every turn of its session.
+    pub preferences: Option<String>,
     /// Real input tokens per estimated one, as its session has learned; none = nothing yet.
     pub estimate_ratio: Option<f64>,
     /// Budgets, extended by decisions.
@@ -223,7 +225,7 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model) AS model,
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens AS tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, s.preferences, c.fresh, c.private, c.max_cost_usd,
                     s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0) AS uncovered,
                     c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker, c.attachments, c.options
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
@@ -244,6 +246,7 @@ impl Reader<'_> {
                         sent_text: row.get("sent_text")?,
                         attachments: row.json_opt("attachments")?.unwrap_or_default(),
                         model: row.get("model")?,
+                        preferences: row.get("preferences")?,
                         estimate_ratio: row.get("estimate_ratio")?,
                         limits: TurnLimits {
                             max_steps: row.get("max_steps")?,

@@ -415,6 +415,7 @@ fn pause_session(state: &mut State) -> Vec<Effect> {
         title: None,
         model: None,
         paused: Some(!session.paused),
+        preferences: None,
     });
     submit::submit(state, command)
 }

@@ -33,6 +33,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
         "oncall NAME [8h] [note]: who is on call; - for nobody",
     ),
     ("palette", "every action"),
+    (
+        "preferences",
+        "what models are told in every turn of this session",
+    ),
     ("queue", "go to Queue"),
     ("quit", "quit menu"),
     ("redraw", "draw everything again"),

@@ -5,7 +5,7 @@ use crate::console::model::Tone;
 use crate::console::release::ReleaseChoice;
 use crate::protocol::command::{BudgetRequest, MAX_TEXT_BYTES};
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::request::{Command, SendAsBot, SendMessage, SetPolicy};
+use crate::protocol::request::{Command, SendAsBot, SendMessage, SetPolicy, UpdateSession};
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
@@ -59,6 +59,7 @@ fn changed(state: &mut State) {
                 | TextPurpose::Code(..)
                 | TextPurpose::Compose(_)
                 | TextPurpose::Say(..)
+                | TextPurpose::Preferences(_)
                 | TextPurpose::Memory(_)
                 | TextPurpose::Rule(_)
                 | TextPurpose::RuleValue
@@ -331,6 +332,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         }
         TextPurpose::Compose(_)
         | TextPurpose::Say(..)
+        | TextPurpose::Preferences(_)
         | TextPurpose::Search
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
@@ -363,6 +365,21 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 text: text.clone(),
             });
             write(state, &entry.purpose, &text, said)
+        }
+        TextPurpose::Preferences(session_id) => {
+            let change = Command::UpdateSession(UpdateSession {
+                session_id,
+                title: None,
+                model: None,
+                paused: None,
+                preferences: Some(text.clone()),
+            });
+            let effects = submit::submit(state, change);
+            if !effects.is_empty() {
+                state.modals.pop();
+                sending(state, &entry.purpose, &text, &effects);
+            }
+            effects
         }
         TextPurpose::Search => {
             state.modals.pop();

@@ -79,6 +79,8 @@ pub enum TextPurpose {
     Code(Bound, DecisionWord),
     /// A message to a session.
     Compose(SessionId),
+    /// What models are told in every turn of a session.
+    Preferences(SessionId),
     /// Search in the transcript.
     Search,
     /// The `:` line.

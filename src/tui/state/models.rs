@@ -69,6 +69,7 @@ pub fn accept(state: &mut State, dialog: &ModelsDialog) -> Vec<Effect> {
             title: None,
             model: Some(model.model.clone()),
             paused: None,
+            preferences: None,
         }),
     )
 }

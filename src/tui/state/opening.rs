@@ -27,6 +27,7 @@ pub(super) fn draft_key(purpose: &TextPurpose) -> Option<String> {
         TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
         TextPurpose::Compose(session) => Some(format!("message {session}")),
         TextPurpose::Say(session, _) => Some(format!("say {session}")),
+        TextPurpose::Preferences(session) => Some(format!("preferences {session}")),
         TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
         TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
         TextPurpose::Rule(RuleText::Add) => Some("rule".to_owned()),
@@ -59,6 +60,13 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .memory()
             .map(|one| one.text.clone())
             .unwrap_or_default(),
+        TextPurpose::Preferences(session) => state
+            .model
+            .world()
+            .sessions
+            .get(session)
+            .and_then(|session| session.preferences.clone())
+            .unwrap_or_default(),
         TextPurpose::Memory(MemoryText::Search) => {
             state.screens.memory.search.clone().unwrap_or_default()
         }
@@ -74,6 +82,7 @@ pub fn open_begun(state: &mut State, purpose: TextPurpose, start: &str) -> Vec<E
         | TextPurpose::Answer(_)
         | TextPurpose::Compose(_)
         | TextPurpose::Say(..)
+        | TextPurpose::Preferences(_)
         | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
         | TextPurpose::Rule(RuleText::Add | RuleText::Edit(..)) => Lines::Many,
         TextPurpose::DenyReason(_)

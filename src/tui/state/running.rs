@@ -6,9 +6,11 @@ use crate::tui::action::{Action, ActionClass};
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::State;
 use crate::tui::state::command_line::{arguments, words};
-use crate::tui::state::modal::HelpScope;
+use crate::tui::state::modal::{HelpScope, TextPurpose};
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{actions, assigning, going, hosts, lists, opening, submit, summary};
+use crate::tui::state::{
+    actions, assigning, going, hosts, lists, opening, selection, submit, summary,
+};
 use crate::tui::{assets, fuzzy};
 
 /// Carries out a line.
@@ -63,6 +65,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("reconnect", None) => vec![Effect::Reconnect],
         ("suspend", None) => vec![Effect::Suspend],
         ("summary", hours) => summary::open(state, hours),
+        ("preferences", None) => preferences(state),
         ("stop", None) => submit::emergency_stop(state),
         ("reload", None) => {
             let command = ReloadConfiguration { preview: false };
@@ -106,6 +109,15 @@ fn unknown(state: &mut State, word: &str) {
     };
     let word: String = word.chars().take(40).collect();
     state.toast(Tone::Warning, format!("`{word}` {what}{hint}"));
+}
+
+/// Opens the preferences of the session that is shown or selected.
+fn preferences(state: &mut State) -> Vec<Effect> {
+    let Some(session) = selection::focused_session(state) else {
+        state.toast(Tone::Warning, "preferences: no session is selected");
+        return Vec::new();
+    };
+    opening::open_text(state, TextPurpose::Preferences(session))
 }
 
 /// Goes to Channels and selects one.

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::protocol::command::MAX_TEXT_BYTES;
+use crate::protocol::session::MAX_PREFERENCES;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::audit_screen;
@@ -35,6 +36,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
         | TextPurpose::Say(..)
+        | TextPurpose::Preferences(_)
         | TextPurpose::Memory(_)
         | TextPurpose::Rule(_)
         | TextPurpose::RuleValue
@@ -119,6 +121,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
         | TextPurpose::Say(..)
+        | TextPurpose::Preferences(_)
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
         | TextPurpose::Rule(_)
@@ -227,6 +230,13 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
                 .map_or_else(String::new, |s| format!(" on {}", s.channel));
             (format!("Message{place}"), sends("enter sends", entry))
         }
+        TextPurpose::Preferences(_) => (
+            "Preferences of this session".to_owned(),
+            format!(
+                "Models read them in every turn; empty removes them · {} of {MAX_PREFERENCES} bytes",
+                entry.field.bytes()
+            ),
+        ),
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
         TextPurpose::Filter(screen) => {

@@ -236,8 +236,12 @@ fn title(state: &State) -> String {
                     .as_ref()
                     .map(|e| e.model.as_str()))
                 .unwrap_or("");
+            let preferences = match session.preferences {
+                Some(_) => " · with preferences",
+                None => "",
+            };
             format!(
-                "Session  {} · {} · {word} · {} tokens · {} · {model}",
+                "Session  {} · {} · {word} · {} tokens · {} · {model}{preferences}",
                 session.channel,
                 sanitize::line(name, 32),
                 format::count(session.usage.input_tokens + session.usage.output_tokens),

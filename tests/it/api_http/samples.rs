@@ -87,6 +87,7 @@ pub fn session() -> Session {
         state: SessionState::Active,
         paused: false,
         model: None,
+        preferences: Some(NASTY.to_owned()),
         open_continuation: Some(ContinuationSummary {
             id: continuation_id(),
             state: ContinuationState::Running,

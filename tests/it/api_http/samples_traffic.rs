@@ -52,6 +52,7 @@ pub fn commands() -> Vec<Command> {
             title: None,
             model: Some("a/b".to_owned()),
             paused: Some(true),
+            preferences: Some(NASTY.to_owned()),
         }),
         Command::EndSession(EndSession {
             session_id: session_id(),

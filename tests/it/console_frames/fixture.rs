@@ -175,6 +175,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
         state: SessionState::Active,
         paused: false,
         model: None,
+        preferences: None,
         open_continuation: None,
         queued: 0,
         pending_approvals: 0,

@@ -22,6 +22,7 @@ pub(crate) mod month;
 mod mouse;
 mod notice;
 mod opened;
+mod preferences;
 mod results;
 mod rule_coach;
 mod selection;

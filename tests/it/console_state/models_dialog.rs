@@ -69,6 +69,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
         title: None,
         model: Some("local/qwen3:8b".to_owned()),
         paused: None,
+        preferences: None,
     });
     assert_eq!(sent(&driver).as_slice(), std::slice::from_ref(&command));
     let refusal = Problem::new(

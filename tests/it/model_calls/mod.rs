@@ -8,6 +8,7 @@ mod decisions;
 mod forged;
 mod interrupted;
 mod options;
+mod preferences;
 mod secrets;
 pub mod server;
 mod speakers;

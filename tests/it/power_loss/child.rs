@@ -173,6 +173,7 @@ async fn whole_turn(world: &World, chat: &str) {
             title: Some(format!("about {chat}")),
             model: None,
             paused: None,
+            preferences: None,
             by: by("anna"),
         })
         .await;

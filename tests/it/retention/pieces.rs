@@ -244,6 +244,7 @@ async fn a_paused_session_does_not_expire_and_a_quarantined_store_is_not_swept()
             title: None,
             model: None,
             paused: Some(true),
+            preferences: None,
             by: by("anna"),
         })
         .await;

@@ -562,6 +562,7 @@ impl System {
                     title: Some("title".to_owned()),
                     model: None,
                     paused: *paused,
+                    preferences: None,
                     by,
                 })
                 .map(|()| Outcome::Done),
