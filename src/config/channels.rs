@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use crate::config::cache;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
-use crate::config::inputs::{Inputs, limit, number};
+use crate::config::inputs::{Inputs, limit, number, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
 use crate::protocol::budget::{FloodLimits, Limit};
+use crate::protocol::options::ModelParameters;
 use crate::protocol::words::{Autonomy, CacheScope, ChannelKind, Risk};
 
 /// The channels that are always there.
@@ -224,6 +225,15 @@ impl Channel<'_> {
             fallback: table.fallback.clone(),
             fixed_model: table.fixed_model.unwrap_or(false),
             note: table.note.clone(),
+            parameters: parameters(
+                self.inputs,
+                &["channels", self.name],
+                ModelParameters {
+                    temperature: table.temperature,
+                    top_p: table.top_p,
+                    tool_choice: table.tool_choice.clone(),
+                },
+            )?,
             require_mention: table.require_mention.unwrap_or(true),
             session_scope: match table.session_scope {
                 Some(ScopeWord::Chat) | None => SessionScope::Chat,

@@ -13,6 +13,7 @@ use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::settings::Notify;
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
+use crate::protocol::options::ToolChoice;
 use crate::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
 /// The whole file.
@@ -155,6 +156,12 @@ pub struct ProviderTable {
     pub models: BTreeMap<String, ProfilePatch>,
     /// Reasoning effort of its models, in the provider's word.
     pub effort: Option<String>,
+    /// Sampling temperature of its models, 0 to 2.
+    pub temperature: Option<f64>,
+    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    pub top_p: Option<f64>,
+    /// Which tool models call. `required` and the name of a tool hold until the turn has made a call.
+    pub tool_choice: Option<ToolChoice>,
     /// Whether its models cost nothing.
     pub free: bool,
 }
@@ -238,6 +245,12 @@ pub struct ChannelTable {
     pub fixed_model: Option<bool>,
     /// Text that the engine adds to the system text.
     pub note: Option<String>,
+    /// Sampling temperature of models on this channel, 0 to 2.
+    pub temperature: Option<f64>,
+    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    pub top_p: Option<f64>,
+    /// Which tool models call. `required` and the name of a tool hold until the turn has made a call.
+    pub tool_choice: Option<ToolChoice>,
     /// In groups the bot answers only who addresses it.
     pub require_mention: Option<bool>,
     /// Who shares a session.

@@ -7,6 +7,7 @@ use crate::config::flags::Flags;
 use crate::config::paths::FileChoice;
 use crate::config::settings::Paths;
 use crate::protocol::budget::Limit;
+use crate::protocol::options::{ModelParameters, ToolChoice};
 
 /// Everything that settings are made of.
 #[derive(Debug, Clone, Copy)]
@@ -89,4 +90,29 @@ pub fn limit(inputs: &Inputs<'_>, keys: &[&str], table: Limit) -> Result<Limit, 
         )?,
         max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
     })
+}
+
+/// How models are asked, as the table at `keys` says it. A tool that must be called exists.
+pub fn parameters(
+    inputs: &Inputs<'_>,
+    keys: &[&str],
+    given: ModelParameters,
+) -> Result<ModelParameters, ConfigError> {
+    let fault = |field, problem: String| inputs.fault(&[keys, &[field]].concat(), problem);
+    if let Some(wrong) = given.problem() {
+        let fault = fault(wrong.field, wrong.problem);
+        return Err(fault.expected(wrong.expected).into());
+    }
+    if let Some(ToolChoice::Tool(name)) = &given.tool_choice
+        && !inputs.tools.contains(&name.as_str())
+    {
+        let fault = fault("tool_choice", format!("there is no tool `{name}`"));
+        let words = ["auto", "none", "required"].into_iter();
+        let fault = fault.nearest(name, words.chain(inputs.tools.iter().copied()));
+        let tools = inputs.tools.join(", ");
+        return Err(fault
+            .expected(format!("auto, none, required, or one of {tools}"))
+            .into());
+    }
+    Ok(given)
 }

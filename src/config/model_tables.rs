@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::toml_text::TomlText;
+use crate::protocol::options::{ModelParameters, ToolChoice};
 
 /// How a prompt cache is asked for, as files spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -28,7 +29,7 @@ pub enum CacheWord {
 }
 
 /// What is said of one model; whatever is left out is taken from the next lower layer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProfilePatch {
     /// Whether it speaks for every size and quantisation of the model too (`qwen3` for `qwen3-8b-q4_k_m`).
@@ -47,6 +48,12 @@ pub struct ProfilePatch {
     pub effort: Option<String>,
     /// Prompt cache.
     pub prompt_cache: Option<CacheWord>,
+    /// Sampling temperature, 0 to 2.
+    pub temperature: Option<f64>,
+    /// Share of the probability that tokens are taken from, above 0 and at most 1.
+    pub top_p: Option<f64>,
+    /// Which tool models call. `required` and the name of a tool hold until the turn has made a call.
+    pub tool_choice: Option<ToolChoice>,
 }
 
 /// Bounds of a context window, in tokens.
@@ -55,6 +62,15 @@ pub const WINDOW: std::ops::RangeInclusive<u64> = 1024..=1_000_000_000;
 pub const OUTPUT: std::ops::RangeInclusive<u32> = 1..=10_000_000;
 
 impl ProfilePatch {
+    /// How it is asked.
+    pub fn parameters(&self) -> ModelParameters {
+        ModelParameters {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            tool_choice: self.tool_choice.clone(),
+        }
+    }
+
     /// The first field that cannot be: its name, what is wrong with it, and what would be right.
     pub fn wrong(&self) -> Option<(&'static str, String, String)> {
         let outside = |name, value: u64, from: u64, to: u64| {
@@ -76,7 +92,11 @@ impl ProfilePatch {
                 ("effort", problem, EFFORT_EXPECTED.to_owned())
             })
         });
-        window.or(output).or(effort)
+        let parameters = || {
+            let wrong = self.parameters().problem()?;
+            Some((wrong.field, wrong.problem, wrong.expected.to_owned()))
+        };
+        window.or(output).or(effort).or_else(parameters)
     }
 }
 

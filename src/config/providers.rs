@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::{ProviderTable, ProviderWord};
-use crate::config::inputs::{Inputs, number};
+use crate::config::inputs::{Inputs, number, parameters};
 use crate::config::model_tables::{EFFORT_EXPECTED, OUTPUT, PRICE_EXPECTED, WINDOW, is_effort};
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
+use crate::protocol::options::ModelParameters;
 
 /// What is used when nothing is configured.
 pub const SCRIPTED_MODEL: &str = "scripted/demo";
@@ -356,6 +357,8 @@ fn settings(
             let fault = inputs.fault(&["providers", name, "models", model, field], problem);
             return Err(fault.expected(expected).into());
         }
+        let keys = ["providers", name, "models", model];
+        parameters(inputs, &keys, patch.parameters())?;
     }
     if table.effort.as_deref().is_some_and(|word| !is_effort(word)) {
         let fault = inputs.fault(
@@ -413,6 +416,15 @@ fn settings(
             context_window: table.context_window,
             max_output_tokens: table.max_output_tokens,
             effort: table.effort.clone(),
+            parameters: parameters(
+                inputs,
+                &["providers", name],
+                ModelParameters {
+                    temperature: table.temperature,
+                    top_p: table.top_p,
+                    tool_choice: table.tool_choice.clone(),
+                },
+            )?,
             models: table.models.clone(),
             free: table.free,
             key_from: None,

@@ -168,6 +168,7 @@ fn pin_channel(
         fallback: _,
         fixed_model: _,
         note: _,
+        parameters: _,
         require_mention: _,
         session_scope: _,
         reply_style: _,

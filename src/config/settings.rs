@@ -9,6 +9,7 @@ use crate::clock::quiet_hours::QuietHours;
 use crate::config::flags::Flags;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
+use crate::protocol::options::ModelParameters;
 use crate::protocol::words::{
     Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
 };
@@ -194,7 +195,7 @@ pub struct ProviderSettings {
 }
 
 /// What the configuration says of a provider's models, as far as it says anything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelTuning {
     /// Context window of all its models, in tokens.
     pub context_window: Option<u64>,
@@ -202,6 +203,8 @@ pub struct ModelTuning {
     pub max_output_tokens: Option<u32>,
     /// Reasoning effort, in the provider's word.
     pub effort: Option<String>,
+    /// How its models are asked.
+    pub parameters: ModelParameters,
     /// By model id.
     pub models: BTreeMap<String, ProfilePatch>,
     /// Whether its models cost nothing.
@@ -271,6 +274,8 @@ pub struct ChannelSettings {
     pub fixed_model: bool,
     /// Added to the system text.
     pub note: Option<String>,
+    /// How models are asked here, before what is set for the model and its provider.
+    pub parameters: ModelParameters,
     /// In group chats: only when mentioned, replied to or commanded.
     pub require_mention: bool,
     /// Who shares a session.

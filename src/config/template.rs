@@ -291,6 +291,10 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
         "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",
     );
     out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n");
+    out.push_str(
+        "# How models are asked here, before what is set for the model or its provider.\n\
+         # temperature = 0.3   # also top_p, and tool_choice: auto, none, required or a tool\n",
+    );
     out.push_str("# Lists and searches of files that are asked for again within 30 s are not run again.\n# tool_cache = true\n\n");
 }
 

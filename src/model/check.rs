@@ -169,7 +169,11 @@ impl Run<'_> {
             max_output_tokens: self.profile.max_output_tokens.min(MOST_OUTPUT),
             one_tool_per_step: false,
             profile: self.profile.clone(),
-            parameters: ModelParameters::default(),
+            parameters: ModelParameters {
+                // The test asks for calls by its words.
+                tool_choice: None,
+                ..self.profile.parameters.clone()
+            },
             prompt_cache_key: Some("leverframe-models-test".to_owned()),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use crate::config::model_tables::{CacheWord, OwnTables, ProfilePatch, Profiles, row_for};
 use crate::config::settings::{ProviderKind, ProviderSettings};
 use crate::config::toml_text::TomlText;
+use crate::protocol::options::ModelParameters;
 
 /// How a provider's prompt cache is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +26,7 @@ pub enum PromptCache {
 }
 
 /// One model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Context window in tokens.
     pub context_window: u64,
@@ -40,6 +41,8 @@ pub struct Profile {
     /// Reasoning effort asked for, in the provider's word; none = nothing is sent.
     pub effort: Option<String>,
     pub prompt_cache: PromptCache,
+    /// How it is asked where neither a message nor a channel says otherwise.
+    pub parameters: ModelParameters,
 }
 
 impl Default for Profile {
@@ -53,6 +56,7 @@ impl Default for Profile {
             reasoning: false,
             effort: None,
             prompt_cache: PromptCache::None,
+            parameters: ModelParameters::default(),
         }
     }
 }
@@ -143,6 +147,12 @@ pub fn resolve(provider: &ProviderSettings, own: &OwnTables, model: &str) -> (Pr
             let half = u32::try_from(window / 2).unwrap_or(u32::MAX);
             usual.min(most).min(half)
         });
+    // In the order of the effort: the model under its provider, the provider, the tables.
+    let said = |row: &ProfilePatch| row.parameters();
+    let mut parameters = set.map(said).unwrap_or_default().or(&tuning.parameters);
+    for row in tables.into_iter().flatten() {
+        parameters = parameters.or(&row.parameters());
+    }
     let profile = Profile {
         context_window: window,
         max_output_tokens: asked,
@@ -158,6 +168,7 @@ pub fn resolve(provider: &ProviderSettings, own: &OwnTables, model: &str) -> (Pr
             .or_else(|| tables.iter().flatten().find_map(|row| row.effort.clone())),
         prompt_cache: first(&rows, |row| row.prompt_cache)
             .map_or_else(|| usual_cache(provider), from_word),
+        parameters,
     };
     (profile, source)
 }

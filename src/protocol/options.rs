@@ -76,6 +76,16 @@ pub struct ParameterProblem {
 }
 
 impl ModelParameters {
+    /// These, and `wider` where these say nothing.
+    #[must_use]
+    pub fn or(self, wider: &Self) -> Self {
+        Self {
+            temperature: self.temperature.or(wider.temperature),
+            top_p: self.top_p.or(wider.top_p),
+            tool_choice: self.tool_choice.or_else(|| wider.tool_choice.clone()),
+        }
+    }
+
     /// The first parameter that cannot be sent.
     pub fn problem(&self) -> Option<ParameterProblem> {
         let problem = |field, problem, expected| ParameterProblem {

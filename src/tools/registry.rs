@@ -55,7 +55,7 @@ pub enum RegistryError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// No tool of that name.
-    #[error("there is no tool `{name}`{}. Tools: {}", nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default(), tools.join(", "))]
+    #[error("there is no tool `{name}`{} Tools: {}", nearest.as_ref().map_or_else(|| ".".to_owned(), |near| format!("; did you mean `{near}`?")), tools.join(", "))]
     UnknownTool {
         /// The name given, shortened.
         name: String,

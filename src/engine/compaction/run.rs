@@ -21,7 +21,6 @@ use crate::model::request::{
 };
 use crate::protocol::ids::{CompactionId, ContinuationId, ModelAttemptId, SessionId};
 use crate::protocol::memory::{Compaction, MAX_TEXT};
-use crate::protocol::options::ModelParameters;
 use crate::protocol::session::Usage;
 use crate::store::commands::begin_compaction::BeginCompaction;
 use crate::store::commands::commit_compaction::CommitCompaction;
@@ -527,7 +526,7 @@ impl Work<'_> {
             max_output_tokens: self.max_output(),
             one_tool_per_step: false,
             profile: self.profile.clone(),
-            parameters: ModelParameters::default(),
+            parameters: self.profile.parameters.clone(),
             prompt_cache_key: None,
         };
         let mut stream = self.model.stream_in(place, request);

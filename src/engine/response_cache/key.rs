@@ -180,6 +180,8 @@ pub fn of(facts: &Facts<'_>) -> Key {
         effort,
         // Says where the provider keeps a prefix, not what it answers.
         prompt_cache: _,
+        // Those that are sent are the request's own.
+        parameters: _,
     } = profile;
     let mut fields = Fields::new();
     scope(&mut fields, facts);

@@ -361,7 +361,12 @@ impl Step<'_> {
         } else {
             self.prefix.tools.clone()
         };
-        let parameters = parameters(self.rows, &tools);
+        let channel = self.engine.settings.channels.get(&self.rows.channel);
+        let wider = match channel {
+            Some(channel) => channel.parameters.clone().or(&profile.parameters),
+            None => profile.parameters.clone(),
+        };
+        let parameters = parameters(self.rows, &wider, &tools);
         ModelRequest {
             model,
             system: self.prefix.system.clone(),
@@ -466,10 +471,14 @@ impl Step<'_> {
     }
 }
 
-/// How the model is asked in this step. A call is demanded until the turn has made one: it would never end otherwise. A
-/// tool that is not offered cannot be demanded.
-fn parameters(rows: &TurnRows, tools: &[ToolDefinition]) -> ModelParameters {
-    let mut parameters = rows.options.parameters.clone();
+/// How the model is asked in this step: as the message says, else as `wider` does. A call is demanded until the turn has
+/// made one: it would never end otherwise. A tool that is not offered cannot be demanded.
+fn parameters(
+    rows: &TurnRows,
+    wider: &ModelParameters,
+    tools: &[ToolDefinition],
+) -> ModelParameters {
+    let mut parameters = rows.options.parameters.clone().or(wider);
     let holds = match &parameters.tool_choice {
         Some(ToolChoice::Auto | ToolChoice::None) | None => true,
         Some(ToolChoice::Required) => rows.calls.is_empty(),

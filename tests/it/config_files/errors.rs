@@ -56,6 +56,48 @@ fn unknown_keys_with_the_nearest_name() {
 }
 
 #[test]
+fn parameters_of_a_model_that_cannot_be_sent() {
+    const LOCAL: &str =
+        "[providers.local]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
+    refused(
+        "[channels.api]\nnote = \"x\"\ntemperature = 2.5\n",
+        3,
+        &[
+            "channels.api.temperature",
+            "2.5 is out of range",
+            "a number from 0 to 2",
+        ],
+    );
+    refused(
+        &format!("{LOCAL}top_p = 0\n"),
+        4,
+        &["providers.local.top_p", "above 0 and at most 1"],
+    );
+    refused(
+        &format!("{LOCAL}models.m = {{ temperature = nan }}\n"),
+        4,
+        &[
+            "providers.local.models.m.temperature",
+            "NaN is out of range",
+        ],
+    );
+    refused(
+        &format!("{LOCAL}[providers.local.models.m]\ntools = true\ntool_choice = \"read_fil\"\n"),
+        6,
+        &[
+            "providers.local.models.m.tool_choice",
+            "there is no tool `read_fil`",
+            "did you mean `read_file`?",
+        ],
+    );
+    refused(
+        "[channels.api]\ntool_choice = \"requierd\"\n",
+        2,
+        &["did you mean `required`?"],
+    );
+}
+
+#[test]
 fn a_word_that_is_none_of_a_setting() {
     refused(
         "[console]\n\nnotify = \"osc7\"\n",

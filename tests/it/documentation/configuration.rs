@@ -140,6 +140,7 @@ fn value(of: &str) -> String {
         "Role" => codes(Role::ALL.iter().map(|w| w.as_str())),
         "CacheScope" => codes(CacheScope::ALL.iter().map(|w| w.as_str())),
         "Notify" => codes(["off", "osc9", "osc99", "osc777"]),
+        "ToolChoice" => "`auto`, `none`, `required` or the name of a tool".to_owned(),
         "CacheWord" => codes(["none", "automatic", "breakpoints", "key"]),
         "ProviderWord" | "PlatformWord" => words(of, '-'),
         "ScopeWord" | "StyleWord" | "SelfApprovalWord" => words(of, '_'),

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::model_calls::server::{ModelServer, calls, home, says, steps};
+use crate::model_calls::server::{ModelServer, ask, calls, home, says, steps};
+use crate::support::daemon::Home;
 
 const ONE: &str = "[model]\ndefault = \"one/m\"\n[channels.api]\nautonomy = \"semi_auto\"";
 
@@ -80,7 +81,7 @@ async fn what_cannot_be_is_an_error_that_names_the_field() {
         (json!({"top_p": 0.0}), "`top_p`: 0 is out of range"),
         (
             json!({"allow_tools": ["read_fil"]}),
-            "did you mean `read_file`?",
+            "there is no tool `read_fil`; did you mean `read_file`? Tools: ",
         ),
         (json!({"tool_choice": "recal"}), "did you mean `recall`?"),
         (
@@ -96,4 +97,60 @@ async fn what_cannot_be_is_an_error_that_names_the_field() {
         assert!(text.contains(wanted), "{option}: {text}");
     }
     assert_eq!(one.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn what_is_set_closest_to_the_message_holds_and_a_reload_changes_it() {
+    let one = ModelServer::chat(vec![]);
+    let provider = one.table(
+        "one",
+        "temperature = 0.1\ntop_p = 0.5\ntool_choice = \"none\"",
+    );
+    let models = "[providers.one.models]\nm = { temperature = 0.2 }\n";
+    let channel = |more: &str| format!("{ONE}\n{more}\n{provider}{models}");
+    let home = Home::new(&channel("tool_choice = \"required\""));
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    ask(&daemon, &session, "one", "completed").await;
+    let body = json!({"text": "two", "temperature": 0.9, "tool_choice": "read_file"});
+    let sent = daemon
+        .post(&format!("/v1/sessions/{session}/messages"), body)
+        .await;
+    let turn = sent["continuation_id"].as_str().or(sent["id"].as_str());
+    daemon.wait_state(turn.unwrap(), "completed").await;
+    // A tool that the turn does not offer is not demanded.
+    std::fs::write(
+        home.path().join("config/config.toml"),
+        channel("temperature = 0.3\ntool_choice = \"read_file\""),
+    )
+    .unwrap();
+    let report = daemon.post("/v1/reload", json!({"preview": false})).await;
+    assert!(
+        report["changes"]
+            .as_array()
+            .is_some_and(|changes| changes.iter().all(|change| change["effect"] == "now")),
+        "{report:#}"
+    );
+    ask(&daemon, &session, "three", "completed").await;
+    let body = json!({"text": "four", "allow_tools": ["list_files"]});
+    let sent = daemon
+        .post(&format!("/v1/sessions/{session}/messages"), body)
+        .await;
+    let turn = sent["continuation_id"].as_str().or(sent["id"].as_str());
+    daemon.wait_state(turn.unwrap(), "completed").await;
+
+    let named = json!({"type": "function", "function": {"name": "read_file"}});
+    let wanted = [
+        (0.2, json!("required")),
+        (0.9, named.clone()),
+        (0.3, named),
+        (0.3, Value::Null),
+    ];
+    let seen = one.seen();
+    assert_eq!(seen.len(), wanted.len());
+    for ((temperature, choice), request) in wanted.into_iter().zip(&seen) {
+        assert_eq!(request["temperature"], temperature);
+        assert_eq!(request["top_p"], 0.5);
+        assert_eq!(request["tool_choice"], choice);
+    }
 }

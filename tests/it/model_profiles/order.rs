@@ -6,6 +6,7 @@ use leverframe::config::model_tables::{
 use leverframe::config::settings::{ModelTuning, ProviderKind, ProviderSettings};
 use leverframe::model::prices::{self, PriceSource};
 use leverframe::model::profiles::{self, Profile, PromptCache, Source};
+use leverframe::protocol::options::{ModelParameters, ToolChoice};
 use leverframe::protocol::session::Usage;
 
 use crate::models::helpers::settings;
@@ -59,6 +60,9 @@ fn each_layer_comes_before_the_ones_below() {
         context_window: Some(50_000),
         max_output_tokens: Some(3000),
         effort: Some("low".to_owned()),
+        temperature: Some(0.1),
+        top_p: Some(0.2),
+        tool_choice: Some(ToolChoice::None),
         ..ProfilePatch::default()
     };
     let tables = own("gpt-4.1-mini", patch);
@@ -74,6 +78,11 @@ fn each_layer_comes_before_the_ones_below() {
         context_window: Some(40_000),
         max_output_tokens: Some(6000),
         effort: Some("medium".to_owned()),
+        parameters: ModelParameters {
+            temperature: Some(0.3),
+            top_p: Some(0.4),
+            tool_choice: None,
+        },
         ..ModelTuning::default()
     };
     let (set, _) = profiles::resolve(&chat, &tables, "gpt-4.1-mini");
@@ -88,6 +97,7 @@ fn each_layer_comes_before_the_ones_below() {
         reasoning: Some(true),
         effort: Some("high".to_owned()),
         prompt_cache: Some(CacheWord::Automatic),
+        temperature: Some(0.5),
         ..ProfilePatch::default()
     };
     chat.tuning.models.insert("gpt-4.1-mini".to_owned(), patch);
@@ -102,6 +112,11 @@ fn each_layer_comes_before_the_ones_below() {
         reasoning: true,
         effort: Some("high".to_owned()),
         prompt_cache: PromptCache::Automatic,
+        parameters: ModelParameters {
+            temperature: Some(0.5),
+            top_p: Some(0.4),
+            tool_choice: Some(ToolChoice::None),
+        },
     };
     assert_eq!(last, expected);
     // Another model of the provider is not touched by that.
