@@ -256,6 +256,13 @@ async fn end(
         ContinuationState::Completed => {
             if let (Format::Human, Some(response)) = (format, &continuation.response) {
                 terminal.line(&reveal(&response.text))?;
+                // Programs read the answer from standard output, people see both.
+                if !continuation.citations.is_empty() {
+                    terminal.note("Sources:")?;
+                }
+                for line in continuation.citations.lines() {
+                    terminal.note(&format!("  {}", cell(&line)))?;
+                }
             }
             Ok(())
         }

@@ -155,6 +155,11 @@ fn show(terminal: &mut Terminal<'_>, item: &Continuation, steps: &[Step]) -> Res
     terminal.line(&format!("channel   {}", cell(&item.channel)))?;
     terminal.line(&format!("requester {}", cell(&item.requester.display)))?;
     terminal.line(&format!("request   {}", reveal(&item.request.text)))?;
+    if let Some(options) = &item.options {
+        for line in options.lines() {
+            terminal.line(&format!("option    {}", cell(&line)))?;
+        }
+    }
     show_calls(terminal, steps)?;
     for call in &item.tool_calls {
         terminal.line(&format!(
@@ -185,6 +190,9 @@ fn show(terminal: &mut Terminal<'_>, item: &Continuation, steps: &[Step]) -> Res
     }
     if let Some(response) = &item.response {
         terminal.line(&format!("response  {}", reveal(&response.text)))?;
+    }
+    for line in item.citations.lines() {
+        terminal.line(&format!("source    {}", cell(&line)))?;
     }
     Ok(())
 }

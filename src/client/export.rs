@@ -262,8 +262,16 @@ impl Export {
                 heading(out, step.at, "operator", by);
                 out.push_str(&block(text, ""));
             }
-            StepBody::Final { text, .. } => {
+            StepBody::Final {
+                text, citations, ..
+            } => {
                 heading(out, step.at, "answer", "");
+                for line in citations.lines() {
+                    told(out, "source", &line);
+                }
+                if !citations.is_empty() {
+                    out.push('\n');
+                }
                 let same = self
                     .said
                     .take()

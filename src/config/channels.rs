@@ -244,6 +244,7 @@ impl Channel<'_> {
                 Some(StyleWord::Progress) | None => ReplyStyle::Progress,
                 Some(StyleWord::Streaming) => ReplyStyle::Streaming,
             },
+            citations: table.citations.unwrap_or(false),
             max_queue: number(
                 self.inputs,
                 &["channels", self.name, "max_queue"],

@@ -257,6 +257,8 @@ pub struct ChannelTable {
     pub session_scope: Option<ScopeWord>,
     /// How replies are shown.
     pub reply_style: Option<StyleWord>,
+    /// Whether a reply ends with what its turn read: files, artifacts and memories.
+    pub citations: Option<bool>,
     /// Messages that can wait in one session.
     pub max_queue: Option<u32>,
     /// Who may get a cached answer.

@@ -172,6 +172,7 @@ fn pin_channel(
         require_mention: _,
         session_scope: _,
         reply_style: _,
+        citations: _,
         max_queue: _,
         budget: _,
         pairing: _,

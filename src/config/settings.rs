@@ -282,6 +282,8 @@ pub struct ChannelSettings {
     pub session_scope: SessionScope,
     /// How replies are shown while written.
     pub reply_style: ReplyStyle,
+    /// Whether a reply ends with what its turn read.
+    pub citations: bool,
     /// Messages waiting per session.
     pub max_queue: u32,
     /// Whom a cached response may be given to.

@@ -142,6 +142,30 @@ pub struct TurnOptions {
 }
 
 impl TurnOptions {
+    /// What they say, one line for each: outside text.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(tools) = &self.allow_tools {
+            let names = if tools.is_empty() {
+                "none".to_owned()
+            } else {
+                tools.join(", ")
+            };
+            lines.push(format!("allow_tools {names}"));
+        }
+        lines.extend(self.hints.iter().map(|hint| format!("hint {hint}")));
+        let ModelParameters {
+            temperature,
+            top_p,
+            tool_choice,
+        } = &self.parameters;
+        lines.extend(temperature.map(|value| format!("temperature {value}")));
+        lines.extend(top_p.map(|value| format!("top_p {value}")));
+        let choice = tool_choice.clone().map(String::from);
+        lines.extend(choice.map(|choice| format!("tool_choice {choice}")));
+        lines
+    }
+
     /// Whether a tool may be used in the turn, as far as its message says.
     pub fn allows(&self, tool: &str) -> bool {
         self.allow_tools

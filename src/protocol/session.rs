@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Requester};
 use crate::protocol::artifact::{ArtifactRef, Attachment};
+use crate::protocol::citation::Citations;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
+use crate::protocol::options::TurnOptions;
 use crate::protocol::policy::Verdict;
-use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text};
+use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 use crate::protocol::take_over::TakeOver;
 use crate::protocol::words::{
     Access, ContinuationState, Effect, FloodKind, OutboxClass, OutboxState, Risk, SessionState,
@@ -301,6 +303,12 @@ pub struct Continuation {
     pub attachments: Vec<Attachment>,
     /// The final answer.
     pub response: Option<TextBody>,
+    /// What its steps read before the answer.
+    #[serde(default, skip_serializing_if = "Citations::is_empty")]
+    pub citations: Citations,
+    /// What its message asked for beside its text; none = nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<TurnOptions>,
     /// Sum over its model calls.
     pub usage: Usage,
     /// Number of steps recorded.
@@ -333,9 +341,12 @@ impl Continuation {
             .count()
     }
 
-    /// Cuts what its tool calls hold of arguments and results.
+    /// Cuts what its tool calls hold of arguments and results, and its hints.
     pub fn shorten(&mut self) {
         self.tool_calls.iter_mut().for_each(ToolCall::shorten);
+        if let Some(options) = &mut self.options {
+            shorten_texts(&mut options.hints, &mut PREVIEW_BYTES.clone());
+        }
     }
 }
 
@@ -449,6 +460,9 @@ pub enum StepBody {
         text: String,
         /// Why the model stopped.
         stop: String,
+        /// What the steps before it read.
+        #[serde(default, skip_serializing_if = "Citations::is_empty")]
+        citations: Citations,
     },
     /// The error that ended it.
     Error {

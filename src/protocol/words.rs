@@ -358,6 +358,16 @@ words!(/// What an outbound part is for.
     Notice = "notice",
 });
 
+words!(/// What an answer can cite.
+    CitationKind as "kind of source" {
+    /// A file of the workspace.
+    File = "file",
+    /// Content that is kept under its hash.
+    Artifact = "artifact",
+    /// Something remembered.
+    Memory = "memory",
+});
+
 words!(/// What a conversation had too much of.
     FloodKind as "flood kind" {
     /// Calls that people denied, in a row.

@@ -11,6 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, PlanFacts};
+use crate::protocol::citation::Citations;
 use crate::protocol::event::{Event, EventBody, EventFilter};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -320,6 +321,8 @@ impl Retelling {
                 let body = StepBody::Final {
                     text: preview,
                     stop: stop.to_owned(),
+                    // Events do not tell what was read.
+                    citations: Citations::default(),
                 };
                 self.step(id, at, StepKind::Final, body);
             }

@@ -84,7 +84,7 @@ pub fn turn_line(message: usize, exchange: &Exchange) -> String {
                 ToolCallState::Succeeded => shortened(name),
                 other => format!("{} ({other})", shortened(name)),
             })),
-            StepBody::Final { text, stop } if stop == BY_HAND => answered.push_str(text),
+            StepBody::Final { text, stop, .. } if stop == BY_HAND => answered.push_str(text),
             StepBody::OperatorNote { .. } | StepBody::Final { .. } | StepBody::Error { .. } => {}
         }
     }

@@ -108,7 +108,7 @@ pub fn messages(exchange: &Exchange, replay: &mut Replay<'_>) -> Option<Vec<Mode
     let mut reversed = Vec::with_capacity(exchange.steps.len() + 1);
     for step in exchange.steps.iter().rev() {
         // What a person said in place of the model is what the conversation read.
-        if let StepBody::Final { text, stop } = &step.body
+        if let StepBody::Final { text, stop, .. } = &step.body
             && stop == BY_HAND
             && !text.is_empty()
         {

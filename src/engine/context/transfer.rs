@@ -61,7 +61,7 @@ fn line(exchange: &Exchange) -> String {
         .rev()
         .find_map(|step| match &step.body {
             StepBody::Model { text, .. } if !text.trim().is_empty() => Some(text.as_str()),
-            StepBody::Final { text, stop } if stop == BY_HAND && !text.is_empty() => {
+            StepBody::Final { text, stop, .. } if stop == BY_HAND && !text.is_empty() => {
                 Some(text.as_str())
             }
             StepBody::Model { .. }

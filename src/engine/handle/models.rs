@@ -19,6 +19,7 @@ use crate::engine::problem::from_store;
 use crate::model::check::{self, Account, CallReport, ReservedCall, TestError};
 use crate::model::discovery;
 use crate::model::request::ModelRequest;
+use crate::protocol::citation::Citations;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
@@ -196,6 +197,7 @@ impl<'a> Turn<'a> {
                     session_last_line: text.clone(),
                     text,
                     stop: "end_turn".to_owned(),
+                    citations: Citations::default(),
                     parts: Vec::new(),
                 };
                 engine.store.write((open, finish)).await.map(|_| Ok(test))

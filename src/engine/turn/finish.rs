@@ -5,12 +5,14 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::budget;
 use crate::engine::compaction::{self, TurnEnd};
 use crate::engine::core::Engine;
+use crate::engine::turn::citations::citations;
 use crate::engine::turn::error::TurnError;
 use crate::engine::turn::evaluate;
 use crate::engine::turn::progress::Driver;
 use crate::engine::turn::reply::stop_word;
 use crate::model::request::StopReason;
 use crate::protocol::approval::Preview;
+use crate::protocol::citation::Citations;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::session::ErrorBody;
 use crate::protocol::words::{ApprovalKind, ApprovalState, OutboxClass, Risk, ToolCallState};
@@ -21,10 +23,12 @@ use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::release_turn::{Yield, YieldTo};
 use crate::store::input::{BudgetKind, NewNotice, NewPart};
 use crate::text::chunk::chunk;
-use crate::text::untrusted::reveal_line;
+use crate::text::untrusted::{limit_line, reveal_line};
 
 /// First line of what the built-in script says on a real channel.
 pub const SCRIPTED_LABEL: &str = "[built-in script, no AI model]";
+/// Widest source named in a chat, in cells.
+const SOURCE_CELLS: usize = 120;
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
 
@@ -68,7 +72,15 @@ pub async fn finish(driver: &mut Driver<'_>) -> Result<(), TurnError> {
             "(no answer)".to_owned()
         };
     }
-    let shown = text.clone();
+    let mut cited = citations(&rows.calls, &reply.retrieved);
+    for item in &mut cited.items {
+        item.source = engine.redactor.redact(&item.source).into_owned();
+    }
+    let mut shown = text.clone();
+    let channel = engine.settings.channels.get(&rows.channel);
+    if !silent && channel.is_some_and(|channel| channel.citations) {
+        shown.push_str(&sources(&cited));
+    }
     let parts = if posted {
         parts(driver, label(driver, &reply.model), &shown)
     } else {
@@ -88,12 +100,29 @@ pub async fn finish(driver: &mut Driver<'_>) -> Result<(), TurnError> {
             model: Some(reply.into_step(engine, active_ms)),
             text,
             stop,
+            citations: cited,
             parts,
             session_last_line: last_line,
         })
         .await?;
     compaction::after_turn(engine, rows, &end);
     Ok(())
+}
+
+/// The sources of an answer as they stand below it in a chat; nothing for none. A path is no Markdown.
+fn sources(cited: &Citations) -> String {
+    if cited.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n\nSources:");
+    for item in &cited.items {
+        let source = limit_line(&item.source.replace('`', "'"), SOURCE_CELLS);
+        text.push_str(&format!("\n- {} `{source}`", item.kind));
+    }
+    if cited.more > 0 {
+        text.push_str(&format!("\n- and {} more", cited.more));
+    }
+    text
 }
 
 /// What the first part of a reply begins with, where the built-in script speaks on a real channel.

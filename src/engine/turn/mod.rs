@@ -5,6 +5,7 @@ pub mod attachments;
 pub mod attempt;
 pub mod candidates;
 pub mod chat_progress;
+pub mod citations;
 pub mod driver;
 pub mod effect;
 pub mod ending;

@@ -188,7 +188,7 @@ impl Step<'_> {
             match response_cache::consult(engine, rows, name, sent).await {
                 CacheLookup::Answer(kept) => {
                     response_cache::replay(engine, rows, self.n, &kept.text);
-                    let reply = Box::new(ModelReply::kept(kept));
+                    let reply = Box::new(ModelReply::kept(kept, self.retrieved(&context)));
                     return Ok(CallOutcome::Done(Outcome::Answered(reply)));
                 }
                 CacheLookup::Ask(pass) => self.pass = Some(pass),
@@ -322,7 +322,17 @@ impl Step<'_> {
         attempt::settle(self.engine, answered, why).await
     }
 
+    /// The memories that were found for the message and went into the context.
+    fn retrieved(&self, context: &Context) -> Vec<String> {
+        let found = self.memory.context.retrieved.iter();
+        found
+            .filter(|memory| context.recalled.contains(&memory.id))
+            .map(|memory| memory.id.clone())
+            .collect()
+    }
+
     fn reply(&mut self, name: &str, answered: AttemptAnswer, context: Context) -> ModelReply {
+        let retrieved = self.retrieved(&context);
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(context.notes);
         let mut answer = answered.answer;
@@ -343,6 +353,7 @@ impl Step<'_> {
             attempts: self.attempts,
             failed_tokens: self.failed_tokens,
             prompt_tokens: context.tokens,
+            retrieved,
             removed: self.removed > 0,
             dropped,
             notes,

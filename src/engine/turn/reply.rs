@@ -29,6 +29,8 @@ pub struct ModelReply {
     pub failed_tokens: u64,
     /// Estimated input tokens of it; 0 = no model was asked.
     pub prompt_tokens: u64,
+    /// Ids of the memories that were found for the message and went in.
+    pub retrieved: Vec<String>,
     /// Whether the last of what was left out is what retention removed: there is nothing to compact of that.
     pub removed: bool,
     /// What was left out, in words.
@@ -39,7 +41,7 @@ pub struct ModelReply {
 
 impl ModelReply {
     /// A cached response: no model was asked, nothing was used.
-    pub fn kept(kept: StoredResponse) -> Self {
+    pub fn kept(kept: StoredResponse, retrieved: Vec<String>) -> Self {
         Self {
             answer: ModelAnswer {
                 text: kept.text,
@@ -58,6 +60,7 @@ impl ModelReply {
             attempts: 0,
             failed_tokens: 0,
             prompt_tokens: 0,
+            retrieved,
             removed: false,
             dropped: Vec::new(),
             notes: Vec::new(),

@@ -1,5 +1,6 @@
 //! Completes a continuation: final step and all outbox parts in one transaction.
 
+use crate::protocol::citation::Citations;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::StepBody;
@@ -24,6 +25,8 @@ pub struct FinishTurn {
     pub text: String,
     /// Why the model stopped.
     pub stop: String,
+    /// What the steps before it read.
+    pub citations: Citations,
     /// What is to be sent, in order.
     pub parts: Vec<NewPart>,
     /// Last line of the session for lists.
@@ -78,6 +81,7 @@ impl WriteCommand for FinishTurn {
             &StepBody::Final {
                 text: self.text.clone(),
                 stop: self.stop.clone(),
+                citations: self.citations.clone(),
             },
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;

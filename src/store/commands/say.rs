@@ -3,6 +3,7 @@
 //! Whoever waited has been answered with it: their turns are completed in the same transaction, the newest with the
 //! text. Where nobody waited, it is a turn of its own. So the agent finds in its history what the conversation read.
 
+use crate::protocol::citation::Citations;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{BY_HAND, StepBody, Usage};
@@ -57,6 +58,7 @@ impl Say {
             &StepBody::Final {
                 text: text.to_owned(),
                 stop: BY_HAND.to_owned(),
+                citations: Citations::default(),
             },
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;

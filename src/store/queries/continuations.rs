@@ -2,8 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::bridge::ShownProgress;
+use crate::protocol::citation::Citations;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
-use crate::protocol::session::{Continuation, Step, TextBody};
+use crate::protocol::session::{Continuation, Step, StepBody, TextBody};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::ContinuationState;
 use crate::store::error::StoreError;
@@ -26,14 +27,26 @@ pub struct ContinuationFilter {
 const CONTINUATION: &str = "SELECT c.id, c.session_id, s.channel, s.conversation, c.state, c.requester_id,
         c.requester_display, c.requester_person, c.surface, c.text, c.attachments,
         CASE c.state WHEN 'completed' THEN
-            (SELECT json_extract(f.body, '$.text') FROM steps f WHERE f.continuation_id = c.id AND f.kind = 'final')
-        END AS response,
+            (SELECT f.body FROM steps f WHERE f.continuation_id = c.id AND f.kind = 'final')
+        END AS answer, c.options,
         c.input_tokens, c.output_tokens, c.cached_tokens, c.cache_write_tokens, c.cost_usd,
         (SELECT max(n) FROM steps m WHERE m.continuation_id = c.id) AS steps, c.error, c.retry_of, c.attempt, c.model,
         c.created_at, c.updated_at, c.position
      FROM continuations c JOIN sessions s ON s.id = c.session_id";
 
 fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
+    let (response, citations) = match row.json_opt("answer")? {
+        Some(StepBody::Final {
+            text, citations, ..
+        }) => (Some(TextBody { text }), citations),
+        Some(
+            StepBody::Model { .. }
+            | StepBody::ToolResult { .. }
+            | StepBody::OperatorNote { .. }
+            | StepBody::Error { .. },
+        )
+        | None => (None, Citations::default()),
+    };
     let continuation = Continuation {
         id: row.get("id")?,
         session_id: row.get("session_id")?,
@@ -46,9 +59,9 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
             text: row.get("text")?,
         },
         attachments: row.json_opt("attachments")?.unwrap_or_default(),
-        response: row
-            .get::<Option<String>>("response")?
-            .map(|text| TextBody { text }),
+        response,
+        citations,
+        options: row.json_opt("options")?,
         usage: usage(row)?,
         steps: row.get::<Option<u32>>("steps")?.unwrap_or(0),
         tool_calls: Vec::new(),

@@ -6,6 +6,7 @@ use ratatui::text::Line;
 
 use crate::console::format;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::options::TurnOptions;
 use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
 use crate::protocol::words::{ContinuationState, Surface};
 use crate::tui::action::Action;
@@ -292,8 +293,14 @@ fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<
         Role::Outside,
         &cut(&turn.request.text, TEXT_SHOWN),
     );
+    for line in turn.options.iter().flat_map(TurnOptions::lines) {
+        body.field("option", Role::Outside, &cut(&line, TEXT_SHOWN));
+    }
     if let Some(response) = &turn.response {
         body.field("answer", Role::Outside, &cut(&response.text, TEXT_SHOWN));
+    }
+    for line in turn.citations.lines() {
+        body.field("source", Role::Outside, &cut(&line, TEXT_SHOWN));
     }
     questions(state, turn, &mut body);
     calls(state, turn, &mut body);

@@ -224,7 +224,11 @@ pub fn lines(theme: &Theme, entry: &TranscriptEntry, manner: Manner<'_>) -> Vec<
                 ]);
                 maker.text(Role::Outside, 2, text, usize::MAX);
             }
-            StepBody::Final { text, stop } => {
+            StepBody::Final {
+                text,
+                stop,
+                citations,
+            } => {
                 let by_hand = stop == BY_HAND;
                 let word = if by_hand { "answer, by hand" } else { "answer" };
                 maker.head(vec![
@@ -232,6 +236,12 @@ pub fn lines(theme: &Theme, entry: &TranscriptEntry, manner: Manner<'_>) -> Vec<
                     (Role::TextMuted, format!("  {clock}")),
                 ]);
                 maker.markdown(text);
+                if !citations.is_empty() {
+                    maker.text(Role::TextMuted, 2, "sources", 1);
+                    for line in citations.lines() {
+                        maker.text(Role::TextMuted, 4, &line, 1);
+                    }
+                }
             }
             StepBody::Error { error } => {
                 maker.head(vec![

@@ -5,10 +5,12 @@ use leverframe::protocol::approval::{
     Approval, Decision, PlanFacts, Preview, PriorMessage, Requester, SimilarCall,
 };
 use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
+use leverframe::protocol::citation::{Citation, Citations};
 use leverframe::protocol::command::Accepted;
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
 };
+use leverframe::protocol::options::TurnOptions;
 use leverframe::protocol::policy::{Policy, Verdict, WhatIf, WhatIfCall};
 use leverframe::protocol::session::{
     Continuation, ContinuationSummary, OutboxItem, RefusedCall, RefusedCalls, Session, Step,
@@ -17,9 +19,9 @@ use leverframe::protocol::session::{
 use leverframe::protocol::snapshot::{EngineStatus, Page};
 use leverframe::protocol::take_over::TakeOver;
 use leverframe::protocol::words::{
-    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
-    DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
-    Surface, ToolCallState, VerdictWord,
+    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, CitationKind,
+    ContinuationState, DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk,
+    SessionState, StepKind, Surface, ToolCallState, VerdictWord,
 };
 use serde_json::json;
 
@@ -183,6 +185,14 @@ pub fn continuation(state: ContinuationState) -> Continuation {
         },
         response: state.is_terminal().then(|| TextBody {
             text: "the answer".to_owned(),
+        }),
+        citations: Citations::of(vec![Citation {
+            kind: CitationKind::File,
+            source: NASTY.to_owned(),
+        }]),
+        options: Some(TurnOptions {
+            hints: vec![NASTY.to_owned()],
+            ..TurnOptions::default()
         }),
         usage: usage(),
         steps: 3,

@@ -286,6 +286,8 @@ pub fn continuation(n: u8, state: ContinuationState) -> Continuation {
             text: "Summarise the log of last night, please.".into(),
         },
         response: None,
+        citations: leverframe::protocol::citation::Citations::default(),
+        options: None,
         usage: usage(),
         steps: 2,
         tool_calls: vec![],

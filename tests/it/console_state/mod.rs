@@ -7,6 +7,7 @@ mod approval_card;
 mod arming_rule;
 pub mod assigning;
 mod card_dialogs;
+mod citations;
 mod connection;
 mod dialogs;
 mod fleet;

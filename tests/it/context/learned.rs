@@ -97,6 +97,7 @@ async fn the_answer_itself_teaches_too() {
             model: Some(model),
             text: "t".to_owned(),
             stop: "end".to_owned(),
+            citations: leverframe::protocol::citation::Citations::default(),
             parts: Vec::new(),
             session_last_line: "t".to_owned(),
         })

@@ -4,6 +4,7 @@ mod answers;
 mod cache_key;
 mod chain;
 mod choice;
+mod citations;
 mod decisions;
 mod forged;
 mod interrupted;

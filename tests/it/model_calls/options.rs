@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model_calls::server::{ModelServer, ask, calls, home, says, steps};
 use crate::support::daemon::Home;
+use crate::take_overs::daemon::cli;
 
 const ONE: &str = "[model]\ndefault = \"one/m\"\n[channels.api]\nautonomy = \"semi_auto\"";
 
@@ -152,5 +153,89 @@ async fn what_is_set_closest_to_the_message_holds_and_a_reload_changes_it() {
         assert_eq!(request["temperature"], temperature);
         assert_eq!(request["top_p"], 0.5);
         assert_eq!(request["tool_choice"], choice);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_a_kill_cut_short_still_refuses_the_tools_that_its_message_left_out() {
+    let list = || calls("list_files", "{}");
+    let one = ModelServer::chat(vec![
+        calls("read_file", "{\"path\": \"notes.md\"}"),
+        list(),
+        says("done"),
+    ]);
+    let config = "[model]\ndefault = \"one/m\"\n[channels.api]\nauto_approve = [\"list_files\"]\n\
+        always_ask = [\"read_file\"]";
+    let home = home(config, &[("one", &one)]);
+    let mut daemon = home.daemon();
+    std::fs::create_dir_all(home.workspace("api")).unwrap();
+    std::fs::write(home.workspace("api").join("notes.md"), "hello").unwrap();
+    let session = daemon.session().await;
+    let body = json!({"text": "look", "allow_tools": ["read_file"], "temperature": 0.5});
+    let sent = daemon
+        .post(&format!("/v1/sessions/{session}/messages"), body)
+        .await;
+    let turn = sent["continuation_id"].as_str().unwrap().to_owned();
+    daemon.wait_approval().await;
+    daemon.kill();
+    let daemon = home.daemon();
+    let approval = daemon.wait_approval().await;
+    assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
+    let done = daemon.wait_state(&turn, "completed").await;
+    assert_eq!(done["options"]["allow_tools"], json!(["read_file"]));
+    assert_eq!(done["tool_calls"][1]["state"], "blocked", "{done:#}");
+    let results = steps(&daemon, &done, "tool_result").await;
+    assert!(
+        results[1]
+            .to_string()
+            .contains("is not offered in this turn"),
+        "{results:?}"
+    );
+    for request in one.seen() {
+        assert_eq!(
+            (names(&request), &request["temperature"]),
+            (vec!["read_file"], &json!(0.5))
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_flags_of_ask_are_the_options_of_its_message() {
+    let one = ModelServer::chat(vec![]);
+    let home = home(ONE, &[("one", &one)]);
+    let daemon = home.daemon();
+    let ask = async |flags: &[&str]| cli(&home, &[&["ask"], flags, &["hello"]].concat()).await;
+    let all = "--allow-tool read_file --allow-tool recall --hint brief --temperature 0.2 --top-p 0.9 --tool-choice recall";
+    let flags: Vec<&str> = all.split(' ').collect();
+    let (status, text) = ask(&flags).await;
+    assert_eq!(status, Some(0), "{text}");
+    let (status, text) = ask(&["--no-tools"]).await;
+    assert_eq!(status, Some(0), "{text}");
+    let seen = one.seen();
+    assert_eq!(names(&seen[0]), ["read_file", "recall"]);
+    assert_eq!(
+        (&seen[0]["temperature"], &seen[0]["top_p"]),
+        (&json!(0.2), &json!(0.9))
+    );
+    assert_eq!(seen[0]["tool_choice"]["function"]["name"], "recall");
+    assert!(seen[0]["messages"].to_string().contains("brief"));
+    assert_eq!(names(&seen[1]), [""; 0]);
+    for (flags, wanted) in [
+        (["--temperature", "3"], "`temperature`: 3 is out of range"),
+        (["--allow-tool", "read_fil"], "did you mean `read_file`?"),
+    ] {
+        let (status, text) = ask(&flags).await;
+        assert_ne!(status, Some(0), "{text}");
+        assert!(text.contains(wanted), "{text}");
+    }
+    let turns = daemon.get("/v1/continuations").await;
+    let id = turns["items"][1]["id"].as_str().unwrap();
+    let (_, text) = cli(&home, &["continuations", "show", id]).await;
+    for line in [
+        "option    allow_tools read_file, recall",
+        "option    hint brief",
+        "option    tool_choice recall",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
     }
 }

@@ -75,6 +75,7 @@ fn past() -> (Continuation, Vec<Step>) {
             StepBody::Final {
                 text: "It was the relay.".into(),
                 stop: "end".into(),
+                citations: leverframe::protocol::citation::Citations::default(),
             },
         ),
     ];

@@ -363,6 +363,7 @@ impl System {
                     model: attempt.map(|attempt| self.model_step(attempt, *tokens)),
                     text: "answer".to_owned(),
                     stop: "end".to_owned(),
+                    citations: leverframe::protocol::citation::Citations::default(),
                     parts: Self::parts(channel, chat, *parts),
                     session_last_line: "answer".to_owned(),
                 })

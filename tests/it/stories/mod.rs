@@ -7,6 +7,7 @@ mod chat_commands;
 mod chat_grants;
 mod chat_indirect;
 mod chat_notices;
+mod chat_options;
 mod chat_progress;
 mod chat_sessions;
 mod demo_risks;

@@ -554,6 +554,7 @@ impl World {
             model: Some(model),
             text: "twenty chars of text".to_owned(),
             stop: "end".to_owned(),
+            citations: leverframe::protocol::citation::Citations::default(),
             parts: (0..parts)
                 .map(|n| NewPart {
                     channel: "team".to_owned(),

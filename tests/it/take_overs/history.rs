@@ -21,6 +21,7 @@ fn exchange(text: &str, stop: &str) -> Exchange {
             body: StepBody::Final {
                 text: text.to_owned(),
                 stop: stop.to_owned(),
+                citations: leverframe::protocol::citation::Citations::default(),
             },
             at: Timestamp(0),
         }],

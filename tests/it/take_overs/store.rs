@@ -62,7 +62,7 @@ async fn finals(world: &World, id: ContinuationId) -> Vec<(String, String)> {
     steps
         .into_iter()
         .filter_map(|step| match step.body {
-            StepBody::Final { text, stop } => Some((text, stop)),
+            StepBody::Final { text, stop, .. } => Some((text, stop)),
             _ => None,
         })
         .collect()

@@ -305,6 +305,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         require_mention: true,
         session_scope: SessionScope::Chat,
         reply_style: ReplyStyle::Final,
+        citations: false,
         max_queue: 10,
         response_cache: CacheScope::Off,
         tool_cache: false,

@@ -1,0 +1,74 @@
+//! The sources of an answer and the options of a message, where a turn is read.
+
+use leverframe::protocol::citation::{Citation, Citations};
+use leverframe::protocol::options::{ModelParameters, TurnOptions};
+use leverframe::protocol::session::{StepBody, TranscriptBody};
+use leverframe::protocol::words::{CitationKind, ContinuationState};
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+use crate::console_frames::fleet::{self, opened};
+
+fn citations() -> Citations {
+    Citations::of(
+        (0..21)
+            .map(|number| Citation {
+                kind: CitationKind::File,
+                source: format!("notes\u{202e}/{number:02}.md"),
+            })
+            .collect(),
+    )
+}
+
+#[test]
+fn the_sources_stand_below_the_answer() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("2 j j enter");
+    let mut entry = fixture::model(3, "It was the relay.", vec![]);
+    if let TranscriptBody::Step { step, .. } = &mut entry.body {
+        step.body = StepBody::Final {
+            text: "It was the relay.".to_owned(),
+            stop: "end".to_owned(),
+            citations: citations(),
+        };
+    }
+    driver.answer_transcript(vec![entry]);
+    let text = driver.text();
+    assert!(text.contains("sources"), "{text}");
+    assert!(
+        text.contains("/19.md") && !text.contains("/20.md"),
+        "{text}"
+    );
+    assert!(text.contains("and 1 more"), "{text}");
+    assert!(!text.contains('\u{202e}'), "{text}");
+}
+
+#[test]
+fn a_turn_tells_its_options_and_sources() {
+    let turn = leverframe::protocol::session::Continuation {
+        options: Some(TurnOptions {
+            allow_tools: Some(vec!["read_file".to_owned()]),
+            hints: vec!["be brief".to_owned()],
+            parameters: ModelParameters {
+                temperature: Some(0.5),
+                ..ModelParameters::default()
+            },
+        }),
+        citations: citations(),
+        ..fixture::continuation(2, ContinuationState::Completed)
+    };
+    let engine = fleet::Engine {
+        turns: vec![turn],
+        ..fleet::Engine::default()
+    };
+    let mut driver = opened(120, 60, "5 j", &engine);
+    let text = driver.text();
+    for line in [
+        "allow_tools read_file",
+        "hint be brief",
+        "temperature 0.5",
+        "/00.md",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
