@@ -33,7 +33,7 @@ fn a_waiting_turn_is_explained_and_the_audit_is_walked() {
     pty.see("┌ Audit");
     pty.see("tool.started");
     pty.see("leverframe.log");
-    pty.send("V");
+    pty.send("v");
     pty.see("whole: ");
     pty.press_until("j", "follows row ");
     pty.send("\x1b");
