@@ -5,7 +5,7 @@ use serde_json::Map;
 use crate::api::route::Method::{Delete, Patch, Post, Put};
 use crate::api::route::{Route, command, query, remove};
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::duty::AssignRequest;
+use crate::protocol::on_call::AssignRequest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
     AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,

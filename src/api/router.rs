@@ -18,7 +18,7 @@ use crate::api::request::{Call, read_body};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
-    artifacts, audit, cache, channels, continuations, duty, events, generic, health, memory,
+    artifacts, audit, cache, channels, continuations, events, generic, health, memory, on_call,
     openapi, plain, sessions,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -34,7 +34,7 @@ pub fn table() -> Vec<Route> {
         cache::routes(),
         memory::routes(),
         audit::routes(),
-        duty::routes(),
+        on_call::routes(),
         artifacts::routes(),
         events::routes(),
         health::routes(),

@@ -12,9 +12,9 @@ use crate::cli::terminal::{Format, Terminal, cell, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
+use crate::protocol::duration;
 use crate::protocol::request::{ListAudit, VerifyAudit};
 use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
-use crate::protocol::span;
 use crate::runtime::offline::OfflineAudit;
 use crate::text::untrusted::limit_line;
 
@@ -129,10 +129,10 @@ async fn carry_out(
 
 /// `2h`, `30m`, `3d`, `45s`, `1w` before now, or an RFC 3339 time.
 pub fn moment(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
-    if let Some(at) = span::time(text) {
+    if let Some(at) = duration::time(text) {
         return Ok(at);
     }
-    let back = span::seconds(text);
+    let back = duration::seconds(text);
     back.map(|seconds| clock.now().plus_seconds(-seconds)).ok_or_else(|| {
         Failure::Usage(format!(
             "--since {}: expected a time like 2026-01-31T12:00:00Z, or how long ago: 45s, 30m, 2h, 3d, 1w",

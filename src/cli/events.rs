@@ -12,10 +12,10 @@ use crate::cli::find;
 use crate::cli::terminal::{Format, Terminal};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Day, Timestamp};
+use crate::protocol::duration;
 use crate::protocol::event::{Event, EventFilter, StreamItem};
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::GetSnapshot;
-use crate::protocol::span;
 use crate::runtime::offline::{OfflineSessions, archived_events};
 use crate::text::untrusted::limit_line;
 
@@ -171,7 +171,7 @@ fn archived(
 
 /// A day in UTC, a time, or how long ago.
 fn begin(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
-    if let Some(seconds) = span::seconds(text) {
+    if let Some(seconds) = duration::seconds(text) {
         return Ok(now.plus_seconds(-seconds));
     }
     if let Ok(day) = text.parse::<Day>() {

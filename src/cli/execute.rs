@@ -10,7 +10,7 @@ use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
-    audit, cache, channels, costs, doctor, duty, emergency, hooks, list, memory, models, policy,
+    audit, cache, channels, costs, doctor, emergency, hooks, list, memory, models, on_call, policy,
     release, reload, resolve, routine, rules, sessions, summary, sweep, take_over, why,
 };
 use crate::client::console_client::ConsoleClient;
@@ -146,7 +146,7 @@ pub async fn execute(
         Subcommands::Summary { since } => summary::run(client, terminal, format, since).await,
         Subcommands::People => list::run(client, terminal, format, ListPeople {}, false).await,
         Subcommands::OnCall { name, time, note } => {
-            duty::on_call(client, terminal, format, name, time, note).await
+            on_call::on_call(client, terminal, format, name, time, note).await
         }
         Subcommands::Reload { preview } => reload::run(client, terminal, format, preview).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
@@ -265,7 +265,7 @@ async fn approval(
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Assign { id, name, note } => {
-            duty::assign(client, terminal, format, &id, name, note).await
+            on_call::assign(client, terminal, format, &id, name, note).await
         }
     }
 }

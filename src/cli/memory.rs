@@ -12,6 +12,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{memory_forget, memory_lines};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
+use crate::protocol::duration;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
     MAX_TEXT, Memory, MemoryFilter, MemoryFound, MemoryPlace, MemoryReview, MemoryStats,
@@ -22,7 +23,6 @@ use crate::protocol::request::{
     ListMemories, Outcome, PinMemory, ReviewMemories, SearchMemories, SupersedeMemories,
 };
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::span;
 use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::text::untrusted::{limit_line, reveal};
 
@@ -196,8 +196,9 @@ fn given(terminal: &mut Terminal<'_>, text: String) -> Result<String, Failure> {
 
 fn end(text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = text else { return Ok(None) };
-    let end = span::time(text)
-        .or_else(|| span::seconds(text).map(|seconds| Clock::System.now().plus_seconds(seconds)));
+    let end = duration::time(text).or_else(|| {
+        duration::seconds(text).map(|seconds| Clock::System.now().plus_seconds(seconds))
+    });
     end.map(Some).ok_or_else(|| {
         Failure::Usage(format!(
             "--expires {}: expected a time like 2026-01-31T12:00:00Z, or how long from now: 2h, 3d, 1w",

@@ -8,13 +8,13 @@ use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
+use crate::protocol::duration;
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
 use crate::protocol::request::{
     AddRule, ChangeRule, GetRule, GetRuleMatches, ListGrants, ListRules, RemoveGrant, RemoveRule,
     SuggestRules, TestRules,
 };
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions};
-use crate::protocol::span;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::text::quote::quote;
 use crate::text::untrusted::limit_line;
@@ -148,7 +148,7 @@ impl RuleFlags {
         let expires_in_seconds = match self.expires.as_deref() {
             None => None,
             Some("never") => Some(0),
-            Some(text) => match span::seconds(text) {
+            Some(text) => match duration::seconds(text) {
                 Some(seconds) if seconds > 0 => Some(seconds.unsigned_abs()),
                 Some(_) | None => {
                     return Err(Failure::Usage(format!(

@@ -1,7 +1,7 @@
 //! A shift summary in words: the same on the command line and in the console. Outside text is revealed.
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::{Assignment, OnCall};
+use crate::protocol::on_call::{Assignment, OnCall};
 use crate::protocol::session::RefusedCalls;
 use crate::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryChannel, SummaryQuestion};
 use crate::text::untrusted::limit_line;

@@ -3,7 +3,7 @@
 use crate::console::decision;
 use crate::protocol::approval::Approval;
 use crate::protocol::configuration::ConfigurationReload;
-use crate::protocol::duty::NOBODY;
+use crate::protocol::on_call::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Command, Decide, DiscoverModels, DrainChannel, Outcome, PauseChannel, PinCacheEntry,

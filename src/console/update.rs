@@ -12,9 +12,9 @@ use crate::console::model::{Model, Tone};
 use crate::console::world::World;
 use crate::console::{labels, trim, undo};
 use crate::protocol::approval::snooze_end;
-use crate::protocol::duty::Duty;
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::SessionId;
+use crate::protocol::on_call::Duty;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, Decide, GetApproval, GetContinuation, GetDelivery, GetSession, GetSnapshot,

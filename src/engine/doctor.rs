@@ -12,7 +12,7 @@ use crate::config::ownership;
 use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, Settings};
 use crate::engine::core::Engine;
-use crate::engine::hooks::trust;
+use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
 use crate::engine::views;
@@ -448,7 +448,7 @@ fn hooks(settings: &Settings) -> Vec<Finding> {
     commands
         .map(|(name, hook)| {
             let about = format!("hook {name}");
-            match trust::check(&hook.command, &workspaces) {
+            match exec_permissions::check(&hook.command, &workspaces) {
                 Ok(()) => ok(&about, hook.command.join(" ")),
                 Err(why) => fail(
                     &about,

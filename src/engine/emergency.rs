@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::clock::Timestamp;
 use crate::engine::lock::lock;
-use crate::store::commands::set_held::SetHeld;
+use crate::store::commands::set_emergency_stop::SetEmergencyStop;
 
 /// An emergency stop in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Emergency {
     held: watch::Sender<Option<ActiveStop>>,
     quarantine: watch::Sender<bool>,
     /// A stop in force that could not be stored yet.
-    unrecorded: Mutex<Option<SetHeld>>,
+    unrecorded: Mutex<Option<SetEmergencyStop>>,
 }
 
 impl Emergency {
@@ -69,12 +69,12 @@ impl Emergency {
     }
 
     /// Keeps a stop that the full disk could not take.
-    pub fn record_later(&self, stop: SetHeld) {
+    pub fn record_later(&self, stop: SetEmergencyStop) {
         *lock(&self.unrecorded) = Some(stop);
     }
 
     /// Takes the stop that is still to be recorded.
-    pub fn take_unrecorded(&self) -> Option<SetHeld> {
+    pub fn take_unrecorded(&self) -> Option<SetEmergencyStop> {
         lock(&self.unrecorded).take()
     }
 

@@ -12,8 +12,8 @@ use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Disposition, OutboxClass};
+use crate::store::commands::announce_emergency_stop::AnnounceEmergencyStop;
 use crate::store::commands::ingest_turn::IngestTurn;
-use crate::store::commands::tell_held::TellHeld;
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
 
 /// Told to whoever writes during an emergency stop.
@@ -90,7 +90,7 @@ impl Engine {
         );
         match record.notices.pop() {
             Some(notice) => {
-                let told = self.store.write(TellHeld { notice }).await;
+                let told = self.store.write(AnnounceEmergencyStop { notice }).await;
                 told.map_err(from_store)
             }
             None => Ok(()),

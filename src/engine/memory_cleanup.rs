@@ -10,8 +10,9 @@ use crate::protocol::ids::HygieneRunId;
 use crate::protocol::words::HygieneReason;
 use crate::protocol::words::MemoryScope;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::commands::tidy_memories::{
-    CompareIndex, IndexRepair, MendIndex, TidyMemories, TidySummaries, TidyVectors,
+use crate::store::commands::clean_up_memories::{
+    CleanUpMemories, CompareIndex, IndexRepair, RemoveStaleSummaries, RemoveStaleVectors,
+    RepairIndex,
 };
 use crate::store::error::StoreError;
 use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, Tally, add_memory, add_orphans, reason};
@@ -240,13 +241,13 @@ impl IndexScan<'_> {
                     while !found.is_empty() {
                         let rest = found.split_off(found.len().min(chunk.rows()));
                         let memories = std::mem::replace(&mut found, rest);
-                        let memory_cleanup = TidyMemories {
+                        let command = CleanUpMemories {
                             run,
                             rules: plan.rules.clone(),
                             cuts: plan.cuts.clone(),
                             memories,
                         };
-                        paced(engine, chunk, memory_cleanup).await?;
+                        paced(engine, chunk, command).await?;
                     }
                 }
             }
@@ -270,7 +271,7 @@ impl IndexScan<'_> {
                 Sink::Run(run) => {
                     let run = *run;
                     for vectors in stale.chunks(self.chunk.rows()) {
-                        self.paced(TidyVectors {
+                        self.paced(RemoveStaleVectors {
                             run,
                             rules: plan.rules.clone(),
                             vectors: vectors.to_vec(),
@@ -292,7 +293,7 @@ impl IndexScan<'_> {
             Sink::Report(report) => add_orphans(report, "summaries", count, bytes),
             Sink::Run(run) => {
                 let run = *run;
-                while count > 0 && self.paced(TidySummaries { run }).await? > 0 {}
+                while count > 0 && self.paced(RemoveStaleSummaries { run }).await? > 0 {}
             }
         }
         Ok(())
@@ -321,8 +322,8 @@ impl IndexScan<'_> {
             missing += unindexed.len() as u64;
             if let Sink::Run(run) = self.into {
                 for positions in unindexed.chunks(self.chunk.rows()) {
-                    let mend = IndexRepair::Add(positions.to_vec());
-                    self.paced(MendIndex { run, mend }).await?;
+                    let repair = IndexRepair::Add(positions.to_vec());
+                    self.paced(RepairIndex { run, repair }).await?;
                 }
             }
         }
@@ -342,8 +343,8 @@ impl IndexScan<'_> {
             }
             Sink::Report(report) => add_orphans(report, "index", missing, 0),
             Sink::Run(run) if anew => {
-                let (run, mend) = (*run, IndexRepair::Anew);
-                self.paced(MendIndex { run, mend }).await?;
+                let (run, repair) = (*run, IndexRepair::Anew);
+                self.paced(RepairIndex { run, repair }).await?;
             }
             Sink::Run(_) => {}
         }

@@ -6,7 +6,9 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
-use crate::engine::handle::{duty, emergency, hygiene, memory, routines, rule_suggestions, rules};
+use crate::engine::handle::{
+    emergency, hygiene, memory, on_call, routines, rule_suggestions, rules,
+};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
@@ -96,8 +98,8 @@ impl Engine {
             TestRules(q) => rules::test(self, q.tool, q.args, q.channel, q.session_id),
             GetShiftSummary(q) => shift(self, q.since),
             ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),
-            GetDuty(q) => duty::duty(self, q.actor.as_ref()),
-            ListPeople(_) => duty::people(self),
+            GetDuty(q) => on_call::duty(self, q.actor.as_ref()),
+            ListPeople(_) => on_call::people(self),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })
     }
@@ -165,7 +167,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         streams,
         cache: stats::summary(engine).await,
         memory: remembered,
-        duty: duty::duty(engine, None).await?,
+        duty: on_call::duty(engine, None).await?,
         leftovers: rows.leftovers,
         engine: status,
     })

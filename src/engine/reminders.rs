@@ -6,7 +6,7 @@
 use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Origin, Recipient};
 use crate::engine::core::Engine;
-use crate::protocol::duty::OnCall;
+use crate::protocol::on_call::OnCall;
 use crate::protocol::words::Risk;
 use crate::store::commands::remind::Remind;
 use crate::store::queries::waiting::WaitingApproval;

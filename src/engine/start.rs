@@ -27,7 +27,7 @@ use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Envelope, ResumeContinuation};
 use crate::protocol::words::{Autonomy, Surface};
 use crate::store::commands::recover::Recovery;
-use crate::store::commands::set_held::SetHeld;
+use crate::store::commands::set_emergency_stop::SetEmergencyStop;
 use crate::store::commands::tell_interrupted::TellInterrupted;
 
 /// Oldest interrupted continuation that resumes by itself.
@@ -66,7 +66,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         .reference();
         engine
             .store
-            .write(SetHeld {
+            .write(SetEmergencyStop {
                 held: Some(reason),
                 by,
                 drop_full: true,

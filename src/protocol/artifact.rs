@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::clock::Timestamp;
-use crate::protocol::hex::hex;
+use crate::protocol::hex::{from_hex, hex};
 use crate::protocol::schema;
 
 /// What stands before the hash where an artifact is named in a text or as a path.
@@ -64,18 +64,7 @@ impl FromStr for ArtifactHash {
 
     fn from_str(text: &str) -> Result<Self, ArtifactHashError> {
         let digits = text.strip_prefix(ARTIFACT_PREFIX).unwrap_or(text);
-        let parse = || {
-            if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return None;
-            }
-            let mut bytes = [0; 32];
-            for (index, byte) in bytes.iter_mut().enumerate() {
-                let pair = digits.get(2 * index..2 * index + 2)?;
-                *byte = u8::from_str_radix(pair, 16).ok()?;
-            }
-            Some(Self(bytes))
-        };
-        parse().ok_or_else(|| ArtifactHashError {
+        from_hex(digits).map(Self).ok_or_else(|| ArtifactHashError {
             text: text.chars().take(80).collect(),
         })
     }

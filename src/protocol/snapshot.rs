@@ -7,10 +7,10 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
-use crate::protocol::duty::Duty;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::MemoryStats;
+use crate::protocol::on_call::Duty;
 use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 
 /// What a sweep removed, or would remove.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::{Assignment, OnCall};
 use crate::protocol::ids::ApprovalId;
+use crate::protocol::on_call::{Assignment, OnCall};
 use crate::protocol::rule::{Grant, Rule};
 use crate::protocol::take_over::TakeOver;
 use crate::protocol::words::{ApprovalKind, Autonomy};

@@ -18,9 +18,9 @@ use crate::config::paths::locate;
 use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
-use crate::protocol::duty::Duty;
 use crate::protocol::event::{Event, EventFilter, StreamItem};
 use crate::protocol::memory::MemoryStats;
+use crate::protocol::on_call::Duty;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
     Answer, Envelope, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations,

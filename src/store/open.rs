@@ -18,9 +18,9 @@ use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
-use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::handle::{Inner, OpenOptions, OpenedStore, Store};
+use crate::store::integrity;
 use crate::store::log_head::{LogGeneration, LogHead, StagedLog};
 use crate::store::meta;
 use crate::store::ownership::{Sidecar, io, read_sidecar, take_lock, write_sidecar};
@@ -134,7 +134,7 @@ fn recover_within(
 impl Store {
     /// Opens or creates the database of a data directory and recovers it. Blocking.
     pub fn open(options: OpenOptions) -> Result<OpenedStore, StoreError> {
-        take(&options).map_err(|error| damage::advise(error, &options.dir.join("leverframe.db")))
+        take(&options).map_err(|error| integrity::advise(error, &options.dir.join("leverframe.db")))
     }
 }
 
@@ -149,15 +149,15 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
     let path = options.dir.join("leverframe.db");
     let sidecar_path = options.dir.join("epoch");
     let sidecar = read_sidecar(&sidecar_path)?;
-    damage::refuse_cut(&path)?;
+    integrity::refuse_cut(&path)?;
     let found = schema::inspect(&path)?;
     if let DatabaseFile::New = found
         && let Some(Sidecar { epoch, .. }) = sidecar
         && epoch > 0
     {
-        return Err(damage::gone(&path, epoch));
+        return Err(integrity::gone(&path, epoch));
     }
-    let logged = damage::has_log(&path);
+    let logged = integrity::has_log(&path);
     if found == DatabaseFile::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
         schema::create(&path)?;
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use rusqlite_migration::{HookResult, M, Migrations};
 
-use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::immutable::immutable_uri;
+use crate::store::integrity;
 
 /// Marks the file as ours: `LFR1`.
 pub const APPLICATION_ID: i32 = 0x4c46_5231;
@@ -289,7 +289,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<DatabaseFile, S
         });
     }
     // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
-    damage::refuse_foreign_log(path, conn)?;
+    integrity::refuse_foreign_log(path, conn)?;
     Ok(DatabaseFile::Ours(version))
 }
 

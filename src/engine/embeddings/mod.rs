@@ -25,8 +25,8 @@ use crate::store::commands::embed::{
     EmbeddingCall, NewVector, PutVectors, ReserveEmbedding, SettleEmbedding,
 };
 use crate::store::error::StoreError;
-use crate::store::meaning::{Meaning, normalised};
 use crate::store::queries::memory_vectors::{LookedAt, MissingVector};
+use crate::store::vectors::{Meaning, normalised};
 
 pub mod state;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::engine::lock::lock;
-use crate::store::meaning::Meaning;
+use crate::store::vectors::Meaning;
 
 /// After a search that failed, turns look for words only for this long: a person is not kept waiting at each step.
 const REST: Duration = Duration::from_secs(60);

@@ -17,7 +17,7 @@ use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 use crate::store::commands::drop_waiting::DropWaiting;
 use crate::store::commands::release_quarantine::ReleaseQuarantine;
-use crate::store::commands::set_held::SetHeld;
+use crate::store::commands::set_emergency_stop::SetEmergencyStop;
 use crate::store::error::StoreError;
 use crate::store::queries::uncertain::Recovered;
 
@@ -47,7 +47,7 @@ pub async fn stop(
         reason: reason.clone(),
     });
     engine.sessions.halt_all(Halt::Held);
-    let record = SetHeld {
+    let record = SetEmergencyStop {
         held: Some(reason),
         by: caller.reference(),
         drop_full: true,
@@ -95,7 +95,7 @@ pub async fn release(
         notice: "The operator stopped this request; please ask again if it is still needed."
             .to_owned(),
     };
-    let released = SetHeld {
+    let released = SetEmergencyStop {
         held: None,
         by: caller.reference(),
         // Nobody gave a copy the permission to run alone; the one of its original may have ended since.

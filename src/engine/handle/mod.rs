@@ -24,7 +24,6 @@ pub mod continuations;
 pub mod decide;
 pub mod decision;
 pub mod deliveries;
-pub mod duty;
 pub mod edit;
 pub mod emergency;
 pub mod hooks;
@@ -33,6 +32,7 @@ pub mod leftovers;
 pub mod memory;
 pub mod messages;
 pub mod models;
+pub mod on_call;
 pub mod pairings;
 pub mod policy;
 pub mod routines;
@@ -77,8 +77,8 @@ impl Engine {
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),
             Decide(c) => decide::decide(self, by, c.approval_id, c.decision),
-            AssignApproval(c) => duty::assign(self, by, c.approval_id, c.request),
-            SetOnCall(c) => duty::set_on_call(self, by, c.request),
+            AssignApproval(c) => on_call::assign(self, by, c.approval_id, c.request),
+            SetOnCall(c) => on_call::set_on_call(self, by, c.request),
             DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
             DismissRefusedCalls(c) => sessions::dismiss_refused_calls(self, by, c.session_id),
             SetPolicy(c) => policy::set(self, by, c.channel, c.patch),

@@ -16,7 +16,7 @@ use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Session;
 use crate::store::commands::ingest_turn::IngestTurn;
-use crate::store::commands::say::Say;
+use crate::store::commands::send_as_bot::SendBotMessage;
 use crate::store::commands::take_over::{GiveBack, Take};
 use crate::store::error::StoreError;
 use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
@@ -131,7 +131,7 @@ pub async fn say(
     };
     engine
         .store
-        .write(Say {
+        .write(SendBotMessage {
             session_id,
             take_over_id,
             epoch: engine.store.epoch(),

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::engine::hooks::breaker::BreakerVerdict;
 use crate::engine::hooks::document::{self, About};
 use crate::engine::hooks::{
-    Entry, Hooks, Kind, Named, PointOutcome, Stop, TrialGuard, modifies, process, shown, trust,
+    Entry, Hooks, Kind, Named, PointOutcome, Stop, TrialGuard, exec_permissions, modifies, process,
+    shown,
 };
 use crate::engine::lock::lock;
 use crate::protocol::hook::{HookNote, HookVerdict};
@@ -77,7 +78,7 @@ impl Hooks {
             Kind::Command { .. } => {
                 let now = self.clock.now();
                 if let BreakerVerdict::Wait(until) = lock(&hook.breaker).enter(now) {
-                    lock(&entry.gauge).skipped();
+                    lock(&entry.stats).skipped();
                     return HookVerdict::Failed {
                         error: format!("it failed too often and is not asked until {until}"),
                     };
@@ -88,7 +89,7 @@ impl Hooks {
                 settle(said, at_start, value)
             }
         };
-        lock(&entry.gauge).ran(&verdict, began.elapsed());
+        lock(&entry.stats).ran(&verdict, began.elapsed());
         verdict
     }
 
@@ -137,7 +138,7 @@ impl Hooks {
                 .take(MAX_ERROR)
                 .collect()
         };
-        trust::check(command, &self.workspaces).map_err(clean)?;
+        exec_permissions::check(command, &self.workspaces).map_err(clean)?;
         self.redactor.redact_json(&mut document);
         let document = document.to_string();
         let ran = process::run(command, environment, &document, hook.timeout)
@@ -245,5 +246,5 @@ fn write_down(entry: &Entry, asked: &mut PointOutcome) {
         .filter(|(_, note)| !note.dry_run)
         .map(|(index, _)| index)
         .collect();
-    lock(&entry.gauge).ran(&HookVerdict::Pass, began.elapsed());
+    lock(&entry.stats).ran(&HookVerdict::Pass, began.elapsed());
 }

@@ -14,8 +14,8 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{HookSettings, RateLimits, Secret};
 use crate::engine::hooks::breaker::Breaker;
 use crate::engine::hooks::document::About;
-use crate::engine::hooks::gauge::Gauge;
 use crate::engine::hooks::limiter::{Limiter, Over};
+use crate::engine::hooks::stats::HookStats;
 use crate::engine::lock::lock;
 use crate::protocol::approval::Requester;
 use crate::protocol::hook::{Hook, HookNote, HookVerdict};
@@ -25,12 +25,12 @@ use crate::text::redact::Redactor;
 mod ask;
 pub mod breaker;
 pub mod document;
-pub mod gauge;
+pub mod dry_run;
+pub mod exec_permissions;
 pub mod limiter;
 pub mod observe;
 pub mod process;
-pub mod trial;
-pub mod trust;
+pub mod stats;
 pub mod turn;
 
 /// Most bytes of a value that a note, an event or the audit shows whole.
@@ -72,7 +72,7 @@ struct Named {
 struct Entry {
     hook: Arc<Named>,
     point: HookPoint,
-    gauge: Mutex<Gauge>,
+    stats: Mutex<HookStats>,
 }
 
 /// Every hook there is.
@@ -214,7 +214,7 @@ impl Hooks {
                     Arc::new(Entry {
                         hook: Arc::clone(hook),
                         point: *point,
-                        gauge: Mutex::default(),
+                        stats: Mutex::default(),
                     })
                 })
             })
@@ -248,9 +248,11 @@ impl Hooks {
             .iter()
             .map(|entry| {
                 let hook = &entry.hook;
-                let gauge = lock(&entry.gauge);
+                let stats = lock(&entry.stats);
                 let refused = match &hook.kind {
-                    Kind::Command { command, .. } => trust::check(command, &self.workspaces).err(),
+                    Kind::Command { command, .. } => {
+                        exec_permissions::check(command, &self.workspaces).err()
+                    }
                     Kind::Redaction | Kind::RateLimit | Kind::Audit => None,
                 };
                 Hook {
@@ -262,12 +264,12 @@ impl Hooks {
                     channels: hook.channels.clone(),
                     tools: hook.tools.clone(),
                     timeout_ms: u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
-                    counts: gauge.counts(),
+                    counts: stats.counts(),
                     broken_until: lock(&hook.breaker)
                         .open_until()
                         .filter(|until| *until > now),
                     refused,
-                    last_error: gauge.last_error().map(str::to_owned),
+                    last_error: stats.last_error().map(str::to_owned),
                 }
             })
             .collect()
@@ -320,7 +322,7 @@ impl Hooks {
                 reason: over.reason.clone(),
             },
         };
-        lock(&entry.gauge).ran(&verdict, began.elapsed());
+        lock(&entry.stats).ran(&verdict, began.elapsed());
         taken
     }
 
@@ -341,7 +343,7 @@ impl Hooks {
             } else {
                 HookVerdict::Pass
             };
-            lock(&entry.gauge).ran(&verdict, began.elapsed());
+            lock(&entry.stats).ran(&verdict, began.elapsed());
         }
         (clean, changed)
     }

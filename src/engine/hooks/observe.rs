@@ -126,7 +126,7 @@ async fn listen(
             Err(RecvError::Lagged(count)) => {
                 // Which of them concerned whom is not known any more.
                 for observer in &observers {
-                    lock(&observer.entry.gauge).dropped(count);
+                    lock(&observer.entry.stats).dropped(count);
                 }
             }
             Err(RecvError::Closed) => return,
@@ -161,7 +161,7 @@ async fn tell(engine: &Engine, observers: &[Observer], event: &Event) {
             continue;
         }
         if observer.queue.try_send(Arc::clone(&document)).is_err() {
-            lock(&entry.gauge).dropped(1);
+            lock(&entry.stats).dropped(1);
         }
     }
 }
@@ -232,7 +232,7 @@ async fn work(engine: Engine, entry: Arc<Entry>, mut waiting: mpsc::Receiver<Arc
 async fn run(engine: &Engine, entry: &Entry, mut document: Value) {
     let hooks = &engine.hooks;
     if let BreakerVerdict::Wait(_) = lock(&entry.hook.breaker).enter(hooks.now()) {
-        lock(&entry.gauge).skipped();
+        lock(&entry.stats).skipped();
         return;
     }
     if let Value::Object(fields) = &mut document {
@@ -244,7 +244,7 @@ async fn run(engine: &Engine, entry: &Entry, mut document: Value) {
         Ok(_) => HookVerdict::Pass,
         Err(error) => HookVerdict::Failed { error },
     };
-    lock(&entry.gauge).ran(&verdict, began.elapsed());
+    lock(&entry.stats).ran(&verdict, began.elapsed());
     if verdict != HookVerdict::Pass {
         engine.store.publish(Event {
             seq: None,

@@ -17,7 +17,6 @@ use crate::protocol::command::{
     Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
 use crate::protocol::configuration::ConfigurationReload;
-use crate::protocol::duty::{AssignRequest, Duty, OnCallRequest};
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{
@@ -29,6 +28,7 @@ use crate::protocol::memory::{
     Compaction, Forgotten, Memory, MemoryImport, MemoryImported, MemoryPlace,
 };
 use crate::protocol::models::{Discovery, ModelTest};
+use crate::protocol::on_call::{AssignRequest, Duty, OnCallRequest};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::PolicyPatch;

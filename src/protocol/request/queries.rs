@@ -11,7 +11,6 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
-use crate::protocol::duty::{Duty, Person};
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{
@@ -22,6 +21,7 @@ use crate::protocol::memory::{
     Compaction, Forgotten, Memory, MemoryFilter, MemoryFound, MemoryReview, MemoryStats, Summary,
 };
 use crate::protocol::models::ProviderModels;
+use crate::protocol::on_call::{Duty, Person};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;

@@ -3,10 +3,10 @@
 use crate::protocol::ids::MemoryId;
 use crate::store::check::rule::{Findings, Rule, Subject, code, query};
 use crate::store::error::StoreError;
-use crate::store::meaning;
 use crate::store::reader::Reader;
 use crate::store::rows::digest;
 use crate::store::sql::Statements;
+use crate::store::vectors;
 
 pub(crate) const RULES: &[Rule] = &[
     query(
@@ -48,7 +48,7 @@ fn lengths(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> 
         .each("SELECT memory_id, vector FROM memory_vectors", [], |row| {
             found.rows += 1;
             let vector = row.bytes("vector").unwrap_or_default();
-            let square = meaning::square(vector);
+            let square = vectors::square(vector);
             if !(0.99..=1.01).contains(&square) {
                 let id: MemoryId = row.get("memory_id")?;
                 found.add(|| id.to_string());

@@ -1,9 +1,9 @@
 //! Assigns a question to somebody, and says who is on call. Neither decides anything or changes who may.
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::{Assignment, OnCall};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
+use crate::protocol::on_call::{Assignment, OnCall};
 use crate::protocol::words::ApprovalState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::decide::DecideOutcome;
@@ -11,7 +11,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCard};
 use crate::store::meta;
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::duty::{ON_CALL, load_on_call};
+use crate::store::queries::on_call::{ON_CALL, load_on_call};
 use crate::store::queries::waiting::has_card;
 use crate::store::rows::to_json;
 use crate::store::sql::{Json, Statements, params};

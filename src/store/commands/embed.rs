@@ -10,9 +10,9 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, SharedLimits};
-use crate::store::meaning;
 use crate::store::meta;
 use crate::store::sql::{Statements, params};
+use crate::store::vectors;
 
 /// Sums of dollars differ from their true value in the last digits; less than this is no difference.
 const ROUNDING: f64 = 1e-9;
@@ -147,7 +147,7 @@ impl WriteCommand for PutVectors {
                     new.digest,
                     self.model,
                     new.vector.len(),
-                    meaning::to_bytes(&new.vector),
+                    vectors::to_bytes(&new.vector),
                     tx.now
                 ],
             )? as u64;

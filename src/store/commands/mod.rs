@@ -1,6 +1,7 @@
 //! The atomic commands: one file each, pure data plus `apply`. Nothing outside `store` writes SQL.
 
 pub mod add_memory;
+pub mod announce_emergency_stop;
 pub mod ask_budget;
 pub mod ask_pairing;
 pub mod assign;
@@ -10,6 +11,7 @@ pub mod begin_send;
 pub mod cancel;
 pub mod change_memory;
 pub mod claim;
+pub mod clean_up_memories;
 pub mod commit_compaction;
 pub mod decide;
 pub mod dismiss_leftovers;
@@ -67,10 +69,10 @@ pub mod retry_compaction;
 pub mod revise_approval;
 pub mod revoke_pairing;
 pub mod run_hygiene;
-pub mod say;
+pub mod send_as_bot;
 pub mod set_channel_draining;
 pub mod set_channel_paused;
-pub mod set_held;
+pub mod set_emergency_stop;
 pub mod set_policy;
 pub mod settle_abandoned_calls;
 pub mod settle_model;
@@ -85,9 +87,7 @@ pub mod sweep_loose;
 pub mod sweep_sessions;
 pub mod taint_session;
 pub mod take_over;
-pub mod tell_held;
 pub mod tell_interrupted;
-pub mod tidy_memories;
 pub mod undo_hygiene;
 pub mod update_session;
 pub mod watch_run;

@@ -10,11 +10,11 @@ use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
-use crate::store::meaning::Meaning;
 use crate::store::queries::memory_search;
 use crate::store::queries::page::page_limit;
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Statements, params};
+use crate::store::vectors::Meaning;
 
 /// How much goes into a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

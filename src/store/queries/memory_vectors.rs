@@ -9,10 +9,10 @@ use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{MemoryFilter, MemoryHit};
 use crate::protocol::words::FoundBy;
 use crate::store::error::StoreError;
-use crate::store::meaning::{Meaning, Nearest, WEIGHED, cosine, fuse};
 use crate::store::queries::memory_rows::{Condition, RecallPlace, load_memory};
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
+use crate::store::vectors::{Meaning, Nearest, WEIGHED, cosine, fuse};
 
 /// Memories looked at in one read transaction for those without an embedding.
 const PAGE: u32 = 1000;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::clock::Timestamp;
-use crate::protocol::duty::Duty;
+use crate::protocol::on_call::Duty;
 use crate::protocol::session::TOO_MANY_WAIT;
 use crate::protocol::summary::{
     ShiftSummary, SummaryAssignment, SummaryChannel, SummaryDeed, SummaryHold, SummaryQuestion,

@@ -11,7 +11,7 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval, NewCard};
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::duty::load_on_call;
+use crate::store::queries::on_call::load_on_call;
 use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 use crate::store::tx::continuations::ContinuationRow;

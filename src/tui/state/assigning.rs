@@ -5,9 +5,11 @@ use crate::console::decision::{self, Bound};
 use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
 use crate::console::{format, queue};
-use crate::protocol::duty::{AssignRequest, Duty, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
+use crate::protocol::duration;
+use crate::protocol::on_call::{
+    AssignRequest, Duty, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest,
+};
 use crate::protocol::request::{AssignApproval, Command, GetDuty, Query, SetOnCall};
-use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::assets;
 use crate::tui::message::Effect;
@@ -194,7 +196,7 @@ pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
     // Whoever is not known here may be known there; the engine says which names there are.
     let (name, rest) = state.model.world().duty.split(text);
     let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let seconds = span::seconds(first).and_then(|seconds| u32::try_from(seconds).ok());
+    let seconds = duration::seconds(first).and_then(|seconds| u32::try_from(seconds).ok());
     let note = if seconds.is_some() { behind } else { rest };
     let request = OnCallRequest {
         name: name.to_owned(),

@@ -5,12 +5,12 @@ use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::doctor::AuditReport;
+use crate::protocol::duration;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, ListAudit, Query, VerifyAudit};
 use crate::protocol::snapshot::AuditFilter;
-use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -156,8 +156,8 @@ fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
         let text = Some(value.to_owned());
         match name {
             "since" => {
-                let ago = || span::seconds(value).map(|seconds| now.plus_seconds(-seconds));
-                let at = span::time(value).or_else(ago).ok_or_else(|| {
+                let ago = || duration::seconds(value).map(|seconds| now.plus_seconds(-seconds));
+                let at = duration::time(value).or_else(ago).ok_or_else(|| {
                     format!("since {value}: expected how long ago, 45s 30m 2h 3d 1w, or a time like 2026-01-31T12:00:00Z")
                 })?;
                 filter.since = Some(at);

@@ -1,7 +1,7 @@
 //! Samples of assignments and of who is on call.
 
-use leverframe::protocol::duty::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::on_call::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::request::{AssignApproval, Command, SetOnCall};
 use leverframe::protocol::summary::{
     ShiftSummary, SummaryAssignment, SummaryQuestion, SummaryRefused,

@@ -388,7 +388,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         (
             Query::ListPeople(leverframe::protocol::request::ListPeople {}),
-            Answer::ListPeople(page(leverframe::protocol::duty::Person {
+            Answer::ListPeople(page(leverframe::protocol::on_call::Person {
                 name: "anna".to_owned(),
                 role: leverframe::protocol::words::Role::Owner,
                 ids: vec!["telegram:1".to_owned()],

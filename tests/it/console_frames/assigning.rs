@@ -1,6 +1,6 @@
 //! Assignments and on-call: frames of the card, the field, the header and the summary, and clean with any name.
 
-use leverframe::protocol::duty::{Assignment, Duty};
+use leverframe::protocol::on_call::{Assignment, Duty};
 use leverframe::protocol::request::{Answer, Query};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryQuestion};

@@ -318,7 +318,7 @@ pub fn snapshot() -> Snapshot {
         deliveries: vec![],
         cache: CacheSummary::default(),
         memory: leverframe::protocol::memory::MemoryStats::default(),
-        duty: leverframe::protocol::duty::Duty::default(),
+        duty: leverframe::protocol::on_call::Duty::default(),
         leftovers: vec![],
         streams: vec![],
         engine: engine(),

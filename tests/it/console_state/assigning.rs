@@ -5,8 +5,8 @@ use std::sync::Arc;
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
-use leverframe::protocol::duty::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::on_call::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
 use leverframe::protocol::request::{
     Answer, AssignApproval, Command, GetDuty, Outcome, Query, SetOnCall,
 };

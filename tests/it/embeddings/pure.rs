@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use leverframe::protocol::words::FoundBy;
-use leverframe::store::meaning::{Nearest, cosine, fuse, normalised, to_bytes};
+use leverframe::store::vectors::{Nearest, cosine, fuse, normalised, to_bytes};
 use proptest::prelude::*;
 
 fn vector(size: usize) -> impl Strategy<Value = Vec<f32>> {

@@ -10,9 +10,9 @@ use leverframe::store::commands::embed::{
     EmbeddingCall, NewVector, PutVectors, ReserveEmbedding, SettleEmbedding,
 };
 use leverframe::store::input::{BudgetKind, SharedLimits};
-use leverframe::store::meaning::{Meaning, normalised};
 use leverframe::store::queries::memories::RecallLimits;
 use leverframe::store::queries::memory_rows::RecallPlace;
+use leverframe::store::vectors::{Meaning, normalised};
 
 use crate::embeddings::letters;
 use crate::memory_data::world::{add, change, global, in_channel, in_session};
@@ -140,7 +140,7 @@ async fn a_vector_of_another_text_is_neither_kept_nor_compared() {
 
     // What no command does is seen by the check, and is not found.
     let digest = [7_u8; 32];
-    let vector = leverframe::store::meaning::to_bytes(&means("tinsel"));
+    let vector = leverframe::store::vectors::to_bytes(&means("tinsel"));
     world
         .store
         .with_writer(move |conn| {

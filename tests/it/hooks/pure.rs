@@ -7,8 +7,8 @@ use leverframe::clock::Timestamp;
 use leverframe::config::settings::RateLimits;
 use leverframe::engine::hooks::breaker::{Breaker, BreakerVerdict, FAILURES, REST_SECONDS};
 use leverframe::engine::hooks::document::verdict;
-use leverframe::engine::hooks::gauge::Gauge;
 use leverframe::engine::hooks::limiter::{Limiter, of_call, of_message};
+use leverframe::engine::hooks::stats::HookStats;
 use leverframe::protocol::hook::HookVerdict;
 use leverframe::protocol::words::HookPoint;
 use proptest::prelude::*;
@@ -249,15 +249,15 @@ fn answers_and_what_they_mean() {
 
 #[test]
 fn the_percentile_is_of_the_last_256_calls() {
-    let mut gauge = Gauge::default();
-    assert_eq!(gauge.counts().p95_us, 0);
+    let mut stats = HookStats::default();
+    assert_eq!(stats.counts().p95_us, 0);
     for n in 1..=100 {
-        gauge.ran(&HookVerdict::Pass, Duration::from_micros(n));
+        stats.ran(&HookVerdict::Pass, Duration::from_micros(n));
     }
-    assert_eq!(gauge.counts().p95_us, 95);
+    assert_eq!(stats.counts().p95_us, 95);
     for _ in 0..256 {
-        gauge.ran(&HookVerdict::Pass, Duration::from_micros(7));
+        stats.ran(&HookVerdict::Pass, Duration::from_micros(7));
     }
-    assert_eq!(gauge.counts().p95_us, 7);
-    assert_eq!(gauge.counts().runs, 356);
+    assert_eq!(stats.counts().p95_us, 7);
+    assert_eq!(stats.counts().runs, 356);
 }

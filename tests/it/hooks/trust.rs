@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
-use leverframe::engine::hooks::trust::check;
+use leverframe::engine::hooks::exec_permissions::check;
 
 use crate::hooks::scripts::says;
 

@@ -7,7 +7,7 @@ use leverframe::protocol::problem::ProblemKind;
 use leverframe::protocol::request::{Answer, GetEngine, Query};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{HygieneState, MemoryScope};
-use leverframe::store::commands::set_held::SetHeld;
+use leverframe::store::commands::set_emergency_stop::SetEmergencyStop;
 use leverframe::store::input::ActorRef;
 
 use crate::hygiene::world::{
@@ -239,7 +239,7 @@ async fn a_quarantined_store_is_left_alone() {
     let task = tokio::spawn(hygiene::run(engine.clone()));
     // Whatever is queued behind it has seen what it did.
     world
-        .ok(SetHeld {
+        .ok(SetEmergencyStop {
             held: None,
             by: crate::support::world::by("anna"),
             drop_full: false,
@@ -306,8 +306,8 @@ async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
 async fn a_memory_that_is_used_after_the_look_stays() {
     use leverframe::protocol::ids::HygieneRunId;
     use leverframe::protocol::words::HygieneReason;
+    use leverframe::store::commands::clean_up_memories::CleanUpMemories;
     use leverframe::store::commands::run_hygiene::BeginHygiene;
-    use leverframe::store::commands::tidy_memories::TidyMemories;
     use leverframe::store::hygiene::Cuts;
     let world = World::new().await;
     insert(&world, 2, |_| 60).await;
@@ -327,7 +327,7 @@ async fn a_memory_that_is_used_after_the_look_stays() {
         })
         .await;
     world
-        .ok(TidyMemories {
+        .ok(CleanUpMemories {
             run,
             rules: leverframe::engine::memory_cleanup::rules(&engine),
             cuts: Cuts::default(),

@@ -21,7 +21,7 @@ use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::set_channel_paused::SetChannelPaused;
-use leverframe::store::commands::set_held::SetHeld;
+use leverframe::store::commands::set_emergency_stop::SetEmergencyStop;
 use leverframe::store::commands::set_policy::SetPolicy;
 use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::update_session::UpdateSession;
@@ -211,7 +211,7 @@ async fn administration(world: &World, autonomy: Autonomy) {
     }
     for held in [Some("a drill".to_owned()), None] {
         world
-            .ok(SetHeld {
+            .ok(SetEmergencyStop {
                 held,
                 by: by("anna"),
                 drop_full: false,

@@ -7,7 +7,7 @@ use leverframe::protocol::words::OutboxClass;
 use leverframe::store::command::{Durability, WriteCommand, WriteTx};
 use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_notice::QueueNotice;
-use leverframe::store::commands::set_held::SetHeld;
+use leverframe::store::commands::set_emergency_stop::SetEmergencyStop;
 use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::error::StoreError;
 use leverframe::store::input::NewNotice;
@@ -62,8 +62,8 @@ async fn a_failing_command_takes_only_itself_down() {
 }
 
 /// Says something in both logs.
-fn held(reason: &str) -> (StartSession, SetHeld) {
-    let hold = SetHeld {
+fn held(reason: &str) -> (StartSession, SetEmergencyStop) {
+    let hold = SetEmergencyStop {
         held: Some(reason.to_owned()),
         by: by("anna"),
         drop_full: false,

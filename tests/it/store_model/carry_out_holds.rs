@@ -4,7 +4,7 @@ use leverframe::protocol::budget::TurnLimits;
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::ingest_turn::IngestTurn;
-use leverframe::store::commands::say::Say;
+use leverframe::store::commands::send_as_bot::SendBotMessage;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
 use leverframe::store::commands::take_over::{GiveBack, Take};
 use leverframe::store::input::{NewPart, SessionChoice, TurnBounds, TurnCache};
@@ -40,7 +40,7 @@ impl System {
             } => {
                 let row = &model.sessions[*session];
                 let (channel, chat) = (row.channel, row.chat);
-                let said = self.write(Say {
+                let said = self.write(SendBotMessage {
                     session_id: self.session(*session),
                     take_over_id: self
                         .hold(channel, chat)

@@ -5,6 +5,7 @@ use leverframe::protocol::command::Waiting;
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::ids::HygieneRunId;
 use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
+use leverframe::store::commands::clean_up_memories::CleanUpMemories;
 use leverframe::store::commands::drop_expired_notice::DropExpiredNotice;
 use leverframe::store::commands::drop_waiting::DropWaiting;
 use leverframe::store::commands::end_look_up::{EndLookUp, LookUpResult};
@@ -18,10 +19,9 @@ use leverframe::store::commands::resolve_delivery::ResolveDelivery;
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::run_hygiene::{BeginHygiene, EndHygiene, HygieneEnd};
 use leverframe::store::commands::set_channel_paused::SetChannelPaused;
-use leverframe::store::commands::set_held::SetHeld;
+use leverframe::store::commands::set_emergency_stop::SetEmergencyStop;
 use leverframe::store::commands::set_policy::SetPolicy;
 use leverframe::store::commands::sweep_loose::SweepCompactions;
-use leverframe::store::commands::tidy_memories::TidyMemories;
 use leverframe::store::commands::undo_hygiene::{BeginUndo, EndUndo, RestoreMemories};
 use leverframe::store::hygiene::{Cuts, HygieneRules};
 
@@ -94,14 +94,14 @@ impl System {
                 })
                 .map(|()| Outcome::Done),
             Step::Hold { drop_full } => self
-                .write(SetHeld {
+                .write(SetEmergencyStop {
                     held: Some("stop".to_owned()),
                     by,
                     drop_full: *drop_full,
                 })
                 .map(|()| Outcome::Done),
             Step::Release => self
-                .write(SetHeld {
+                .write(SetEmergencyStop {
                     held: None,
                     by,
                     drop_full: false,
@@ -215,7 +215,7 @@ impl System {
             undo_ms: 365 * DAY_MS,
             report: HygieneReport::default(),
         })?;
-        self.write(TidyMemories {
+        self.write(CleanUpMemories {
             run,
             rules: HygieneRules {
                 now,

@@ -6,7 +6,7 @@ use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{ContinuationState, Effect, OutboxClass};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::release_turn::{Yield, YieldTo};
-use leverframe::store::commands::say::Say;
+use leverframe::store::commands::send_as_bot::SendBotMessage;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
 use leverframe::store::commands::take_over::{GiveBack, Take};
 use leverframe::store::input::{NewPart, SessionChoice};
@@ -23,11 +23,16 @@ fn take(session_id: SessionId, who: &str, force: bool) -> Take {
     }
 }
 
-fn say(world: &World, session_id: SessionId, take_over_id: TakeOverId, who: &str) -> Say {
+fn say(
+    world: &World,
+    session_id: SessionId,
+    take_over_id: TakeOverId,
+    who: &str,
+) -> SendBotMessage {
     let mut own = turn("chat", None);
     own.session = SessionChoice::Id(session_id);
     own.text = format!("[{who} writes here in place of the agent]");
-    Say {
+    SendBotMessage {
         session_id,
         take_over_id,
         epoch: world.epoch(),

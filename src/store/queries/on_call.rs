@@ -1,6 +1,6 @@
 //! Who is on call, and which operators are known.
 
-use crate::protocol::duty::OnCall;
+use crate::protocol::on_call::OnCall;
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;

@@ -10,13 +10,13 @@ const KEPT: usize = 256;
 
 /// Counters, the times of the last calls, and the last failure.
 #[derive(Debug, Default)]
-pub struct Gauge {
+pub struct HookStats {
     counts: HookCounts,
     times: VecDeque<u32>,
     last_error: Option<String>,
 }
 
-impl Gauge {
+impl HookStats {
     /// Counts a call.
     pub fn ran(&mut self, verdict: &HookVerdict, took: Duration) {
         self.counts.runs += 1;

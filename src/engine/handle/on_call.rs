@@ -10,10 +10,10 @@ use crate::engine::problem::from_store;
 use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
-use crate::protocol::duty::{
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::on_call::{
     AssignRequest, Duty, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest, Person,
 };
-use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
 use crate::protocol::words::Role;

@@ -13,7 +13,7 @@ use crate::store::sql::{Statements, agrees, params};
 /// Puts memories aside, or removes for good those that were long ago. Relaxed: what a power loss brings back goes with
 /// the next run.
 #[derive(Debug, Clone)]
-pub struct TidyMemories {
+pub struct CleanUpMemories {
     /// The run.
     pub run: HygieneRunId,
     /// What is old and too much.
@@ -25,7 +25,7 @@ pub struct TidyMemories {
     pub memories: Vec<(i64, HygieneReason)>,
 }
 
-impl WriteCommand for TidyMemories {
+impl WriteCommand for CleanUpMemories {
     type Output = ();
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
@@ -78,7 +78,7 @@ impl WriteCommand for TidyMemories {
 
 /// Removes embeddings that nothing needs. Relaxed.
 #[derive(Debug, Clone)]
-pub struct TidyVectors {
+pub struct RemoveStaleVectors {
     /// The run.
     pub run: HygieneRunId,
     /// The model that they must be of.
@@ -87,7 +87,7 @@ pub struct TidyVectors {
     pub vectors: Vec<([u8; 16], u64)>,
 }
 
-impl WriteCommand for TidyVectors {
+impl WriteCommand for RemoveStaleVectors {
     type Output = ();
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
@@ -112,12 +112,12 @@ impl WriteCommand for TidyVectors {
 
 /// Removes summaries of sessions that are gone, as many as fit; how many. Relaxed.
 #[derive(Debug, Clone)]
-pub struct TidySummaries {
+pub struct RemoveStaleSummaries {
     /// The run.
     pub run: HygieneRunId,
 }
 
-impl WriteCommand for TidySummaries {
+impl WriteCommand for RemoveStaleSummaries {
     type Output = u64;
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
@@ -151,21 +151,21 @@ pub enum IndexRepair {
 
 /// Makes the index agree with the memories. Relaxed.
 #[derive(Debug, Clone)]
-pub struct MendIndex {
+pub struct RepairIndex {
     /// The run.
     pub run: HygieneRunId,
     /// How.
-    pub mend: IndexRepair,
+    pub repair: IndexRepair,
 }
 
-impl WriteCommand for MendIndex {
+impl WriteCommand for RepairIndex {
     type Output = ();
     const DURABILITY: Durability = Durability::Relaxed;
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut count = 0;
-        match &self.mend {
+        match &self.repair {
             IndexRepair::Add(positions) => {
                 for position in positions.iter().take(CHUNK) {
                     count += tx.conn.run(

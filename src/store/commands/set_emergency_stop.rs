@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Holds or releases the engine. Durable.
 #[derive(Debug, Clone)]
-pub struct SetHeld {
+pub struct SetEmergencyStop {
     /// Who, and the reason; none = released.
     pub held: Option<String>,
     /// Who.
@@ -20,7 +20,7 @@ pub struct SetHeld {
     pub drop_full: bool,
 }
 
-impl WriteCommand for SetHeld {
+impl WriteCommand for SetEmergencyStop {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
 

@@ -6,9 +6,9 @@ use crate::cli::table::Row;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
-use crate::protocol::duty::{AssignRequest, Duty, OnCallRequest, Person};
+use crate::protocol::duration;
+use crate::protocol::on_call::{AssignRequest, Duty, OnCallRequest, Person};
 use crate::protocol::request::{AssignApproval, GetDuty, SetOnCall};
-use crate::protocol::span;
 use crate::text::untrusted::limit_line;
 
 /// Lets a question wait for somebody, or for nobody any more.
@@ -91,7 +91,7 @@ fn show(terminal: &mut Terminal<'_>, duty: &Duty) -> Result<(), Failure> {
 
 /// `8h` in seconds.
 fn seconds(text: &str) -> Result<u32, Failure> {
-    span::seconds(text)
+    duration::seconds(text)
         .and_then(|seconds| u32::try_from(seconds).ok())
         .ok_or_else(|| {
             Failure::Usage(format!(

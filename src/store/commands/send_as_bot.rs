@@ -21,7 +21,7 @@ use serde_json::json;
 
 /// Says it. Durable; answers the turn that ended with it.
 #[derive(Debug, Clone)]
-pub struct Say {
+pub struct SendBotMessage {
     /// A session of the conversation.
     pub session_id: SessionId,
     /// As it was taken.
@@ -38,7 +38,7 @@ pub struct Say {
     pub by: ActorRef,
 }
 
-impl Say {
+impl SendBotMessage {
     /// Ends a turn that waited.
     fn answer(
         &self,
@@ -98,7 +98,7 @@ impl Say {
     }
 }
 
-impl WriteCommand for Say {
+impl WriteCommand for SendBotMessage {
     type Output = ContinuationId;
     const DURABILITY: Durability = Durability::Durable;
 

@@ -9,12 +9,12 @@ use crate::store::sql::{Statements, params};
 
 /// Says it, unless this conversation was told during this stop. Does nothing when nothing is held. Durable.
 #[derive(Debug, Clone)]
-pub struct TellHeld {
+pub struct AnnounceEmergencyStop {
     /// What is said, and where.
     pub notice: NewNotice,
 }
 
-impl WriteCommand for TellHeld {
+impl WriteCommand for AnnounceEmergencyStop {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
 
