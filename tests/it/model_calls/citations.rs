@@ -130,3 +130,32 @@ async fn a_memory_that_was_found_for_the_message_is_cited() {
     let wanted = format!("memory {}", first["id"].as_str().unwrap());
     assert_eq!(cited(&turn), [wanted]);
 }
+
+#[tokio::test]
+async fn what_a_person_answers_in_place_of_a_tool_is_no_source() {
+    let read = |path: &str| calls("read_file", &json!({ "path": path }).to_string());
+    let one = ModelServer::chat(vec![read("a.md"), read("b.md"), says("done")]);
+    let config = "[model]\ndefault = \"one/m\"\n[channels.api]\nalways_ask = [\"read_file\"]";
+    let home = home(config, &[("one", &one)]);
+    let daemon = home.daemon();
+    std::fs::create_dir_all(home.workspace("api")).unwrap();
+    for name in ["a.md", "b.md"] {
+        std::fs::write(home.workspace("api").join(name), "hello").unwrap();
+    }
+    let session = daemon.session().await;
+    let turn = daemon.send(&session, "read both").await;
+    let approval = daemon.wait_approval().await;
+    let path = format!(
+        "/v1/approvals/{}/decision",
+        approval["id"].as_str().unwrap()
+    );
+    let body = json!({
+        "decision": "answer", "digest": approval["digest"], "answer": "it is empty",
+    });
+    let (status, answered) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 200, "{answered}");
+    let approval = daemon.wait_approval().await;
+    assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
+    let done = daemon.wait_state(&turn, "completed").await;
+    assert_eq!(cited(&done), ["file b.md"], "{done:#}");
+}
