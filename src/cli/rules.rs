@@ -7,7 +7,7 @@ use crate::cli::find::submit;
 use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, Day, Timestamp};
 use crate::protocol::duration;
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
 use crate::protocol::request::{
@@ -23,7 +23,11 @@ use crate::text::untrusted::limit_line;
 #[derive(Debug, Subcommand)]
 pub enum RuleCommands {
     /// List rules, newest first
-    List,
+    List {
+        /// Only those that allow calls and let none run for 14 days
+        #[arg(long)]
+        unused: bool,
+    },
     /// Show one, with what it matches of the last seven days
     Show {
         /// Id, or a beginning of it that no other has
@@ -128,6 +132,9 @@ pub struct RuleFlags {
     /// Until it ends: `45s`, `30m`, `8h`, `7d`, `2w`, or `never`
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
+    /// When it ends: the end of a day (`2026-12-24`), or a time (`2026-12-24T18:00:00Z`)
+    #[arg(long, value_name = "DATE", conflicts_with = "expires")]
+    until: Option<String>,
     /// Calls it may allow in all; 0 = any number
     #[arg(long, value_name = "N")]
     max_uses: Option<u64>,
@@ -158,6 +165,10 @@ impl RuleFlags {
                 }
             },
         };
+        let expires_in_seconds = match self.until.as_deref() {
+            None => expires_in_seconds,
+            Some(text) => Some(seconds_until(text, Clock::System.now())?),
+        };
         Ok(RulePatch {
             field: self.field,
             matcher,
@@ -181,6 +192,26 @@ impl RuleFlags {
     }
 }
 
+/// Seconds until a time, or until a day of this machine ends.
+fn seconds_until(text: &str, now: Timestamp) -> Result<u64, Failure> {
+    let day = text.parse::<Day>().ok();
+    let ends = day.map_or_else(|| duration::time(text), |day| Day(day.0 + 1).begins());
+    let Some(ends) = ends else {
+        return Err(Failure::Usage(format!(
+            "--until `{}`: expected a day like 2026-12-24 or a time like 2026-12-24T18:00:00Z",
+            cell(text)
+        )));
+    };
+    let seconds = ends.millis_since(now) / 1000;
+    if seconds == 0 {
+        return Err(Failure::Usage(format!(
+            "--until `{}`: that is over",
+            cell(text)
+        )));
+    }
+    Ok(seconds)
+}
+
 /// Carries out one of the commands.
 pub async fn run(
     client: &dyn ConsoleClient,
@@ -190,7 +221,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let now = Clock::System.now();
     match command {
-        RuleCommands::List => list(client, terminal, format, now).await,
+        RuleCommands::List { unused } => list(client, terminal, format, now, unused).await,
         RuleCommands::Show { rule } => {
             let rule = one(client, &rule).await?;
             show(client, terminal, format, now, &rule).await
@@ -366,7 +397,7 @@ fn covers(terminal: &mut Terminal<'_>, coverage: Option<String>) -> Result<(), F
 
 /// Whether it decides anything, in words.
 fn state(rule: &Rule, now: Timestamp) -> String {
-    match (rule.idle(now), rule.expires_at) {
+    match (rule.idle(now).or_else(|| rule.unused(now)), rule.expires_at) {
         (Some(why), _) => cell(&why),
         (None, Some(at)) => format!("until {at}"),
         (None, None) => "in force".to_owned(),
@@ -398,8 +429,10 @@ async fn list(
     terminal: &mut Terminal<'_>,
     format: Format,
     now: Timestamp,
+    unused: bool,
 ) -> Result<(), Failure> {
-    let rules = all(client).await?;
+    let mut rules = all(client).await?;
+    rules.retain(|rule| !unused || rule.unused(now).is_some());
     if format == Format::Json {
         return rules.iter().try_for_each(|rule| terminal.json(rule));
     }
@@ -552,6 +585,9 @@ pub fn told_matches(terminal: &mut Terminal<'_>, found: &RuleMatches) -> Result<
         found.since
     ))?;
     covers(terminal, found.coverage.clone())?;
+    if let Some(warning) = found.warning() {
+        terminal.line(&format!("warning   {warning}"))?;
+    }
     terminal.line(&format!(
         "of these  {} ran unasked, {} approved, {} denied, {} refused by the policy",
         found.ran_unasked, found.approved, found.denied, found.refused

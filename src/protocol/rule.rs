@@ -90,6 +90,16 @@ impl Rule {
             .then(|| coverage(self.cwd.as_deref(), self.executable.as_deref()))
     }
 
+    /// That it allows calls, is in force, and let none run for long; none = it did, or it is not one of these. A rule
+    /// that forbids guards without a use.
+    pub fn unused(&self, now: Timestamp) -> Option<String> {
+        let since = self.last_used_at.unwrap_or(self.updated_at);
+        let days = now.millis_since(since.max(self.updated_at)) / 86_400_000;
+        let stale =
+            self.verdict == VerdictWord::Allow && days >= UNUSED_DAYS && self.idle(now).is_none();
+        stale.then(|| format!("unused for {days} days"))
+    }
+
     /// Why it decides nothing now; none = it is in force.
     pub fn idle(&self, now: Timestamp) -> Option<String> {
         let why = if !self.enabled {
@@ -105,6 +115,9 @@ impl Rule {
         Some(why.to_owned())
     }
 }
+
+/// Days without a use after which a rule that allows is told as unused.
+pub const UNUSED_DAYS: u64 = 14;
 
 /// The tool whose calls are commands.
 pub const COMMANDS: &str = "execute_command";
@@ -304,6 +317,20 @@ pub struct RuleSuggestions {
     pub answered: u64,
     /// The rules, the one that answers the most first; at most 5.
     pub rules: Vec<RuleSuggestion>,
+}
+
+impl RuleMatches {
+    /// What speaks against the rule as far as the past tells: it allows, and matched one call or none. None = nothing.
+    pub fn warning(&self) -> Option<&'static str> {
+        let allows = self.rule.starts_with(VerdictWord::Allow.as_str());
+        match self.matched {
+            0 if allows => Some("it matched no call: nothing shows yet that anybody needs it"),
+            1 if allows => {
+                Some("it matched one call only: allow that call once, or widen the rule")
+            }
+            _ => None,
+        }
+    }
 }
 
 impl RuleSuggestions {

@@ -190,7 +190,8 @@ pub fn uses(rule: &Rule) -> String {
 
 /// Whether and until when a rule is in force, in words.
 pub fn in_force(state: &State, rule: &Rule) -> String {
-    match rule.idle(state.model.now.wall) {
+    let now = state.model.now.wall;
+    match rule.idle(now).or_else(|| rule.unused(now)) {
         Some(why) => why,
         None => until(state, rule.expires_at, "in force"),
     }

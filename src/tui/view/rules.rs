@@ -221,6 +221,9 @@ pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
         found.refused
     );
     body.text(Role::TextStrong, &text);
+    if let Some(warning) = found.warning() {
+        body.text(Role::NoticeWarning, warning);
+    }
     if found.doubtful > 0 {
         let text = format!(
             "{} more would ask: nothing proves that they stay clear of it",

@@ -2,6 +2,7 @@
 
 mod commands;
 mod daemon;
+mod lifetimes;
 mod links;
 mod matching;
 mod never_used;
