@@ -15,7 +15,7 @@ use crate::protocol::schema;
 /// A word that is not part of the vocabulary it was parsed as.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is not a {vocabulary}: expected one of {expected}")]
-pub struct WordError {
+pub struct UnknownValue {
     /// What was being parsed, for example `autonomy`.
     pub vocabulary: &'static str,
     /// The unknown word, shortened to 64 characters.
@@ -47,12 +47,12 @@ macro_rules! words {
         }
 
         impl FromStr for $name {
-            type Err = WordError;
+            type Err = UnknownValue;
 
-            fn from_str(word: &str) -> Result<Self, WordError> {
+            fn from_str(word: &str) -> Result<Self, UnknownValue> {
                 match word {
                     $($word => Ok($name::$variant),)+
-                    _ => Err(WordError {
+                    _ => Err(UnknownValue {
                         vocabulary: $vocabulary,
                         word: word.chars().take(64).collect(),
                         expected: [$($word),+].join(", "),

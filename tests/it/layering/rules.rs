@@ -106,7 +106,7 @@ const SQLITE: &[&str] = &[
     "store/schema.rs",
     "store/writer.rs",
     "store/backup.rs",
-    "store/damage.rs",
+    "store/integrity.rs",
     "store/offline.rs",
     "store/response_cache/",
 ];
