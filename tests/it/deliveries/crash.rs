@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::deliveries::world::{World, questions, wait_parts, wait_question};
+use crate::deliveries::world::{World, wait_parts};
 use crate::support::record::fact;
 
 /// Each point with how often it is reached by two parts: the intent and the end of a send are each passed in the
@@ -30,7 +30,7 @@ async fn through(offers: &str, crash: &str) -> (World, Vec<Value>) {
         .unwrap_or_else(|| panic!("{crash} is never reached"));
     let daemon = world.daemon(None);
     wait_parts(&daemon, &["sent", "sent"]).await;
-    let asked = questions(&daemon).await;
+    let asked = daemon.approvals_of("resend").await;
     (world, asked)
 }
 
@@ -88,7 +88,7 @@ async fn where_the_platform_offers_nothing_a_person_is_asked() {
         daemon.wait_exit().expect("it dies at the point");
         let daemon = world.daemon(None);
         wait_parts(&daemon, &["unknown", "pending"]).await;
-        let question = wait_question(&daemon, "Did it arrive?").await;
+        let question = daemon.wait_question("resend", "Did it arrive?").await;
         assert_eq!((world.wrong(seen), world.platform.looks()), (Vec::new(), 0));
         let (status, body) = daemon.decide(&question, word).await;
         assert_eq!(status, 200, "{body:#}");
@@ -105,7 +105,9 @@ async fn a_key_that_the_platform_forgot_is_looked_up_or_asked_about() {
     let mut daemon = world.daemon(Some("send.effect_done:1"));
     daemon.wait_exit().expect("it dies at the point");
     let daemon = world.daemon(None);
-    let question = wait_question(&daemon, "Looked up: the platform would not say").await;
+    let question = daemon
+        .wait_question("resend", "Looked up: the platform would not say")
+        .await;
     wait_parts(&daemon, &["unknown", "pending"]).await;
     assert_eq!(world.platform.sends(), 1, "sent again by itself");
     let (status, body) = daemon.decide(&question, "sent").await;
@@ -122,7 +124,9 @@ async fn a_platform_that_would_not_say_leaves_the_question() {
     let mut daemon = world.daemon(Some("send.effect_done:1"));
     daemon.wait_exit().expect("it dies at the point");
     let mut daemon = world.daemon(None);
-    wait_question(&daemon, "Looked up: the platform would not say").await;
+    daemon
+        .wait_question("resend", "Looked up: the platform would not say")
+        .await;
     wait_parts(&daemon, &["unknown", "pending"]).await;
     daemon.terminate();
     world.platform.set_blind(false);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::deliveries::world::{World, questions, wait_parts, wait_question};
+use crate::deliveries::world::{World, wait_parts};
 use crate::support::daemon::DEADLINE;
 use crate::support::fake_platform::Mode;
 use crate::support::record::fault;
@@ -21,7 +21,9 @@ async fn met(offers: &str, mode: Mode) -> (String, usize, usize) {
     }
     world.platform.set_mode(Mode::Normal);
     if offers == "none" {
-        wait_question(&daemon, "may have been delivered").await;
+        daemon
+            .wait_question("resend", "may have been delivered")
+            .await;
     } else {
         wait_parts(&daemon, &["sent"]).await;
     }
@@ -30,7 +32,8 @@ async fn met(offers: &str, mode: Mode) -> (String, usize, usize) {
         .as_str()
         .expect("a state")
         .to_owned();
-    let waiting = questions(&daemon)
+    let waiting = daemon
+        .approvals_of("resend")
         .await
         .iter()
         .filter(|question| question["state"] == "pending")
@@ -96,7 +99,11 @@ async fn a_platform_that_cannot_be_reached_is_waited_for() {
         world.platform.refuse(false);
         wait_parts(&daemon, &["sent"]).await;
         assert_eq!(world.wrong(1), Vec::<String>::new(), "{offers}");
-        assert_eq!(questions(&daemon).await, Vec::<Value>::new(), "{offers}");
+        assert_eq!(
+            daemon.approvals_of("resend").await,
+            Vec::<Value>::new(),
+            "{offers}"
+        );
     }
     fault(
         "send-refused",

@@ -94,31 +94,3 @@ pub async fn wait_parts(daemon: &Daemon, states: &[&str]) -> Vec<Value> {
     items.sort_by_key(|item| item["part"].as_u64());
     items
 }
-
-/// Every question about a delivery, answered or not.
-pub async fn questions(daemon: &Daemon) -> Vec<Value> {
-    let list = daemon.get("/v1/approvals").await;
-    list["items"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter(|item| item["kind"] == "resend")
-        .cloned()
-        .collect()
-}
-
-/// Waits until a pending question about a delivery says something.
-pub async fn wait_question(daemon: &Daemon, says: &str) -> Value {
-    let list = daemon
-        .wait("/v1/approvals?state=pending", says, |body| {
-            body["items"].as_array().is_some_and(|items| {
-                items.iter().any(|item| {
-                    item["question"]
-                        .as_str()
-                        .is_some_and(|question| question.contains(says))
-                })
-            })
-        })
-        .await;
-    list["items"][0].clone()
-}

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::effects::world::{World, answer, call, questions, wait_question};
+use crate::effects::world::{World, answer, call};
 use crate::support::record::fact;
 
 /// Died before the effect, died after it.
@@ -20,7 +20,10 @@ async fn a_keyed_call_runs_again_by_itself_and_counts_once() {
         assert_eq!(call(&done)["state"], "succeeded", "{done:#}");
         assert_eq!(call(&done)["attempts"], 2);
         assert_eq!(world.entries(), 1, "{point}");
-        assert_eq!(questions(&daemon).await, Vec::<serde_json::Value>::new());
+        assert_eq!(
+            daemon.approvals_of("resolve_unknown").await,
+            Vec::<serde_json::Value>::new()
+        );
     }
     fact(
         "effects",
@@ -39,7 +42,7 @@ async fn a_reconcilable_call_is_looked_up_and_counts_once() {
         let done = daemon.wait_state(&continuation, "completed").await;
         assert_eq!(world.entries(), 1, "{point}");
         assert!(world.service.looks() >= 1);
-        let asked = questions(&daemon).await;
+        let asked = daemon.approvals_of("resolve_unknown").await;
         assert_eq!(asked.len(), 1, "{asked:#?}");
         let decision = &asked[0]["decision"];
         assert_eq!(decision["by"], "engine", "{decision:#}");
@@ -71,7 +74,9 @@ async fn a_call_that_cannot_repeat_waits_for_a_person() {
         let world = World::new();
         let continuation = world.died_at(point, "post_entry").await;
         let daemon = world.daemon(None);
-        let question = wait_question(&daemon, "did it happen").await;
+        let question = daemon
+            .wait_question("resolve_unknown", "did it happen")
+            .await;
         daemon.wait_state(&continuation, "awaiting_approval").await;
         assert_eq!(world.entries(), *before, "{point}");
         assert_eq!(world.service.looks(), 0);
@@ -89,7 +94,9 @@ async fn a_call_that_cannot_repeat_waits_for_a_person() {
     let world = World::new();
     let continuation = world.died_at("tool.effect_done", "post_entry").await;
     let daemon = world.daemon(None);
-    let question = wait_question(&daemon, "did it happen").await;
+    let question = daemon
+        .wait_question("resolve_unknown", "did it happen")
+        .await;
     answer(&daemon, &question, "run_again").await;
     daemon.wait_state(&continuation, "completed").await;
     assert_eq!(world.entries(), 2);
@@ -107,7 +114,9 @@ async fn a_key_that_ran_out_is_no_key() {
     let continuation = world.died_at("tool.effect_done", "post_keyed").await;
     world.service.forget_keys();
     let daemon = world.daemon(None);
-    let question = wait_question(&daemon, "no way to look").await;
+    let question = daemon
+        .wait_question("resolve_unknown", "no way to look")
+        .await;
     daemon.wait_state(&continuation, "awaiting_approval").await;
     assert_eq!(world.entries(), 1);
     assert_eq!(world.service.posts(), 1, "it was run again by itself");
@@ -127,7 +136,9 @@ async fn a_look_that_does_not_tell_leaves_the_question() {
     world.service.set_blind(true);
     let continuation = world.died_at("tool.started", "post_checked").await;
     let mut daemon = world.daemon(None);
-    wait_question(&daemon, "Looked up: the service would not say").await;
+    daemon
+        .wait_question("resolve_unknown", "Looked up: the service would not say")
+        .await;
     daemon.wait_state(&continuation, "awaiting_approval").await;
     assert_eq!(world.entries(), 0);
     assert_eq!(world.service.looks(), 1, "asked once a start");

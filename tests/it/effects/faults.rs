@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::effects::world::{World, answer, call, post_hello, questions, wait_question};
+use crate::effects::world::{World, answer, call, post_hello};
 use crate::support::fake_service::Mode;
 use crate::support::record::fault;
 
@@ -22,7 +22,11 @@ async fn met(mode: Mode, tool: &str) -> (String, usize, usize) {
         })
         .await;
     let state = call(&ended)["state"].as_str().expect("a state").to_owned();
-    (state, world.entries(), questions(&daemon).await.len())
+    (
+        state,
+        world.entries(),
+        daemon.approvals_of("resolve_unknown").await.len(),
+    )
 }
 
 fn is(state: &str, entries: usize, asked: usize) -> (String, usize, usize) {
@@ -105,7 +109,13 @@ async fn a_service_that_cannot_be_reached_had_no_effect() {
         let continuation = post_hello(&daemon, tool).await;
         let done = daemon.wait_state(&continuation, "completed").await;
         assert_eq!(call(&done)["state"], "failed", "{tool}: {done:#}");
-        assert_eq!((world.entries(), questions(&daemon).await.len()), (0, 0));
+        assert_eq!(
+            (
+                world.entries(),
+                daemon.approvals_of("resolve_unknown").await.len()
+            ),
+            (0, 0)
+        );
     }
     fault(
         "tool-refused",
@@ -134,7 +144,9 @@ async fn a_tool_that_panics_leaves_a_question_and_a_working_engine() {
     let session = daemon.session().await;
     let text = "TOOL:post_entry{\"text\":\"panic\"}\nSAY:done";
     let continuation = daemon.send(&session, text).await;
-    let question = wait_question(&daemon, "did it happen").await;
+    let question = daemon
+        .wait_question("resolve_unknown", "did it happen")
+        .await;
     daemon.wait_state(&continuation, "awaiting_approval").await;
     assert_eq!(world.entries(), 1);
     let other = daemon.session().await;

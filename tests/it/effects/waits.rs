@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::effects::world::{World, answer, block, call, post_hello, wait_question};
+use crate::effects::world::{World, answer, block, call, post_hello};
 use crate::support::daemon::DEADLINE;
 use crate::support::fake_service::Mode;
 
@@ -23,11 +23,15 @@ async fn nothing_is_looked_up_while_the_engine_is_held() {
     let continuation = post_hello(&daemon, "post_checked").await;
     posted(&world).await;
     daemon.post("/v1/emergency-stop", json!({})).await;
-    wait_question(&daemon, "did it happen").await;
+    daemon
+        .wait_question("resolve_unknown", "did it happen")
+        .await;
     daemon.kill();
     world.service.set_mode(Mode::Normal);
     let daemon = world.daemon(None);
-    wait_question(&daemon, "did it happen").await;
+    daemon
+        .wait_question("resolve_unknown", "did it happen")
+        .await;
     let path = format!("/v1/continuations/{continuation}");
     assert_eq!(call(&daemon.get(&path).await)["state"], "indeterminate");
     assert_eq!(world.service.looks(), 0, "looked up while held");
@@ -54,7 +58,12 @@ async fn what_the_policy_of_now_denies_is_not_run_again_by_itself() {
     daemon.kill();
     world.service.set_mode(Mode::Normal);
     let daemon = world.daemon(None);
-    let question = wait_question(&daemon, "it is not run again by itself: block list").await;
+    let question = daemon
+        .wait_question(
+            "resolve_unknown",
+            "it is not run again by itself: block list",
+        )
+        .await;
     assert_eq!(world.entries(), 0);
     // A person may say so, and the policy still stands.
     answer(&daemon, &question, "run_again").await;

@@ -62,35 +62,6 @@ pub async fn post_hello(daemon: &Daemon, tool: &str) -> String {
     daemon.send(&session, &text).await
 }
 
-/// Every question about an unknown outcome, answered or not.
-pub async fn questions(daemon: &Daemon) -> Vec<Value> {
-    let list = daemon.get("/v1/approvals").await;
-    list["items"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter(|item| item["kind"] == "resolve_unknown")
-        .cloned()
-        .collect()
-}
-
-/// Waits until the question about an unknown outcome says something.
-pub async fn wait_question(daemon: &Daemon, says: &str) -> Value {
-    let list = daemon
-        .wait("/v1/approvals?state=pending", says, |body| {
-            body["items"].as_array().is_some_and(|items| {
-                items.iter().any(|item| {
-                    item["kind"] == "resolve_unknown"
-                        && item["question"]
-                            .as_str()
-                            .is_some_and(|question| question.contains(says))
-                })
-            })
-        })
-        .await;
-    list["items"][0].clone()
-}
-
 /// Answers a question; must be taken.
 pub async fn answer(daemon: &Daemon, question: &Value, decision: &str) {
     let (status, body) = daemon.decide(question, decision).await;

@@ -1,9 +1,9 @@
 //! The built-in script through the real daemon: what a person without any model can see.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::end_to_end_models::stories::{answered, ask, attempts, model_steps};
-use crate::support::daemon::{Daemon, Home};
+use crate::support::daemon::Home;
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 
@@ -16,11 +16,6 @@ fn with_autonomy(level: &str) -> Home {
     Home::new(&format!(
         "[channels.api]\nautonomy = \"{level}\"\n{permanent}"
     ))
-}
-
-async fn pending(daemon: &Daemon) -> Vec<Value> {
-    let list = daemon.get("/v1/approvals?state=pending").await;
-    list["items"].as_array().unwrap().clone()
 }
 
 #[tokio::test]
@@ -38,7 +33,7 @@ async fn two_things_ask_twice_once_or_never() {
         daemon
             .wait(&path, wanted, |body| body["state"] == wanted)
             .await;
-        let asked = pending(&daemon).await;
+        let asked = daemon.pending_approvals().await;
         assert_eq!(asked.len(), expected, "{level}: {asked:#?}");
         for approval in &asked {
             assert_eq!(daemon.decide(approval, "approve").await.0, 200);

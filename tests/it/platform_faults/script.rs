@@ -2,23 +2,11 @@
 
 use serde_json::Value;
 
-use crate::support::daemon::{Daemon, Home};
+use crate::support::daemon::Home;
 use crate::support::record::fault;
 
 const BEFORE: &str = "echo approved >> ledger.txt\n";
 const AFTER: &str = "echo changed >> ledger.txt\n";
-
-/// Pending approvals, once there are so many.
-async fn pending(daemon: &Daemon, count: usize) -> Vec<Value> {
-    let list = daemon
-        .wait("/v1/approvals?state=pending", "approvals", |body| {
-            body["items"]
-                .as_array()
-                .is_some_and(|items| items.len() == count)
-        })
-        .await;
-    list["items"].as_array().unwrap().clone()
-}
 
 #[tokio::test]
 async fn a_script_changed_after_its_approval_does_not_run_and_is_asked_about_again() {
@@ -32,7 +20,7 @@ async fn a_script_changed_after_its_approval_does_not_run_and_is_asked_about_aga
     let text = "TOOL:execute_command{\"argv\":[\"sh\",\"-c\",\"while [ ! -e go ]; do sleep 0.05; done\"]}\n\
                 TOOL:execute_command{\"argv\":[\"sh\",\"do.sh\"]}\nSAY:done";
     let continuation = daemon.send(&session, text).await;
-    let asked = pending(&daemon, 2).await;
+    let asked = daemon.wait_approvals(2).await;
     let script = |approval: &&Value| approval["args"].to_string().contains("do.sh");
     let first = asked.iter().find(script).unwrap().clone();
     for approval in &asked {
@@ -48,7 +36,7 @@ async fn a_script_changed_after_its_approval_does_not_run_and_is_asked_about_aga
     std::fs::write(workspace.join("do.sh"), AFTER).unwrap();
     std::fs::write(workspace.join("go"), "").unwrap();
 
-    let again = pending(&daemon, 1).await.remove(0);
+    let again = daemon.wait_approvals(1).await.remove(0);
     assert!(script(&&again), "{again:#}");
     assert_ne!(
         again["digest"], first["digest"],

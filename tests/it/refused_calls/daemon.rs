@@ -16,18 +16,6 @@ async fn propose(daemon: &Daemon, session: &str, paths: &[&str]) -> String {
     daemon.send(session, &text).await
 }
 
-async fn pending(daemon: &Daemon, count: usize) -> Vec<Value> {
-    let path = "/v1/approvals?state=pending";
-    let list = daemon
-        .wait(path, "approvals that wait", |list| {
-            list["items"]
-                .as_array()
-                .is_some_and(|all| all.len() == count)
-        })
-        .await;
-    list["items"].as_array().unwrap().clone()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_beyond_the_limit_are_told_of_everywhere_until_a_person_dismisses_them() {
     let home = Home::new("");
@@ -35,7 +23,7 @@ async fn calls_beyond_the_limit_are_told_of_everywhere_until_a_person_dismisses_
     let session = daemon.session().await;
     let paths = ["a", "b", "c", "d", "e", "f", "g"];
     let turn = propose(&daemon, &session, &paths).await;
-    let asked = pending(&daemon, 5).await;
+    let asked = daemon.wait_approvals(5).await;
 
     let refused = daemon.get(&format!("/v1/sessions/{session}")).await["refused_calls"].clone();
     assert_eq!(refused["count"], 2, "{refused:#}");
@@ -99,7 +87,7 @@ async fn equal_calls_of_a_session_take_one_place() {
     let paths = ["a", "a", "a", "a", "a", "a", "b", "c", "d", "e", "f"];
     propose(&daemon, &session, &paths).await;
     // Six of `a` and one each of b to e wait in five places; f has none.
-    pending(&daemon, 10).await;
+    daemon.wait_approvals(10).await;
     let refused = daemon.get(&format!("/v1/sessions/{session}")).await["refused_calls"].clone();
     assert_eq!(refused["count"], 1, "{refused:#}");
     assert!(

@@ -203,6 +203,14 @@ pub struct Daemon {
     client: reqwest::Client,
 }
 
+/// Where approvals that wait for a person are listed.
+const PENDING: &str = "/v1/approvals?state=pending";
+
+/// The items of a list; none where it has no such field.
+fn items(list: &Value) -> Vec<Value> {
+    list["items"].as_array().cloned().unwrap_or_default()
+}
+
 impl Daemon {
     /// Sends a request; the status and the JSON body (null when there is none).
     pub async fn request(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
@@ -314,20 +322,40 @@ impl Daemon {
         .await
     }
 
-    /// The only pending approval, once there is one.
+    /// Approvals of a kind, answered or not.
+    pub async fn approvals_of(&self, kind: &str) -> Vec<Value> {
+        let mut all = items(&self.get("/v1/approvals").await);
+        all.retain(|item| item["kind"] == kind);
+        all
+    }
+
+    /// Approvals that wait for a person now.
+    pub async fn pending_approvals(&self) -> Vec<Value> {
+        items(&self.get(PENDING).await)
+    }
+
+    /// The pending approvals, once there are so many.
+    pub async fn wait_approvals(&self, count: usize) -> Vec<Value> {
+        let so_many = |body: &Value| items(body).len() == count;
+        items(&self.wait(PENDING, "pending approvals", so_many).await)
+    }
+
+    /// The first pending approval, once there is one.
     pub async fn wait_approval(&self) -> Value {
-        let list = self
-            .wait(
-                "/v1/approvals?state=pending",
-                "a pending approval",
-                |body| {
-                    body["items"]
-                        .as_array()
-                        .is_some_and(|items| !items.is_empty())
-                },
-            )
-            .await;
-        list["items"][0].clone()
+        let any = |body: &Value| !items(body).is_empty();
+        self.wait(PENDING, "a pending approval", any).await["items"][0].clone()
+    }
+
+    /// The pending approval of a kind whose question says something, once there is one.
+    pub async fn wait_question(&self, kind: &str, says: &str) -> Value {
+        let asked = |body: &Value| {
+            items(body).into_iter().find(|item| {
+                let question = item["question"].as_str();
+                item["kind"] == kind && question.is_some_and(|text| text.contains(says))
+            })
+        };
+        let list = self.wait(PENDING, says, |body| asked(body).is_some()).await;
+        asked(&list).expect("it was there")
     }
 
     /// Decides an approval with its current digest.
