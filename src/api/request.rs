@@ -25,7 +25,7 @@ use crate::protocol::request::Envelope;
 use crate::protocol::words::Surface;
 
 /// Longest request body, in bytes.
-pub const BODY_LIMIT: usize = 12 * 1024 * 1024;
+pub const BODY_LIMIT: usize = 28 * 1024 * 1024;
 /// Longest idempotency key, in bytes.
 pub const KEY_LIMIT: usize = 255;
 /// Time a caller has to send its body.

@@ -79,7 +79,7 @@ struct Message {
     model: Option<String>,
     /// Lower limits for this turn.
     budgets: Option<BudgetRequest>,
-    /// Files that come with it, at most 10. Tools find them in the workspace.
+    /// Files that come with it, at most 10 unless `[attachments]` says otherwise. Tools find them in the workspace.
     #[serde(default)]
     attachments: Vec<NewAttachment>,
     /// Ask the model even where an answer is cached.

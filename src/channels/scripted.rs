@@ -173,6 +173,8 @@ impl ScriptedBridge {
                     direct: false,
                     addressed: true,
                     indirect: false,
+                    files: Vec::new(),
+                    group: None,
                 },
                 message_ref: Some(format!("{epoch}-{number}")),
             })
@@ -214,7 +216,9 @@ impl ScriptedBridge {
         });
         let external_refs = match &part.body {
             OutboundBody::CardUpdate { external_ref, .. } => vec![external_ref.clone()],
-            OutboundBody::Markdown { .. } | OutboundBody::Card { .. } => vec![reference],
+            OutboundBody::Markdown { .. } | OutboundBody::File(_) | OutboundBody::Card { .. } => {
+                vec![reference]
+            }
         };
         crate::crash_point!("send.effect_done");
         if let Err(problem) = lease.finish(SendOutcome::Sent { external_refs }).await {
@@ -251,9 +255,14 @@ fn talk_after(part: &Outbound) -> Option<Talk> {
         (OutboundBody::CardUpdate { .. }, _) | (_, OutboxClass::CardUpdate) => {
             Some(Talk::Waiting(Instant::now()))
         }
-        (OutboundBody::Markdown { .. }, OutboxClass::Final) => Some(Talk::Quiet),
+        (OutboundBody::Markdown { .. } | OutboundBody::File(_), OutboxClass::Final) => {
+            Some(Talk::Quiet)
+        }
         // A notice is no reply: the turn it speaks of still runs or waits.
-        (OutboundBody::Markdown { .. }, OutboxClass::Notice | OutboxClass::Progress) => None,
+        (
+            OutboundBody::Markdown { .. } | OutboundBody::File(_),
+            OutboxClass::Notice | OutboxClass::Progress,
+        ) => None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::artifact::{MAX_ATTACHED_BYTES, NewAttachment};
+use crate::protocol::artifact::{MAX_ATTACHED_MIB, NewAttachment, media_type_of};
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
@@ -112,7 +112,7 @@ pub fn command(
 /// A file of this machine as it goes with a message.
 fn attachment(file: &Path) -> Result<NewAttachment, Failure> {
     let unreadable = |error| Failure::Usage(format!("--attach {}: {error}", file.display()));
-    let most = MAX_ATTACHED_BYTES as u64;
+    let most = MAX_ATTACHED_MIB * 1024 * 1024;
     let mut content = Vec::new();
     File::open(file)
         .and_then(|opened| opened.take(most + 1).read_to_end(&mut content))
@@ -126,25 +126,8 @@ fn attachment(file: &Path) -> Result<NewAttachment, Failure> {
     let name = file.file_name().unwrap_or_default();
     Ok(NewAttachment {
         name: name.to_string_lossy().into_owned(),
-        media_type: media_type(file).map(str::to_owned),
+        media_type: media_type_of(&file.to_string_lossy()).map(str::to_owned),
         data: BASE64.encode(content),
-    })
-}
-
-/// The media type that the end of a name says, of the kinds that models and people use most.
-fn media_type(file: &Path) -> Option<&'static str> {
-    let end = file.extension()?.to_str()?.to_ascii_lowercase();
-    Some(match end.as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "pdf" => "application/pdf",
-        "json" => "application/json",
-        "csv" => "text/csv",
-        "md" => "text/markdown",
-        "txt" | "log" => "text/plain",
-        _ => return None,
     })
 }
 

@@ -23,6 +23,10 @@ pub fn sentence(approval: &Approval) -> String {
                 format!("Keeps a text of {} for later turns.", characters(text))
             }
             Preview::Text { text } => format!("Calls {tool} with a text of {}.", characters(text)),
+            Preview::None if tool == "send_file" => {
+                let path = approval.args.get("path").and_then(Value::as_str);
+                format!("Sends {} to the conversation.", path.unwrap_or_default())
+            }
             Preview::None => format!("Calls {tool}."),
         },
         ApprovalKind::ResolveUnknown => format!("Nobody knows whether {tool} happened."),

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 
 use crate::client::bridge_health::BridgeHealth;
+use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::bridge::{
-    AccountState, Delivery, Inbound, Ingestion, Outbound, ProgressMessage, SendOutcome,
-    ShownProgress,
+    AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Outbound,
+    ProgressMessage, SendOutcome, ShownProgress,
 };
 use crate::protocol::channel::ChannelCapabilities;
 use crate::protocol::ids::{ContinuationId, OutboxId};
@@ -63,6 +64,15 @@ pub trait ChannelPort: Send + Sync {
         attempt: u32,
         delivery: Delivery,
     ) -> Result<(), Problem>;
+
+    /// Waits for a file of a message that is to be fetched. The same one is given until it was put. Cancel-safe.
+    async fn next_file(&self) -> Result<FileRequest, Problem>;
+
+    /// Stores how the fetch of a file ended. The turn of its message starts once all its files were put.
+    async fn put_file(&self, id: i64, file: FetchedFile) -> Result<(), Problem>;
+
+    /// The content of a file that is to be sent.
+    async fn file_content(&self, hash: ArtifactHash) -> Result<Vec<u8>, Problem>;
 
     /// Where the bridge reports how it is after exchanges, and the supervisor how it is between runs.
     fn health(&self) -> &BridgeHealth;

@@ -50,6 +50,10 @@ pub struct ConfigFile {
     pub response_cache: ResponseCacheTable,
     /// `[hooks.NAME]`.
     pub hooks: BTreeMap<String, HookTable>,
+    /// `[attachments]`.
+    pub attachments: AttachmentsTable,
+    /// `[transcription]`.
+    pub transcription: Option<TranscriptionTable>,
     /// `[memory]`.
     pub memory: MemoryTable,
 }
@@ -395,6 +399,26 @@ pub struct ResponseCacheTable {
     pub ttl_minutes: Option<u32>,
     /// Most responses that are cached.
     pub max_entries: Option<u32>,
+}
+
+/// `[attachments]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AttachmentsTable {
+    /// Most files of one message; 0 = none is taken.
+    pub max_files: Option<usize>,
+    /// MiB that the files of one message have at most.
+    pub max_mib: Option<u64>,
+}
+
+/// `[transcription]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TranscriptionTable {
+    /// Name of a provider of kind `openai-chat` or `openai-responses`.
+    pub provider: Option<String>,
+    /// Its model for speech.
+    pub model: Option<String>,
 }
 
 /// `[memory]`.

@@ -22,7 +22,7 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings, Source,
 };
 use crate::config::toml_text::TomlText;
-use crate::config::{hooks, hygiene, key_files, memory, ownership};
+use crate::config::{attachments, hooks, hygiene, key_files, memory, ownership};
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::words::Risk;
 
@@ -171,6 +171,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let flags = inputs.flags;
     let config = inputs.config();
     let providers = providers::resolve(&inputs)?;
+    let transcription = attachments::transcription(&inputs, &providers)?;
     let model = default_model(&inputs, &config);
     let people = people::resolve(&inputs)?;
     let channels = channels::resolve(&inputs, &people)?;
@@ -226,6 +227,8 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         hooks,
         key_files,
         hygiene: hygiene::resolve(&inputs)?,
+        attachments: attachments::resolve(&inputs)?,
+        transcription,
         memory,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,

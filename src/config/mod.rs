@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+pub mod attachments;
 pub mod backup_files;
 pub mod cache;
 pub mod channels;

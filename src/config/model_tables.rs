@@ -42,6 +42,8 @@ pub struct ProfilePatch {
     pub tools: Option<bool>,
     /// Whether it proposes several calls at once.
     pub parallel_tool_calls: Option<bool>,
+    /// Whether it takes pictures.
+    pub pictures: Option<bool>,
     /// Whether it reasons.
     pub reasoning: Option<bool>,
     /// Reasoning effort, in the provider's word.

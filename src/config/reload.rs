@@ -43,6 +43,8 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         budgets: _,
         retention: _,
         hygiene: _,
+        attachments: _,
+        transcription: _,
         tool_risk: _,
         key_files: _,
         channels,

@@ -88,6 +88,10 @@ pub struct Settings {
     pub key_files: Vec<KeyFile>,
     /// Hygiene of the memory.
     pub hygiene: HygieneSettings,
+    /// Files that come with messages.
+    pub attachments: AttachmentSettings,
+    /// Who transcribes speech; none = nobody does.
+    pub transcription: Option<TranscriptionSettings>,
     /// What is remembered, and how long sessions are shortened.
     pub memory: MemorySettings,
     /// Risk overrides per tool name.
@@ -456,6 +460,24 @@ pub struct RateLimits {
     pub channel_tool_calls: Option<u32>,
     /// Calls of each of these tools.
     pub per_tool: BTreeMap<String, u32>,
+}
+
+/// Who transcribes speech.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptionSettings {
+    /// Name of the provider.
+    pub provider: String,
+    /// Id of its model.
+    pub model: String,
+}
+
+/// Files that come with messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachmentSettings {
+    /// Most files of one message.
+    pub max_files: usize,
+    /// Bytes that they have at most, all together.
+    pub max_bytes: u64,
 }
 
 /// Hygiene of the memory.

@@ -362,6 +362,14 @@ self_approval = "console"
 # env = []                   # variables it is given
 # dry_run = false            # true: its verdict is only counted
 
+[attachments]                # files that come with messages; they go into the workspace of the channel
+# max_files = 10             # of one message; 0 = none is taken
+# max_mib = 8                # all files of one message together, at most 20
+
+# [transcription]            # voice messages and other audio are turned into text; left out: nobody listens to them
+# provider = "openai"        # of kind openai-chat or openai-responses: its /audio/transcriptions gets the audio
+# model = "whisper-1"
+
 [memory]
 # compaction = true          # the oldest turns of a long session become a summary and facts, and are not sent again
 # compaction_model = "anthropic/<model>"  # left out: the model of the session

@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::protocol::artifact::NewAttachment;
+use crate::protocol::ids::SessionId;
 use crate::protocol::request::Command;
 
 /// Texts by what they are for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Drafts {
     texts: BTreeMap<String, String>,
+    /// Files that go with the next message to a session.
+    files: BTreeMap<SessionId, Vec<NewAttachment>>,
     // Commands on their way: what each is for, and its text.
     sent: Vec<(Command, String, String)>,
 }
@@ -19,9 +23,24 @@ impl Drafts {
         self.texts.get(key).map(String::as_str)
     }
 
+    /// Files that go with the next message to a session.
+    pub fn files(&self, session: SessionId) -> &[NewAttachment] {
+        self.files.get(&session).map_or(&[], Vec::as_slice)
+    }
+
+    /// Attaches a file to the next message.
+    pub fn attach(&mut self, session: SessionId, file: NewAttachment) {
+        self.files.entry(session).or_default().push(file);
+    }
+
+    /// Takes the files, for a message that is sent or to leave them out.
+    pub fn take_files(&mut self, session: SessionId) -> Vec<NewAttachment> {
+        self.files.remove(&session).unwrap_or_default()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.texts.len() + self.sent.len()
+        self.texts.len() + self.files.len() + self.sent.len()
     }
 
     /// Whether there is none.
@@ -60,6 +79,13 @@ impl Drafts {
         let (_, key, mut text) = self.sent.remove(at);
         if accepted {
             return false;
+        }
+        if let Command::SendMessage(message) = command
+            && !message.attachments.is_empty()
+        {
+            let since = self.take_files(message.session_id);
+            let files = message.attachments.iter().cloned().chain(since).collect();
+            self.files.insert(message.session_id, files);
         }
         if let Some(since) = self.texts.remove(&key) {
             text.push('\n');

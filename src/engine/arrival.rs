@@ -1,5 +1,7 @@
 //! An inbound item with what was found out about it, and the record of one that queues no turn.
 
+use std::borrow::Cow;
+
 use crate::config::settings::{ChannelSettings, SessionScope};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -7,7 +9,7 @@ use crate::engine::handle::messages;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::approval::Requester;
-use crate::protocol::bridge::{Inbound, Ingestion};
+use crate::protocol::bridge::{Inbound, InboundBody, Ingestion};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{ChannelKind, Disposition, OutboxClass, Surface};
 use crate::store::commands::ingest_record::IngestRecord;
@@ -59,7 +61,7 @@ impl Engine {
             }
             (SessionScope::Sender | SessionScope::Chat, _) => inbound.conversation.clone(),
         };
-        let body = serde_json::to_string(&inbound.body).unwrap_or_default();
+        let body = serde_json::to_string(&stable(&inbound.body)).unwrap_or_default();
         Arrival {
             channel,
             settings,
@@ -128,6 +130,18 @@ impl Engine {
             notices,
         }
     }
+}
+
+/// What stays the same of a message when its platform delivers it again.
+fn stable(body: &InboundBody) -> Cow<'_, InboundBody> {
+    let mut body = Cow::Borrowed(body);
+    if let InboundBody::Text { files, .. } = &*body
+        && !files.is_empty()
+        && let InboundBody::Text { files, .. } = body.to_mut()
+    {
+        files.iter_mut().for_each(|file| file.reference.clear());
+    }
+    body
 }
 
 /// What the bridge is told.

@@ -49,6 +49,8 @@ pub struct Link {
     /// Progress messages of turns that run, or whose message is to go.
     progress: Mutex<BTreeMap<ContinuationId, Progress>>,
     progress_changed: Notify,
+    /// Rings when a file of a message is to be fetched.
+    files_changed: Notify,
 }
 
 /// The progress message of a turn.
@@ -70,6 +72,7 @@ impl Link {
             paused: watch::Sender::new(false),
             progress: Mutex::default(),
             progress_changed: Notify::new(),
+            files_changed: Notify::new(),
         }
     }
 
@@ -154,6 +157,16 @@ impl Link {
     pub fn is_connected(&self) -> bool {
         self.health()
             .is_some_and(|health| health.state == ChannelState::Connected)
+    }
+
+    /// Says that a file of a message is to be fetched.
+    pub fn announce_file(&self) {
+        self.files_changed.notify_one();
+    }
+
+    /// Resolves after [`Link::announce_file`].
+    pub async fn file_announced(&self) {
+        self.files_changed.notified().await;
     }
 
     /// Asks for a typing indicator. Nobody listening means that no bridge runs.
@@ -280,9 +293,21 @@ fn exchange_is_news(told: Option<Timestamp>, now: Option<Timestamp>) -> bool {
 #[derive(Debug, Default)]
 pub struct Delivery {
     links: Mutex<HashMap<String, Arc<Link>>>,
+    /// Rings when a recording is to be transcribed.
+    recordings: Notify,
 }
 
 impl Delivery {
+    /// Says that a recording is to be transcribed.
+    pub fn announce_recording(&self) {
+        self.recordings.notify_one();
+    }
+
+    /// Resolves after [`Delivery::announce_recording`].
+    pub async fn recording_announced(&self) {
+        self.recordings.notified().await;
+    }
+
     /// The engine's end of a channel. It is made when somebody asks first.
     pub fn link(&self, channel: &str) -> Arc<Link> {
         let mut links = lock(&self.links);

@@ -13,6 +13,7 @@ use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::retention::{Job, Retention, refuse_quarantined};
+use crate::engine::turn::attachments;
 use crate::protocol::hex::hex;
 use crate::protocol::memory::Forgotten;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -240,6 +241,7 @@ impl Work<'_> {
         let cached = cache.forget(self.person, day).await;
         self.gone.cached = cached.map_err(stats::problem)?;
         self.files().await?;
+        attachments::remove_copies(self.engine).await;
         // What was said is off the disk before it is noted as done; after that, the note itself.
         self.shorten().await?;
         crate::crash_point!("forget.pre_end");

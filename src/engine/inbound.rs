@@ -4,16 +4,17 @@ use crate::engine::arrival::{Arrival, ingested};
 use crate::engine::core::Engine;
 use crate::engine::handle::messages;
 use crate::engine::hooks::turn as hooks;
+use crate::engine::inbound_files;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::slash;
-use crate::protocol::bridge::{Inbound, InboundBody, Ingestion, Sender};
+use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Ingestion, Sender};
 use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Disposition, OutboxClass};
 use crate::store::commands::announce_emergency_stop::AnnounceEmergencyStop;
-use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
 
 /// Told to whoever writes during an emergency stop.
@@ -21,6 +22,19 @@ const HELD: &str = "Everything is held by the operator at the moment. Your messa
                     after the release.";
 /// Told to whoever forwards, quotes or edits a command.
 const INDIRECT: &str = "A forwarded, quoted or edited command has no effect; send it anew.";
+
+/// A text message.
+struct Text<'a> {
+    text: &'a str,
+    /// To the bot alone.
+    is_direct: bool,
+    /// Meant for the bot.
+    is_addressed: bool,
+    /// Forwarded, quoted or edited.
+    is_indirect: bool,
+    files: &'a [InboundFile],
+    group: Option<&'a str>,
+}
 
 impl Engine {
     /// Stores an inbound item durably and routes it. When this returns, the platform may be told.
@@ -68,11 +82,20 @@ impl Engine {
                     direct,
                     addressed,
                     indirect,
+                    files,
+                    group,
                 },
                 Some(sender),
             ) => {
-                self.text(&arrival, sender, text, *direct, *addressed, *indirect)
-                    .await
+                let text = Text {
+                    text,
+                    is_direct: *direct,
+                    is_addressed: *direct || *addressed,
+                    is_indirect: *indirect,
+                    files,
+                    group: group.as_deref(),
+                };
+                self.text(&arrival, sender, &text).await
             }
         }
     }
@@ -101,15 +124,15 @@ impl Engine {
         &self,
         arrival: &Arrival<'_>,
         sender: &Sender,
-        text: &str,
-        direct: bool,
-        addressed: bool,
-        indirect: bool,
+        text: &Text<'_>,
     ) -> Result<Ingestion, Problem> {
         if !self.may_talk(arrival, sender).await? {
-            return self.stranger(arrival, sender, direct).await;
+            return self.stranger(arrival, sender, text.is_direct).await;
         }
-        if !direct && !addressed && arrival.settings.require_mention {
+        if !text.is_addressed
+            && arrival.settings.require_mention
+            && !self.joins(arrival, text.group).await?
+        {
             return self
                 .record(
                     arrival,
@@ -119,20 +142,39 @@ impl Engine {
                 )
                 .await;
         }
-        let done = self.addressed(arrival, text, indirect).await?;
+        let done = self.addressed(arrival, text).await?;
         self.tell_held(arrival).await?;
         Ok(done)
+    }
+
+    /// Whether an earlier message of the same group waits as a turn. Of an album, only one message has a text that could
+    /// address the bot.
+    async fn joins(&self, arrival: &Arrival<'_>, group: Option<&str>) -> Result<bool, Problem> {
+        let Some(group) = group.map(str::to_owned) else {
+            return Ok(false);
+        };
+        let channel = arrival.channel.to_owned();
+        let conversation = arrival.origin.conversation.clone();
+        self.store
+            .read_here(move |reader| reader.group_waits(&channel, &conversation, &group))
+            .await
+            .map_err(from_store)
     }
 
     /// A text of somebody who may talk, meant for the bot.
     async fn addressed(
         &self,
         arrival: &Arrival<'_>,
-        text: &str,
-        indirect: bool,
+        Text {
+            text,
+            is_indirect,
+            files,
+            group,
+            ..
+        }: &Text<'_>,
     ) -> Result<Ingestion, Problem> {
         if text.trim_start().starts_with('/') {
-            if indirect {
+            if *is_indirect {
                 // It is somebody else's word, or not what was first said: it may be read, and orders nothing.
                 return self
                     .record(
@@ -145,13 +187,28 @@ impl Engine {
             }
             return slash::carry_out(self, arrival, text.trim()).await;
         }
-        if text.trim().is_empty() {
+        if text.trim().is_empty() && files.is_empty() {
             return self
                 .record(
                     arrival,
                     Disposition::Ignored,
                     "empty message".to_owned(),
                     None,
+                )
+                .await;
+        }
+        let unheard = |file: &InboundFile| {
+            let media_type = file.media_type.as_deref().unwrap_or_default();
+            inbound_files::is_audio(media_type) && !inbound_files::is_transcribed(self, media_type)
+        };
+        if text.trim().is_empty() && files.iter().all(unheard) {
+            let reply = "I cannot listen to recordings here: nobody transcribes them. Please write in words what you need.";
+            return self
+                .record(
+                    arrival,
+                    Disposition::Ignored,
+                    "a recording without text".to_owned(),
+                    Some(reply.to_owned()),
                 )
                 .await;
         }
@@ -172,11 +229,17 @@ impl Engine {
         if let Some(refused) = self.one_too_many(arrival).await? {
             return Ok(refused);
         }
-        let outcome = self
-            .store
-            .write(self.turn(arrival, text, None))
-            .await
-            .map_err(from_store)?;
+        let mut turn = self.turn(arrival, text, None);
+        turn.files = TurnFiles {
+            stored: Vec::new(),
+            untranscribed: Vec::new(),
+            remote: files.iter().map(inbound_files::checked).collect(),
+            group: group.map(str::to_owned),
+        };
+        let outcome = self.store.write(turn).await.map_err(from_store)?;
+        if !files.is_empty() {
+            self.delivery.link(arrival.channel).announce_file();
+        }
         if !outcome.repeated
             && let Some(session) = outcome.session_id
         {
@@ -185,7 +248,7 @@ impl Engine {
         Ok(ingested(&outcome, None))
     }
 
-    /// A message without text: somebody who may talk here, and talks to the bot, is told that nobody reads it.
+    /// A message without text and file: somebody who may talk here, and talks to the bot, is told that nobody reads it.
     async fn media(
         &self,
         arrival: &Arrival<'_>,
@@ -199,7 +262,7 @@ impl Engine {
         }
         let reply = heard.then(|| {
             format!(
-                "I can read text only, and this is {what}. Please write in words what you need."
+                "I can read text and files, and this is {what}. Please write in words what you need."
             )
         });
         self.record(arrival, Disposition::Ignored, what.to_owned(), reply)
@@ -232,7 +295,7 @@ impl Engine {
     ) -> IngestTurn {
         let max_queue = arrival.settings.max_queue;
         IngestTurn {
-            files: Vec::new(),
+            files: TurnFiles::default(),
             origin: arrival.origin.clone(),
             session: SessionChoice::Conversation,
             text: self.redactor.redact(text).into_owned(),

@@ -23,6 +23,7 @@ pub mod handle;
 pub mod hooks;
 pub mod hygiene;
 pub mod inbound;
+pub mod inbound_files;
 pub mod leftovers;
 pub mod lock;
 pub mod maintenance;

@@ -380,9 +380,10 @@ fn stopping() -> Problem {
 /// A stored part as a bridge renders it. None when a card lost its approval, which cannot be rendered.
 fn outbound(row: OutboxRow) -> Option<Outbound> {
     let body = match row.class {
-        OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => {
-            OutboundBody::Markdown { text: row.text }
-        }
+        OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => match row.file {
+            Some(file) => OutboundBody::File(file),
+            None => OutboundBody::Markdown { text: row.text },
+        },
         OutboxClass::ApprovalCard => OutboundBody::Card {
             approval: Box::new(row.approval?),
             buttons: row

@@ -13,6 +13,7 @@ use crate::engine::forget;
 use crate::engine::handle::channels;
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
+use crate::engine::inbound_files;
 use crate::engine::leftovers;
 use crate::engine::problem::from_store;
 use crate::engine::progress;
@@ -84,6 +85,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             reason: "engine: the database is a restored copy (quarantine)".to_owned(),
         });
     }
+    engine.spawn(inbound_files::transcribe(engine.clone()));
     engine.spawn(storage::watch(engine.clone()));
     engine.spawn(sweeper::run(engine.clone()));
     engine.spawn(hygiene::run(engine.clone()));

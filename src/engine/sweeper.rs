@@ -10,6 +10,7 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
+use crate::engine::turn::attachments;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
 use crate::store::commands::reclaim_space::NoteSweep;
@@ -204,6 +205,7 @@ impl Sweep<'_> {
         if preview {
             return Ok(());
         }
+        attachments::remove_copies(self.engine).await;
         self.report.freed_bytes = self.retention.reclaim().await?;
         self.retention.piece(NoteSweep).await
     }

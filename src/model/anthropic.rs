@@ -84,7 +84,7 @@ impl Wire for Messages {
         match refused.status {
             Some(400 | 422) => form
                 .without_refused(request, body, &refused.words)
-                .map(Adjustment::lasting),
+                .map(|form| Adjustment::after(form, &refused.words)),
             _ => None,
         }
     }

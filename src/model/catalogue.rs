@@ -123,6 +123,7 @@ fn entry(settings: &Settings, name: &str, provider: &ProviderSettings, id: &str)
             max_output_tokens: profile.max_output_tokens,
             tools: profile.tools,
             parallel_tool_calls: profile.parallel_tool_calls,
+            pictures: profile.pictures,
             reasoning: profile.reasoning,
             effort: profile.effort,
             prompt_cache: cache_word(profile.prompt_cache).to_owned(),

@@ -162,9 +162,7 @@ impl Run<'_> {
         ModelRequest {
             model: self.id.clone(),
             system: system.to_owned(),
-            messages: vec![ModelMessage::User {
-                text: text.to_owned(),
-            }],
+            messages: vec![ModelMessage::user(text)],
             tools,
             max_output_tokens: self.profile.max_output_tokens.min(MOST_OUTPUT),
             one_tool_per_step: false,

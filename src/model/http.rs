@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
 };
+use reqwest::multipart::Form;
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
@@ -50,6 +51,12 @@ pub struct Endpoint {
     format: Format,
     whole: bool,
     client: OnceLock<Result<Client, String>>,
+}
+
+/// What is posted.
+enum Body<'a> {
+    Json(&'a Value),
+    Form(Form),
 }
 
 /// A successful answer, by what the server chose to send.
@@ -205,6 +212,15 @@ impl Endpoint {
 
     /// Posts `body` to [`Endpoint::url`] or an address from [`Endpoint::below`]; checks status and content type.
     pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, HttpRefusal> {
+        self.post(url, Body::Json(body)).await
+    }
+
+    /// Posts a form with files to [`Endpoint::url`]; checks status and content type.
+    pub async fn post_form(&self, form: Form) -> Result<Answer, HttpRefusal> {
+        self.post(self.url(), Body::Form(form)).await
+    }
+
+    async fn post(&self, url: Url, body: Body<'_>) -> Result<Answer, HttpRefusal> {
         let client = self
             .client
             .get_or_init(|| client_for(&self.url, self.connect_timeout))
@@ -212,13 +228,16 @@ impl Endpoint {
             .map_err(|why| {
                 self.unanswered(ModelErrorKind::Unreachable, format!("no TLS: {why}"))
             })?;
-        let sending = client
+        let request = client
             .post(url)
             .headers(self.headers.clone())
             // Nothing here decompresses: a stream must come as it is written.
-            .header(ACCEPT_ENCODING, "identity")
-            .json(body)
-            .send();
+            .header(ACCEPT_ENCODING, "identity");
+        let sending = match body {
+            Body::Json(body) => request.json(body),
+            Body::Form(form) => request.multipart(form),
+        }
+        .send();
         let response = match tokio::time::timeout(self.first_byte_timeout, sending).await {
             Err(_) => {
                 return Err(self.unanswered(

@@ -30,3 +30,4 @@ pub mod request;
 pub mod retry;
 pub mod scripted;
 pub mod surrogates;
+pub mod transcription;

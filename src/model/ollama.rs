@@ -66,7 +66,7 @@ impl Wire for ChatLines {
         match refused.status {
             Some(400) => form
                 .without_refused(request, &refused.words)
-                .map(Adjustment::lasting),
+                .map(|form| Adjustment::after(form, &refused.words)),
             _ => None,
         }
     }

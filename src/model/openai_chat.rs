@@ -77,7 +77,7 @@ impl Wire for ChatCompletions {
         match refused.status {
             Some(400 | 422) => form
                 .without_refused(request, body, &refused.words)
-                .map(Adjustment::lasting),
+                .map(|form| Adjustment::after(form, &refused.words)),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The parameters that a model may refuse, for every interface alike: which are sent, and what follows from a refusal.
 
 use crate::model::failure;
-use crate::model::request::ModelRequest;
+use crate::model::request::{ModelRequest, Picture};
 use crate::protocol::options::{ModelParameters, ToolChoice};
 
 /// Which parameters a model is known to take.
@@ -13,6 +13,8 @@ pub struct Support {
     pub top_p: bool,
     /// `tool_choice`.
     pub tool_choice: bool,
+    /// Pictures.
+    pub pictures: bool,
 }
 
 impl Default for Support {
@@ -22,6 +24,7 @@ impl Default for Support {
             temperature: true,
             top_p: true,
             tool_choice: true,
+            pictures: true,
         }
     }
 }
@@ -37,7 +40,45 @@ const EXCLUDING_WORDS: &[&str] = &[
     "may only be",
 ];
 
+/// Words of a refusal, lower case, that is about pictures.
+const PICTURE_WORDS: &[&str] = &[
+    "image",
+    "picture",
+    "vision",
+    "multimodal",
+    "inline_data",
+    "inlinedata",
+    "media type",
+    "mime",
+    "content must be a string",
+    "expected a string",
+];
+
+/// Whether a refusal, in lower case, is about what one picture holds and not about what the model takes.
+pub fn is_about_one_picture(words: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "could not process",
+        "unable to process",
+        "decode",
+        "corrupt",
+        "invalid image",
+        "too large",
+        "exceed",
+        "dimension",
+    ];
+    WORDS.iter().any(|word| words.contains(word))
+        && PICTURE_WORDS.iter().any(|word| words.contains(word))
+}
+
 impl Support {
+    /// The pictures of a message that this model takes.
+    pub fn shown(self, pictures: &[Picture]) -> impl Iterator<Item = &Picture> {
+        let has_content = |picture: &&Picture| !picture.data.is_empty();
+        pictures
+            .iter()
+            .filter(move |picture| self.pictures && has_content(picture))
+    }
+
     /// The parameters of `request` that this model takes. A choice of tools goes with tools alone.
     pub fn sent(self, request: &ModelRequest) -> ModelParameters {
         let asked = request.parameters.clone();
@@ -54,6 +95,12 @@ impl Support {
     /// that was sent. A value out of range is for the operator to correct.
     pub fn without_refused(self, request: &ModelRequest, words: &str) -> Option<Self> {
         let names = |list: &[&str]| list.iter().any(|name| words.contains(name));
+        if self.pictures && request.pictures() > 0 && names(PICTURE_WORDS) {
+            return Some(Self {
+                pictures: false,
+                ..self
+            });
+        }
         if !failure::refuses_parameter(words) && !names(EXCLUDING_WORDS) {
             return None;
         }
@@ -89,6 +136,13 @@ impl Support {
         .into_iter()
         .filter_map(|(name, left_out)| left_out.then_some(name))
         .collect();
+        let pictures = request.pictures();
+        if !self.pictures && pictures > 0 {
+            return Some(format!(
+                "the model {} takes no pictures; it was asked without {pictures}",
+                request.model
+            ));
+        }
         (!missing.is_empty()).then(|| {
             format!(
                 "the model {} takes no {}; it was asked without",

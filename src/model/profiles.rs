@@ -36,6 +36,8 @@ pub struct Profile {
     pub tools: Option<bool>,
     /// Whether it can propose several calls at once; none = not known.
     pub parallel_tool_calls: Option<bool>,
+    /// Whether it takes pictures; none = not known, pictures are sent.
+    pub pictures: Option<bool>,
     /// Whether it reasons: its reasoning items are asked for and replayed.
     pub reasoning: bool,
     /// Reasoning effort asked for, in the provider's word; none = nothing is sent.
@@ -53,6 +55,7 @@ impl Default for Profile {
             max_output_tokens: 4_096,
             tools: None,
             parallel_tool_calls: None,
+            pictures: None,
             reasoning: false,
             effort: None,
             prompt_cache: PromptCache::None,
@@ -160,6 +163,10 @@ pub fn resolve(provider: &ProviderSettings, own: &OwnTables, model: &str) -> (Pr
         parallel_tool_calls: match tools {
             Some(false) => Some(false),
             Some(true) | None => first(&rows, |row| row.parallel_tool_calls),
+        },
+        pictures: match provider.kind {
+            ProviderKind::Scripted => Some(false),
+            _ => first(&rows, |row| row.pictures),
         },
         reasoning,
         effort: set

@@ -15,6 +15,7 @@ use crate::model::decode::Decode;
 use crate::model::exchange;
 use crate::model::http::address::EndpointProblem;
 use crate::model::http::{Answer, Endpoint, HttpRefusal, secret_header};
+use crate::model::parameters;
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
 use crate::text::framing::Format;
@@ -85,6 +86,15 @@ impl<F: Copy> Adjustment<F> {
         Self {
             next: form,
             kept: Some(form),
+        }
+    }
+
+    /// One that follows from these words, lower case: about the model, unless they are about one picture.
+    pub fn after(form: F, words: &str) -> Self {
+        if parameters::is_about_one_picture(words) {
+            Self::once(form)
+        } else {
+            Self::lasting(form)
         }
     }
 

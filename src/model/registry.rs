@@ -19,6 +19,7 @@ use crate::model::prices::{self, KnownPrice};
 use crate::model::profiles::{self, Profile};
 use crate::model::request::Model;
 use crate::model::scripted::ScriptedModel;
+use crate::model::transcription::Transcriber;
 use crate::protocol::session::Usage;
 use crate::text::redact::Redactor;
 
@@ -65,6 +66,7 @@ pub struct Models {
     tables: Arc<OwnTables>,
     redactor: Redactor,
     embedder: Option<Arc<Embedder>>,
+    transcriber: Option<Arc<Transcriber>>,
 }
 
 struct Entry {
@@ -118,8 +120,25 @@ impl Models {
             },
             None => None,
         };
+        // A provider that is not there: the configuration was refused for that.
+        let speech = settings.transcription.as_ref().and_then(|of| {
+            let entry = providers.get(&of.provider)?;
+            Some((of, entry))
+        });
+        let transcriber = match speech {
+            Some((of, entry)) => {
+                let limiter = entry.model.limiter().clone();
+                let made = Transcriber::new(of, &entry.settings, limiter);
+                Some(Arc::new(made.map_err(|problem| ConfigProblem {
+                    provider: of.provider.clone(),
+                    problem,
+                })?))
+            }
+            None => None,
+        };
         Ok(Self {
             embedder,
+            transcriber,
             providers: Arc::new(providers),
             tables: Arc::new(settings.tables.clone()),
             redactor: Redactor::new(),
@@ -149,6 +168,11 @@ impl Models {
     /// The model for embeddings; none = texts are not compared by meaning.
     pub fn embedder(&self) -> Option<Arc<Embedder>> {
         self.embedder.clone()
+    }
+
+    /// The model for speech; none = nobody transcribes it.
+    pub fn transcriber(&self) -> Option<Arc<Transcriber>> {
+        self.transcriber.clone()
     }
 
     /// Whether `<provider>/<model>` is the built-in script, which is no LLM.

@@ -3,12 +3,14 @@
 //! A call succeeds only through [`ModelEvent::Finished`], which an adapter sends only after its
 //! protocol's own terminal event; the end of bytes is never the end of an answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 
 use crate::model::profiles::Profile;
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::options::ModelParameters;
 use crate::protocol::session::{NativeBlocks, Usage};
 
@@ -46,7 +48,11 @@ pub struct MalformedArgs {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelMessage {
     /// The user (or the engine on the user's side).
-    User { text: String },
+    User {
+        text: String,
+        /// Pictures that came with it, in order.
+        pictures: Vec<Picture>,
+    },
     /// An earlier answer.
     Assistant {
         /// Visible text; may be empty.
@@ -61,6 +67,47 @@ pub enum ModelMessage {
         /// One per call.
         results: Vec<ToolResultMessage>,
     },
+}
+
+impl ModelMessage {
+    /// A text without pictures.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User {
+            text: text.into(),
+            pictures: Vec::new(),
+        }
+    }
+}
+
+/// A picture of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Where its content is kept.
+    pub artifact: ArtifactRef,
+    /// The content in base64. Empty until it is read; a picture without it is not sent.
+    pub data: Arc<str>,
+}
+
+impl Picture {
+    /// Media types that every provider takes which takes pictures.
+    const MEDIA_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    /// Largest picture that every provider takes, in bytes: five million once it is base64.
+    const MAX_BYTES: u64 = 3_700_000;
+
+    /// The picture that a file is, where a model can be shown it.
+    pub fn of(artifact: &ArtifactRef) -> Option<Self> {
+        let is_shown = artifact.size <= Self::MAX_BYTES
+            && Self::MEDIA_TYPES.contains(&artifact.media_type.as_str());
+        is_shown.then(|| Self {
+            artifact: artifact.clone(),
+            data: Arc::default(),
+        })
+    }
+
+    /// The content as a `data:` address.
+    pub fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.artifact.media_type, self.data)
+    }
 }
 
 /// A call inside an earlier answer.
@@ -110,6 +157,15 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// The pictures that are sent.
+    pub fn pictures(&self) -> usize {
+        let pictures = self.messages.iter().map(|message| match message {
+            ModelMessage::User { pictures, .. } => pictures.len(),
+            ModelMessage::Assistant { .. } | ModelMessage::ToolResults { .. } => 0,
+        });
+        pictures.sum()
+    }
+
     /// Calls in the history: ids that we make up are numbered from here, so that they never meet an earlier one.
     pub fn earlier_calls(&self) -> usize {
         let calls = self.messages.iter().map(|message| match message {

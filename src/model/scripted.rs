@@ -228,7 +228,7 @@ impl<'a> ScriptInput<'a> {
         };
         for message in &request.messages {
             match message {
-                ModelMessage::User { text } => {
+                ModelMessage::User { text, .. } => {
                     asked.text = without_blocks(text);
                     asked.rounds.clear();
                 }

@@ -125,10 +125,10 @@ pub struct Artifact {
     pub data: Option<String>,
 }
 
-/// Most bytes of the files of one message, all together.
-pub const MAX_ATTACHED_BYTES: usize = 8 * 1024 * 1024;
-/// Most files of one message.
-pub const MAX_ATTACHMENTS: usize = 10;
+/// MiB that `[attachments] max_mib` can be at most. No chat platform gives a bot larger files.
+pub const MAX_ATTACHED_MIB: u64 = 20;
+/// Files that `[attachments] max_files` can be at most.
+pub const MAX_ATTACHMENTS: usize = 50;
 
 /// A file as the sender of a message gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -139,7 +139,7 @@ pub struct NewAttachment {
     /// Media type, for example `application/pdf`. `application/octet-stream` when it is not given.
     #[serde(default)]
     pub media_type: Option<String>,
-    /// The content in base64. The files of one message have at most 8 MiB.
+    /// The content in base64. The files of one message have at most `[attachments] max_mib`.
     pub data: String,
 }
 
@@ -151,4 +151,38 @@ pub struct Attachment {
     /// The content.
     #[serde(flatten)]
     pub artifact: ArtifactRef,
+}
+
+/// A file that goes to the conversation with an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SentFile {
+    /// Its name, without directories.
+    pub name: String,
+    /// The content.
+    #[serde(flatten)]
+    pub artifact: ArtifactRef,
+}
+
+/// The media type that the end of a name says, of the kinds that models and people use most.
+pub fn media_type_of(name: &str) -> Option<&'static str> {
+    let (_, end) = name.rsplit_once('.')?;
+    Some(match end.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "pdf" => "application/pdf",
+        "json" => "application/json",
+        "zip" => "application/zip",
+        "csv" => "text/csv",
+        "md" => "text/markdown",
+        "html" => "text/html",
+        "txt" | "log" => "text/plain",
+        "ogg" | "oga" | "opus" => "audio/ogg",
+        "mp3" => "audio/mpeg",
+        "m4a" => "audio/mp4",
+        "wav" => "audio/wav",
+        "mp4" => "video/mp4",
+        _ => return None,
+    })
 }

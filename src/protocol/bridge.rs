@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::artifact::SentFile;
 use crate::protocol::ids::{ContinuationId, InboxId, OutboxId, SessionId};
 use crate::protocol::words::{Disposition, OutboxClass};
 
@@ -35,15 +36,22 @@ pub enum InboundBody {
         addressed: bool,
         /// Forwarded, quoted or edited: may ask, never decides.
         indirect: bool,
+        /// Files that came with it. The text may be empty then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<InboundFile>,
+        /// What messages have in common that a person sent as one, for example an album.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
     },
     /// A button was pressed.
     Click {
         /// The opaque one-shot token the button carried.
         token: String,
     },
-    /// A message without text: a photo, a voice message. Nobody reads it; its sender is told.
+    /// A message without text and without a file that can be fetched: a poll, a location. Nobody reads it; its sender is
+    /// told.
     Media {
-        /// What, in a few words: `a photo without text`.
+        /// What, in a few words: `a poll`.
         what: String,
         /// Whether it is a direct message to the bot.
         direct: bool,
@@ -54,6 +62,42 @@ pub enum InboundBody {
     Other {
         /// What, in a few words.
         what: String,
+    },
+}
+
+/// A file of a message, still at the platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InboundFile {
+    /// What the bridge fetches it by. Opaque, and may differ when the platform delivers the message again.
+    pub reference: String,
+    /// Its name, as the sender gave it: outside text.
+    pub name: String,
+    /// Media type, as the platform says.
+    pub media_type: Option<String>,
+    /// Bytes, as the platform says.
+    pub size: Option<u64>,
+}
+
+/// A file of a message that the bridge is to fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRequest {
+    /// Its number.
+    pub id: i64,
+    /// [`InboundFile::reference`].
+    pub reference: String,
+    /// Most bytes that are read.
+    pub max_bytes: u64,
+}
+
+/// How a fetch ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FetchedFile {
+    /// The whole content.
+    Content(Vec<u8>),
+    /// It cannot be had.
+    Failed {
+        /// Why, redacted.
+        error: String,
     },
 }
 
@@ -133,6 +177,8 @@ pub enum OutboundBody {
         /// Source.
         text: String,
     },
+    /// A file.
+    File(SentFile),
     /// An approval to render with its buttons (none = its risk is above what may be decided from chat).
     Card {
         /// As it stands now.

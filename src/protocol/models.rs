@@ -40,6 +40,8 @@ pub struct ModelProfile {
     pub tools: Option<bool>,
     /// Whether it proposes several calls at once; none = not known.
     pub parallel_tool_calls: Option<bool>,
+    /// Whether it takes pictures; none = not known, they are sent.
+    pub pictures: Option<bool>,
     /// Whether it reasons.
     pub reasoning: bool,
     /// Reasoning effort asked for.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Requester};
-use crate::protocol::artifact::{ArtifactRef, Attachment};
+use crate::protocol::artifact::{ArtifactRef, Attachment, SentFile};
 use crate::protocol::citation::Citations;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
@@ -309,6 +309,9 @@ pub struct Continuation {
     /// What its message asked for beside its text; none = nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<TurnOptions>,
+    /// The files that go with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<SentFile>,
     /// Sum over its model calls.
     pub usage: Usage,
     /// Number of steps recorded.

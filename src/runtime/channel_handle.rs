@@ -12,10 +12,12 @@ use crate::client::bridge_health::BridgeHealth;
 use crate::client::channel_port::{ChannelPort, Lease};
 use crate::engine::core::Engine;
 use crate::engine::delivery::{HeldPart, Link};
+use crate::engine::inbound_files;
 use crate::engine::problem::from_store;
+use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::bridge::{
-    AccountState, Delivery, Inbound, Ingestion, Outbound, ProgressMessage, SendOutcome,
-    ShownProgress,
+    AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Outbound,
+    ProgressMessage, SendOutcome, ShownProgress,
 };
 use crate::protocol::channel::ChannelCapabilities;
 use crate::protocol::ids::{ContinuationId, OutboxId};
@@ -98,6 +100,19 @@ impl ChannelPort for ChannelHandle {
         delivery: Delivery,
     ) -> Result<(), Problem> {
         self.engine.end_look_up(id, attempt, delivery).await
+    }
+
+    async fn next_file(&self) -> Result<FileRequest, Problem> {
+        inbound_files::next(&self.engine, &self.link, &self.channel).await
+    }
+
+    async fn put_file(&self, id: i64, file: FetchedFile) -> Result<(), Problem> {
+        inbound_files::put(&self.engine.current(), &self.channel, id, file).await
+    }
+
+    async fn file_content(&self, hash: ArtifactHash) -> Result<Vec<u8>, Problem> {
+        let content = self.engine.store.artifact_content(hash).await;
+        content.map_err(from_store)
     }
 
     fn health(&self) -> &BridgeHealth {

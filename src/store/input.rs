@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Preview, Requester};
+use crate::protocol::artifact::SentFile;
 use crate::protocol::budget::{FloodLimits, Limit};
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, ModelAttemptId, RuleId, SessionId, ToolCallId,
@@ -444,10 +445,12 @@ pub struct NewPart {
     pub channel: String,
     /// Conversation key.
     pub conversation: String,
-    /// Markdown.
+    /// Markdown; of a file, what lists say of it.
     pub text: String,
     /// Platform id of the message it answers.
     pub reply_to: Option<String>,
+    /// The file that it is; none = it is a text.
+    pub file: Option<SentFile>,
 }
 
 /// What the engine says about itself. Such a word leaves during an emergency stop too.

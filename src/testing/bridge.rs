@@ -118,6 +118,8 @@ impl TestBridge {
                     direct: true,
                     addressed: true,
                     indirect: false,
+                    files: Vec::new(),
+                    group: None,
                 },
                 message_ref: Some(message.n.to_string()),
             };
@@ -135,6 +137,7 @@ impl TestBridge {
     async fn send(&self, client: &reqwest::Client, part: &Outbound) -> SendOutcome {
         let text = match &part.body {
             OutboundBody::Markdown { text } => text.clone(),
+            OutboundBody::File(file) => format!("file {}", file.name),
             OutboundBody::Card { approval, .. } => format!("card {}", approval.short_code),
             OutboundBody::CardUpdate { external_ref, .. } => {
                 return SendOutcome::Sent {

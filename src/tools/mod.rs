@@ -25,6 +25,7 @@ pub mod registry;
 pub mod risk;
 pub mod sandbox;
 pub mod search_files;
+pub mod send_file;
 pub mod tool;
 pub mod version_control;
 pub mod walk;

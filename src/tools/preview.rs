@@ -15,7 +15,7 @@ pub const MAX_CHARS: usize = 200;
 pub fn one_line(tool: &str, args: &Value) -> String {
     let text = match tool {
         "execute_command" => command_line(args),
-        "read_file" | "write_file" => text_of(args, "path").map(ToOwned::to_owned),
+        "read_file" | "write_file" | "send_file" => text_of(args, "path").map(ToOwned::to_owned),
         "list_files" => Some(listing(args)),
         "remember" => text_of(args, "text").map(quote),
         "recall" => text_of(args, "query").map(quote),

@@ -15,6 +15,7 @@ use crate::tools::memory::{Recall, Remember};
 use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
+use crate::tools::send_file::SendFile;
 use crate::tools::tool::{Tool, ToolSpec};
 use crate::tools::write_file::WriteFile;
 
@@ -100,6 +101,7 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "execute_command",
     "remember",
     "recall",
+    "send_file",
 ];
 
 /// Whether a call of this access leaves everything as it is.
@@ -129,6 +131,7 @@ impl Registry {
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
         registry.add(Arc::new(Remember::default()))?;
         registry.add(Arc::new(Recall::default()))?;
+        registry.add(Arc::new(SendFile::default()))?;
         Ok(registry)
     }
 

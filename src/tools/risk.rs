@@ -29,6 +29,8 @@ pub enum RiskReason {
     Reversible,
     /// Git cannot bring back what is replaced, and why.
     Irreversible(&'static str),
+    /// Sends a file to the conversation that asked: bytes and media type.
+    SendsFile(u64, &'static str),
     /// Names a file that holds credentials.
     CredentialFile(String),
     /// Runs a program that only reads, in the sandbox.
@@ -69,9 +71,11 @@ impl RiskReason {
             Self::Remembers(MemoryScope::Session) => Risk::Low,
             Self::Remembers(MemoryScope::Channel) => Risk::Medium,
             Self::Remembers(MemoryScope::Global) => Risk::High,
-            Self::CreatesFile | Self::AddsToFile | Self::Overwrites(_) | Self::Reversible => {
-                Risk::Medium
-            }
+            Self::CreatesFile
+            | Self::AddsToFile
+            | Self::Overwrites(_)
+            | Self::Reversible
+            | Self::SendsFile(..) => Risk::Medium,
             // A program that only reads cannot change what is there.
             Self::OnlyReads | Self::Outside(_) => Risk::Medium,
             Self::Irreversible(_)
@@ -113,6 +117,9 @@ impl RiskReason {
             Self::Overwrites(bytes) => format!("overwrites {bytes} bytes"),
             Self::Reversible => "reversible by git: yes".to_owned(),
             Self::Irreversible(why) => format!("reversible by git: no ({why})"),
+            Self::SendsFile(bytes, media_type) => {
+                format!("sends {bytes} bytes ({media_type}) to the conversation that asked")
+            }
             Self::CredentialFile(name) => format!("credentials: {}", short(name)),
             Self::OnlyReads => "runs a program that only reads, in the sandbox".to_owned(),
             Self::ChangesFiles => "runs a program that can change files".to_owned(),

@@ -159,6 +159,16 @@ pub trait ToolHost: Send + Sync {
         Err(format!("there is no {} here", hash.reference()))
     }
 
+    /// Keeps a file that goes to the conversation with the answer; else why not, for the model.
+    async fn send_file(
+        &self,
+        _path: &str,
+        _media_type: &str,
+        _content: Vec<u8>,
+    ) -> Result<(), String> {
+        Err("no file can be sent here".to_owned())
+    }
+
     /// Keeps a text for later turns; what became of it, else why not, for the model.
     async fn remember(&self, _text: &str, _scope: MemoryScope) -> Result<String, String> {
         Err(NO_MEMORY.to_owned())

@@ -41,7 +41,7 @@ use crate::tui::terminal::{
 use crate::tui::theme::roles::Theme;
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::screen;
-use crate::tui::{editor, export, keymap, notify, theme};
+use crate::tui::{editor, export, files, keymap, notify, theme};
 
 /// Terminal events.
 pub type Input = Pin<Box<dyn Stream<Item = io::Result<InputEvent>> + Send>>;
@@ -380,6 +380,12 @@ impl<T: ConsoleTerminal> Console<T> {
                     }
                 }
                 Effect::Export(session_id, format) => self.export(host, session_id, format),
+                Effect::ReadFile(session_id, path) => {
+                    self.answers.spawn(async move {
+                        Message::FileRead(session_id, files::read(path).await)
+                    });
+                }
+                Effect::SaveFile(session_id, name) => self.save(host, session_id, name),
             }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
@@ -534,6 +540,17 @@ impl<T: ConsoleTerminal> Console<T> {
         self.answers.spawn(async move {
             let here = Path::new(".");
             Message::Exported(export::export(&*client, here, session_id, format, at).await)
+        });
+    }
+
+    fn save(&mut self, host: HostId, session_id: SessionId, name: String) {
+        let Some(wire) = self.wires.get(usize::from(host.0)) else {
+            return;
+        };
+        let client = Arc::clone(&wire.client);
+        self.answers.spawn(async move {
+            let here = Path::new(".");
+            Message::Exported(files::save(&*client, here, session_id, &name).await)
         });
     }
 

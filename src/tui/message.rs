@@ -4,11 +4,14 @@
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use std::path::PathBuf;
+
 use crate::client::export::ExportFormat;
 use crate::console::arming::{CardReport, DialogReport};
 use crate::console::ids::HostId;
 use crate::console::item::QueueKey;
 use crate::console::message::DaemonMessage;
+use crate::protocol::artifact::NewAttachment;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{Command, Query};
 use crate::tui::state::screen::Screen;
@@ -40,8 +43,10 @@ pub enum Message {
     Terminate,
     /// The mouse, while it is ours.
     Mouse(Mouse),
-    /// A session was written to a file, or not: in words.
+    /// A session or a file of it was written here, or not: in words.
     Exported(Result<String, String>),
+    /// A file of this machine was read for a message to a session, or not: in words.
+    FileRead(SessionId, Result<NewAttachment, String>),
 }
 
 /// What was done with the mouse.
@@ -135,6 +140,10 @@ pub enum Effect {
     Mouse(bool),
     /// Write a whole session to a new file in the current directory.
     Export(SessionId, ExportFormat),
+    /// Read a file that goes with the next message to a session.
+    ReadFile(SessionId, PathBuf),
+    /// Write the file of this name of a session into the current directory.
+    SaveFile(SessionId, String),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.

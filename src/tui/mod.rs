@@ -9,6 +9,7 @@ pub mod assets;
 pub mod editor;
 pub mod event_loop;
 pub mod export;
+pub mod files;
 pub mod frames;
 pub mod fuzzy;
 pub mod keymap;

@@ -5,13 +5,28 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use reqwest::multipart::{Form, Part};
+use serde_json::{Map, Value};
 
 use crate::config::settings::Secret;
+use crate::protocol::artifact::SentFile;
 use crate::text::untrusted::reveal_line;
 
 /// An answer longer than this is not read on: no real one comes near (100 updates of 4 096 characters).
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// Longest upload.
+const UPLOAD_TIMEOUT: Duration = Duration::from_mins(2);
+/// Longest download.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Why a body was not read to its end.
+enum Cut {
+    /// It is longer than it may be.
+    TooLong,
+    /// The connection ended; why.
+    Lost(String),
+}
 
 /// How a call that did not succeed ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -138,8 +153,66 @@ impl Api {
         limit: Duration,
     ) -> Result<Value, CallError> {
         let url = format!("{}/bot{}/{method}", self.base, self.token.expose());
-        let sent = self.http.post(url).timeout(limit).json(params).send().await;
-        let mut response = match sent {
+        let request = self.http.post(url).timeout(limit).json(params);
+        let (status, body, cut) = self.exchange(request, MAX_ANSWER_BYTES).await?;
+        self.judge(status, &body, cut)
+    }
+
+    /// Calls a method with a file.
+    pub async fn upload(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+        field: &'static str,
+        file: &SentFile,
+        content: &[u8],
+    ) -> Result<Value, CallError> {
+        let url = format!("{}/bot{}/{method}", self.base, self.token.expose());
+        let part = Part::bytes(content.to_vec()).file_name(file.name.clone());
+        let part =
+            part.mime_str(&file.artifact.media_type)
+                .map_err(|error| CallError::NotSent {
+                    detail: error.to_string(),
+                })?;
+        let mut form = Form::new();
+        for (name, value) in params {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            form = form.text(name.clone(), text);
+        }
+        let form = form.part(field, part);
+        let request = self.http.post(url).timeout(UPLOAD_TIMEOUT).multipart(form);
+        let (status, body, cut) = self.exchange(request, MAX_ANSWER_BYTES).await?;
+        self.judge(status, &body, cut)
+    }
+
+    /// Downloads a file by the path that `getFile` named; none when it has more bytes than that.
+    pub async fn download(&self, path: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, CallError> {
+        let url = format!("{}/file/bot{}/{path}", self.base, self.token.expose());
+        let request = self.http.get(url).timeout(DOWNLOAD_TIMEOUT);
+        let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let (status, body, cut) = self.exchange(request, max).await?;
+        match (status, cut) {
+            (200, None) => Ok(Some(body)),
+            (200, Some(Cut::TooLong)) => Ok(None),
+            (200, Some(Cut::Lost(detail))) => Err(CallError::Lost { detail }),
+            (_, cut) => match self.judge(status, &body, cut) {
+                Ok(_) => Err(CallError::Lost {
+                    detail: format!("HTTP {status} is no file"),
+                }),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Sends a request: the status, what was read of the body, and why that is not all of it.
+    async fn exchange(
+        &self,
+        request: reqwest::RequestBuilder,
+        max_bytes: usize,
+    ) -> Result<(u16, Vec<u8>, Option<Cut>), CallError> {
+        let mut response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
                 let never_left = error.is_connect() || error.is_dns() || error.is_builder();
@@ -156,22 +229,22 @@ impl Api {
         let cut = loop {
             match response.chunk().await {
                 Ok(Some(chunk)) => {
-                    if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-                        break Some(format!(
-                            "the answer is longer than {MAX_ANSWER_BYTES} bytes"
-                        ));
+                    if body.len() + chunk.len() > max_bytes {
+                        break Some(Cut::TooLong);
                     }
                     body.extend_from_slice(&chunk);
                 }
                 Ok(None) => break None,
-                Err(error) => break Some(self.scrub(&describe(&error.without_url()))),
+                Err(error) => {
+                    break Some(Cut::Lost(self.scrub(&describe(&error.without_url()))));
+                }
             }
         };
-        self.judge(status, &body, cut)
+        Ok((status, body, cut))
     }
 
     /// What an answer says. A status alone decides only what the status alone can decide.
-    fn judge(&self, status: u16, body: &[u8], cut: Option<String>) -> Result<Value, CallError> {
+    fn judge(&self, status: u16, body: &[u8], cut: Option<Cut>) -> Result<Value, CallError> {
         let parsed = match cut {
             None => serde_json::from_slice::<Value>(body).ok(),
             Some(_) => None,
@@ -201,9 +274,15 @@ impl Api {
                 migrate_to: None,
             }),
             _ => Err(CallError::Lost {
-                detail: cut.unwrap_or_else(|| {
-                    format!("HTTP {status} with a body that is not an answer of the Bot API")
-                }),
+                detail: match cut {
+                    Some(Cut::Lost(detail)) => detail,
+                    Some(Cut::TooLong) => {
+                        format!("the answer is longer than {MAX_ANSWER_BYTES} bytes")
+                    }
+                    None => {
+                        format!("HTTP {status} with a body that is not an answer of the Bot API")
+                    }
+                },
             }),
         }
     }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::channels::channel::{Bridge, ChannelError};
 use crate::channels::telegram::api::{Api, CallError};
 use crate::channels::telegram::deliver::Deliverer;
+use crate::channels::telegram::files;
 use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::inbound::{self, Poller};
 use crate::channels::telegram::outbound::{self, Outbox};
@@ -238,6 +239,7 @@ impl Bridge for TelegramBridge {
             })?;
         let deliverer = Arc::new(Deliverer::new(
             api.clone(),
+            Arc::clone(&port),
             Arc::clone(&health),
             Arc::clone(&self.pacing),
             Arc::clone(&self.moved),
@@ -283,12 +285,14 @@ impl Bridge for TelegramBridge {
             }
         };
         let showing = progress::run(Arc::clone(&port), Arc::clone(&deliverer), stop.clone());
-        let (ended, (), (), (), ()) = tokio::join!(
+        let fetching = files::run(Arc::clone(&port), api.clone(), stop.clone());
+        let (ended, (), (), (), (), ()) = tokio::join!(
             polling,
             outbound::run(outbox, stop.clone()),
             typing,
             menu,
-            showing
+            showing,
+            fetching
         );
         ended
     }

@@ -14,6 +14,8 @@ use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::pacing::Pacing;
 use crate::channels::telegram::render::{self, MessageText};
 use crate::channels::telegram::updates::parse_conversation;
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::artifact::SentFile;
 use crate::protocol::bridge::{Outbound, OutboundBody, SendOutcome};
 use crate::protocol::channel::LengthUnit;
 use crate::text::chunk::chunk;
@@ -42,9 +44,36 @@ struct Target {
     reply_to: Option<i64>,
 }
 
+/// Largest picture that Telegram takes as one, in bytes.
+const MAX_PICTURE: u64 = 10 * 1024 * 1024;
+
+/// What a message is.
+enum Message<'a> {
+    Text(&'a MessageText),
+    File {
+        file: &'a SentFile,
+        content: Vec<u8>,
+    },
+}
+
+impl Message<'_> {
+    /// Whether it is shown in the chat as a picture.
+    fn is_picture(&self) -> bool {
+        match self {
+            Message::Text(_) => false,
+            Message::File { file, .. } => {
+                let media_type = file.artifact.media_type.as_str();
+                matches!(media_type, "image/jpeg" | "image/png")
+                    && file.artifact.size <= MAX_PICTURE
+            }
+        }
+    }
+}
+
 /// Sends parts for one account. Survives reconnects.
 pub struct Deliverer {
     api: Api,
+    port: Arc<dyn ChannelPort>,
     health: Arc<HealthLog>,
     pacing: Arc<Pacing>,
     /// Groups that became supergroups while we ran: old id to new.
@@ -55,12 +84,14 @@ impl Deliverer {
     /// A deliverer on these.
     pub fn new(
         api: Api,
+        port: Arc<dyn ChannelPort>,
         health: Arc<HealthLog>,
         pacing: Arc<Pacing>,
         moved: Arc<Mutex<HashMap<i64, i64>>>,
     ) -> Self {
         Self {
             api,
+            port,
             health,
             pacing,
             moved,
@@ -90,10 +121,26 @@ impl Deliverer {
         };
         match &part.body {
             OutboundBody::Markdown { text } => self.send_markdown(part, target, text).await,
+            OutboundBody::File(file) => {
+                let content = match self.port.file_content(file.artifact.hash).await {
+                    Ok(content) => content,
+                    Err(problem) => {
+                        return SendOutcome::Failed {
+                            error: format!("the file cannot be read: {problem}"),
+                        };
+                    }
+                };
+                let message = Message::File { file, content };
+                match self.send(target, &message, None).await {
+                    Ok(message_id) => self.sent(vec![message_id]),
+                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
+                }
+            }
             OutboundBody::Card { approval, buttons } => {
                 let card = card::question(approval, buttons);
                 let keyboard = render::keyboard(&card.buttons);
-                match self.send(target, &card.text, keyboard.as_ref()).await {
+                let text = Message::Text(&card.text);
+                match self.send(target, &text, keyboard.as_ref()).await {
                     Ok(message_id) if card.whole => self.sent(vec![message_id]),
                     Ok(message_id) => {
                         self.health.sent();
@@ -182,7 +229,9 @@ impl Deliverer {
                     thread,
                     reply_to: None,
                 };
-                self.send(target, &text, None).await.map(Some)
+                self.send(target, &Message::Text(&text), None)
+                    .await
+                    .map(Some)
             }
         };
         done.unwrap_or_else(|error| {
@@ -220,7 +269,7 @@ impl Deliverer {
     }
 
     async fn send_markdown(&self, part: &Outbound, target: Target, text: &str) -> SendOutcome {
-        let error = match self.send(target, &render::markdown(text), None).await {
+        let error = match self.send_text(target, text).await {
             Ok(message_id) => return self.sent(vec![message_id]),
             Err(error) => error,
         };
@@ -268,7 +317,7 @@ impl Deliverer {
                     tokio::time::sleep(wait).await;
                 }
             }
-            let error = match self.send(target, &render::markdown(piece), None).await {
+            let error = match self.send_text(target, piece).await {
                 Ok(message_id) => return Ok(message_id),
                 Err(error) => error,
             };
@@ -291,18 +340,29 @@ impl Deliverer {
         }
     }
 
-    /// `sendMessage`, repaired and made again while Telegram refuses it for a reason we can mend.
+    async fn send_text(&self, target: Target, text: &str) -> Result<String, CallError> {
+        let text = render::markdown(text);
+        self.send(target, &Message::Text(&text), None).await
+    }
+
+    /// One message, repaired and made again while Telegram refuses it for a reason we can mend.
     async fn send(
         &self,
         target: Target,
-        text: &MessageText,
+        message: &Message<'_>,
         keyboard: Option<&Value>,
     ) -> Result<String, CallError> {
         let mut target = target;
         let mut as_html = true;
+        let mut as_picture = message.is_picture();
         let mut repairs = 0;
         loop {
-            let mut params = body(target.chat, text, as_html);
+            let mut params = match message {
+                Message::Text(text) => body(target.chat, text, as_html),
+                Message::File { .. } => {
+                    Map::from_iter([("chat_id".to_owned(), json!(target.chat))])
+                }
+            };
             if let Some(thread) = target.thread {
                 params.insert("message_thread_id".to_owned(), json!(thread));
             }
@@ -315,7 +375,18 @@ impl Deliverer {
             if let Some(keyboard) = keyboard {
                 params.insert("reply_markup".to_owned(), keyboard.clone());
             }
-            let error = match self.api.call("sendMessage", &Value::Object(params)).await {
+            let answer = match message {
+                Message::Text(_) => self.api.call("sendMessage", &Value::Object(params)).await,
+                Message::File { file, content } => {
+                    let (method, field) = if as_picture {
+                        ("sendPhoto", "photo")
+                    } else {
+                        ("sendDocument", "document")
+                    };
+                    self.api.upload(method, &params, field, file, content).await
+                }
+            };
+            let error = match answer {
                 Ok(message) => {
                     return match message.get("message_id").and_then(Value::as_i64) {
                         Some(message_id) => Ok(message_id.to_string()),
@@ -331,7 +402,12 @@ impl Deliverer {
             if repairs > REPAIRS {
                 return Err(error);
             }
-            if as_html && refused_with(&error, "can't parse entities") {
+            if as_picture
+                && matches!(error, CallError::Refused { code: 400, .. })
+                && is_about_photo(&error)
+            {
+                as_picture = false;
+            } else if as_html && refused_with(&error, "can't parse entities") {
                 tracing::warn!(%error, "markup refused; sending as plain text");
                 as_html = false;
             } else if target.thread.is_some() && refused_with(&error, "message thread not found") {
@@ -464,6 +540,11 @@ fn refused_with(error: &CallError, words: &str) -> bool {
         | CallError::Server { .. }
         | CallError::Limited { .. } => false,
     }
+}
+
+/// Whether Telegram refuses a picture that it may take as a document.
+fn is_about_photo(error: &CallError) -> bool {
+    refused_with(error, "photo") || refused_with(error, "image")
 }
 
 fn migrated(error: &CallError) -> Option<i64> {

@@ -62,7 +62,6 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<(), ChannelError> {
     let mut position = position::position(cursor.as_deref(), poller.me.id);
-    let mut album: Option<String> = None;
     let mut idle = Idle::default();
     let answers = TaskTracker::new();
     let mut conflicts: u32 = 0;
@@ -87,7 +86,7 @@ pub async fn run(
                 crate::crash_point!("ack.post");
                 conflicts = 0;
                 poller.health.polled(items.len());
-                match take_in(poller, &items, &mut position, &mut album, &answers).await {
+                match take_in(poller, &items, &mut position, &answers).await {
                     BatchProgress::All => {
                         idle.rest(items.len(), asked.elapsed(), poller.poll_timeout)
                     }
@@ -192,7 +191,6 @@ async fn take_in(
     poller: &Poller,
     items: &[Value],
     position: &mut Position,
-    album: &mut Option<String>,
     answers: &TaskTracker,
 ) -> BatchProgress {
     let mut with_id = 0;
@@ -204,18 +202,10 @@ async fn take_in(
         with_id += 1;
         let Update {
             id,
-            mut inbound,
+            inbound,
             callback_id,
         } = update;
         let next = id.saturating_add(1);
-        let this_album = updates::album(item);
-        if let (InboundBody::Media { what, .. }, Some(this)) = (&inbound.body, this_album)
-            && album.as_deref() == Some(this)
-        {
-            // Its first part was answered.
-            inbound.body = InboundBody::Other { what: what.clone() };
-        }
-        *album = this_album.map(str::to_owned);
         let unnamed = position.unnamed_below.is_some_and(|below| id < below);
         match store(poller, id, inbound, unnamed).await {
             Ok(ingested) => {

@@ -7,6 +7,7 @@ pub mod api;
 pub mod bridge;
 pub mod card;
 pub mod deliver;
+pub mod files;
 pub mod health;
 pub mod inbound;
 pub mod outbound;

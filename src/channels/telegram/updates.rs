@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use crate::channels::telegram::position;
-use crate::protocol::bridge::{Inbound, InboundBody, Sender};
+use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Sender};
 use crate::protocol::slash::SlashCommand;
 
 /// Who we are on the platform.
@@ -99,34 +99,34 @@ fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> I
             message.get("caption_entities"),
         ),
     };
-    let body = match text.filter(|text| !text.is_empty()) {
+    let text = text.unwrap_or_default();
+    let files: Vec<InboundFile> = file(message).into_iter().collect();
+    let body = match command(text, me) {
         // Who edits a message that was answered does not ask again.
         _ if edition == Edition::Later => InboundBody::Other {
             what: "an edit of a message".to_owned(),
         },
-        None => without_text(message, me, direct),
-        Some(text) => match command(text, me) {
-            Command::ForOthers => InboundBody::Other {
-                what: "a command for another bot".to_owned(),
-            },
-            Command::None => InboundBody::Text {
-                text: text.to_owned(),
-                direct,
-                addressed: direct
-                    || mentions(text, entities, me)
-                    || int_at(message, "/reply_to_message/from/id") == Some(me.id),
-                indirect: is_indirect(message, edition),
-            },
-            Command::Ours { normalised, ours } => InboundBody::Text {
-                text: normalised,
+        _ if text.is_empty() && files.is_empty() => without_text(message, me, direct),
+        Command::ForOthers => InboundBody::Other {
+            what: "a command for another bot".to_owned(),
+        },
+        command => {
+            let (text, ours) = match command {
+                Command::None | Command::ForOthers => (text.to_owned(), false),
+                Command::Ours { normalised, ours } => (normalised, ours),
+            };
+            InboundBody::Text {
                 direct,
                 addressed: direct
                     || ours
-                    || mentions(text, entities, me)
+                    || mentions(&text, entities, me)
                     || int_at(message, "/reply_to_message/from/id") == Some(me.id),
+                text,
                 indirect: is_indirect(message, edition),
-            },
-        },
+                files,
+                group: text_at(message, "/media_group_id").map(str::to_owned),
+            }
+        }
     };
     Inbound {
         dedupe_key,
@@ -344,22 +344,46 @@ fn mentions(text: &str, entities: Option<&Value>, me: &Me) -> bool {
         })
 }
 
-/// A message without text: media that a person sent, or what the platform says of the chat.
+/// The file of a message. A message has one at most; of a photo, the platform keeps several sizes.
+fn file(message: &Value) -> Option<InboundFile> {
+    // An animation comes as a document too.
+    const FILES: &[(&str, &str, &str)] = &[
+        ("photo", "photo.jpg", "image/jpeg"),
+        ("voice", "voice.ogg", "audio/ogg"),
+        ("audio", "audio.mp3", "audio/mpeg"),
+        ("animation", "animation.mp4", "video/mp4"),
+        ("video", "video.mp4", "video/mp4"),
+        ("video_note", "video.mp4", "video/mp4"),
+        ("document", "file", "application/octet-stream"),
+    ];
+    let pixels = |size: &&Value| {
+        let side = |name| int_at(size, name).unwrap_or(0);
+        side("/width").saturating_mul(side("/height"))
+    };
+    FILES.iter().find_map(|(field, name, media_type)| {
+        let field = message.get(field)?;
+        let file = match field.as_array() {
+            Some(sizes) => sizes.iter().max_by_key(pixels)?,
+            None => field,
+        };
+        Some(InboundFile {
+            reference: text_at(file, "/file_id")?.to_owned(),
+            name: text_at(file, "/file_name").unwrap_or(name).to_owned(),
+            media_type: Some(text_at(file, "/mime_type").unwrap_or(media_type).to_owned()),
+            size: int_at(file, "/file_size").and_then(|size| u64::try_from(size).ok()),
+        })
+    })
+}
+
+/// A message without text and file: what a person sent, or what the platform says of the chat.
 fn without_text(message: &Value, me: &Me, direct: bool) -> InboundBody {
     const MEDIA: &[(&str, &str)] = &[
-        ("photo", "a photo without text"),
-        ("voice", "a voice message without text"),
-        ("audio", "an audio file without text"),
-        ("animation", "an animation without text"),
-        ("video", "a video without text"),
-        ("video_note", "a video message without text"),
-        ("document", "a file without text"),
-        ("sticker", "a sticker without text"),
-        ("location", "a location without text"),
-        ("venue", "a place without text"),
-        ("contact", "a contact without text"),
-        ("poll", "a poll without text"),
-        ("dice", "a die without text"),
+        ("sticker", "a sticker"),
+        ("location", "a location"),
+        ("venue", "a place"),
+        ("contact", "a contact"),
+        ("poll", "a poll"),
+        ("dice", "a die"),
     ];
     match MEDIA.iter().find(|(field, _)| has(message, field)) {
         Some((_, what)) => InboundBody::Media {
@@ -375,11 +399,6 @@ fn without_text(message: &Value, me: &Me, direct: bool) -> InboundBody {
 
 fn has(message: &Value, field: &str) -> bool {
     message.get(field).is_some_and(|value| !value.is_null())
-}
-
-/// The album that a message is a part of. Its parts come one after the other.
-pub fn album(update: &Value) -> Option<&str> {
-    text_at(update, "/message/media_group_id")
 }
 
 /// What a message of the platform about the chat is, for the record.

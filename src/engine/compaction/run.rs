@@ -519,9 +519,7 @@ impl Work<'_> {
         let request = ModelRequest {
             model: self.model_id.clone(),
             system: prompt::system(),
-            messages: vec![ModelMessage::User {
-                text: text.to_owned(),
-            }],
+            messages: vec![ModelMessage::user(text)],
             tools: Vec::new(),
             max_output_tokens: self.max_output(),
             one_tool_per_step: false,

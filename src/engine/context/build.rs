@@ -152,7 +152,7 @@ fn hint_block(hints: &[String]) -> String {
 
 /// Puts a block before the text of the first message, which is a user's.
 fn put_before(messages: &mut [ModelMessage], block: &str) {
-    if let Some(ModelMessage::User { text }) = messages.first_mut()
+    if let Some(ModelMessage::User { text, .. }) = messages.first_mut()
         && !block.is_empty()
     {
         *text = format!("{block}\n{text}");
@@ -381,9 +381,7 @@ impl<'a> Fitting<'a> {
         }
         // Most models refuse to go on with the assistant's own words; a paused answer goes on with its blocks.
         if let Some(ModelMessage::Assistant { native: None, .. }) = messages.last() {
-            messages.push(ModelMessage::User {
-                text: GO_ON.to_owned(),
-            });
+            messages.push(ModelMessage::user(GO_ON));
         }
         let raw_tokens = self.prefix_tokens + estimate::messages(&messages);
         Context {

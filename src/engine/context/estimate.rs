@@ -16,6 +16,8 @@ const JSON: u64 = 20;
 pub const PER_MESSAGE: u64 = 4;
 /// Tokens around a tool's definition.
 pub const PER_TOOL: u64 = 12;
+/// Tokens of a picture: what the largest takes that providers do not make smaller.
+pub const PER_PICTURE: u64 = 1_600;
 /// Tokens around a call.
 const PER_CALL: u64 = 8;
 /// Tokens around a result.
@@ -48,7 +50,9 @@ pub fn json(value: &Value) -> u64 {
 /// Estimated tokens of a message.
 pub fn message(message: &ModelMessage) -> u64 {
     let inner = match message {
-        ModelMessage::User { text } => self::text(text),
+        ModelMessage::User { text, pictures } => {
+            self::text(text) + pictures.len() as u64 * PER_PICTURE
+        }
         ModelMessage::Assistant {
             text,
             tool_calls,

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use crate::engine::context::speaker;
-use crate::model::request::{AssistantToolCall, ModelMessage, ToolResultMessage};
+use crate::model::request::{AssistantToolCall, ModelMessage, Picture, ToolResultMessage};
 use crate::protocol::approval::Speaker;
+use crate::protocol::artifact::Attachment;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::{BY_HAND, Step, StepBody};
 
@@ -29,6 +30,8 @@ pub struct Exchange {
     pub speaker: Option<Speaker>,
     /// What the user said.
     pub text: String,
+    /// Files that came with it.
+    pub attachments: Vec<Attachment>,
     pub steps: Vec<Step>,
     /// Its calls by id.
     pub calls: HashMap<ToolCallId, ReplayCall>,
@@ -164,6 +167,11 @@ pub fn messages(exchange: &Exchange, replay: &mut Replay<'_>) -> Option<Vec<Mode
             exchange.speaker.as_ref(),
             &exchange.text,
         ),
+        pictures: exchange
+            .attachments
+            .iter()
+            .filter_map(|attachment| Picture::of(&attachment.artifact))
+            .collect(),
     });
     reversed.reverse();
     Some(reversed)
@@ -174,7 +182,7 @@ pub fn without_tools(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     messages
         .into_iter()
         .map(|message| match message {
-            ModelMessage::User { text } => ModelMessage::User { text },
+            message @ ModelMessage::User { .. } => message,
             ModelMessage::Assistant {
                 mut text,
                 tool_calls,
@@ -195,9 +203,7 @@ pub fn without_tools(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
                     .map(|result| format!("[result of {}]\n{}", result.name, result.content))
                     .collect();
                 // Among the words of people nothing may look as if a person had said it.
-                ModelMessage::User {
-                    text: speaker::without_headers(&results.join("\n")),
-                }
+                ModelMessage::user(speaker::without_headers(&results.join("\n")))
             }
         })
         .collect()

@@ -12,7 +12,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Continuation;
 use crate::protocol::words::OutboxClass;
 use crate::store::commands::cancel::Cancel;
-use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::commands::resume::Resume;
 use crate::store::commands::start_model_test;
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
@@ -129,7 +129,7 @@ pub async fn retry(
     origin.surface = rows.surface;
     origin.message_ref = rows.message_ref;
     let turn = IngestTurn {
-        files: Vec::new(),
+        files: TurnFiles::default(),
         role: people::role_word(&engine.settings, &origin.requester).to_owned(),
         said_at: messages::said_at(engine, &origin.channel),
         origin,

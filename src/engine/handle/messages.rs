@@ -18,7 +18,7 @@ use crate::protocol::options::{
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Ask, SendMessage};
 use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
-use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn, TurnFiles};
 use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
 
 /// The limits of a turn: the configured ones, lowered by the request, never raised.
@@ -217,7 +217,7 @@ pub async fn send(
         },
         options,
         bounds: TurnBounds::default(),
-        files: Vec::new(),
+        files: TurnFiles::default(),
     };
     submit_with_files(engine, turn, files).await
 }
@@ -275,7 +275,7 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
         },
         options,
         bounds: TurnBounds::default(),
-        files: Vec::new(),
+        files: TurnFiles::default(),
     };
     submit_with_files(engine, turn, files).await
 }
@@ -317,7 +317,11 @@ async fn submit_with_files(
 ) -> Result<Accepted, Problem> {
     // Held until the turn is committed: nothing sweeps a file that is about to be named.
     let stored = attachments::store(engine, &mut turn, files).await?;
+    let waits = !turn.files.untranscribed.is_empty();
     let accepted = submit(engine, turn).await;
+    if waits {
+        engine.delivery.announce_recording();
+    }
     drop(stored);
     accepted
 }

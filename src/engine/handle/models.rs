@@ -31,7 +31,7 @@ use crate::protocol::session::{ErrorBody, Usage};
 use crate::protocol::words::Surface;
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
-use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::commands::reserve_model::{Reservation, ReserveModel};
 use crate::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use crate::store::commands::settle_model::SettleModel;
@@ -130,7 +130,7 @@ impl<'a> Turn<'a> {
         // A test that is asked for again is made again.
         origin.key = None;
         let turn = IngestTurn {
-            files: Vec::new(),
+            files: TurnFiles::default(),
             role: people::role_word(&engine.settings, &origin.requester).to_owned(),
             said_at: messages::said_at(engine, channel),
             origin,

@@ -22,7 +22,7 @@ use crate::protocol::words::{
     Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
 };
 use crate::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
-use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::commands::put_routine::{Due, NextDue, PutRoutine, RemoveRoutine, RoutineFields};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, Origin, SessionChoice, TurnBounds, TurnCache};
@@ -381,7 +381,7 @@ pub fn turn(
     let id = routine.id.to_string();
     let body = messages::body_digest(&["routine", &id, key.as_deref().unwrap_or_default()]);
     Ok(IngestTurn {
-        files: Vec::new(),
+        files: TurnFiles::default(),
         role: "routine".to_owned(),
         said_at: messages::said_at(engine, &routine.channel),
         origin: Origin {

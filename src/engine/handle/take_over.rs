@@ -15,7 +15,7 @@ use crate::protocol::ids::{SessionId, TakeOverId};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Session;
-use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::commands::send_as_bot::SendBotMessage;
 use crate::store::commands::take_over::{GiveBack, Take};
 use crate::store::error::StoreError;
@@ -106,7 +106,7 @@ pub async fn say(
     let body = messages::body_digest(&["say", &session, &text]);
     let origin = messages::origin(caller, &channel, &conversation, body);
     let turn = IngestTurn {
-        files: Vec::new(),
+        files: TurnFiles::default(),
         role: people::role_word(&engine.settings, &origin.requester).to_owned(),
         said_at: messages::said_at(engine, &channel),
         origin,

@@ -124,7 +124,7 @@ fn scope(fields: &mut Fields, facts: &Facts<'_>) {
 /// The question that is asked, and what was said before it.
 fn last_question(request: &ModelRequest) -> (&[ModelMessage], Option<&str>) {
     match request.messages.split_last() {
-        Some((ModelMessage::User { text }, before)) => (before, Some(text)),
+        Some((ModelMessage::User { text, .. }, before)) => (before, Some(text)),
         Some((ModelMessage::Assistant { .. } | ModelMessage::ToolResults { .. }, _)) | None => {
             (&request.messages, None)
         }
@@ -176,6 +176,8 @@ pub fn of(facts: &Facts<'_>) -> Key {
         max_output_tokens: _,
         tools: knows_tools,
         parallel_tool_calls,
+        // A request with pictures is of a message that names its files, which no other message does.
+        pictures: _,
         reasoning,
         effort,
         // Says where the provider keeps a prefix, not what it answers.
@@ -258,7 +260,7 @@ fn history(before: &[ModelMessage]) -> Option<Key> {
     let mut fields = Fields::new();
     for message in before {
         match message {
-            ModelMessage::User { text } => fields.text(1, text),
+            ModelMessage::User { text, .. } => fields.text(1, text),
             ModelMessage::Assistant {
                 text,
                 tool_calls,

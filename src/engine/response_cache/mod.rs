@@ -170,7 +170,7 @@ impl ModelInput<'_> {
     fn apart(&self, speaker: Option<&Speaker>) -> (ModelRequest, Option<String>) {
         let mut request = self.request.clone();
         let alone = request.messages.len() == 1;
-        let Some(ModelMessage::User { text }) = request.messages.last_mut() else {
+        let Some(ModelMessage::User { text, .. }) = request.messages.last_mut() else {
             return (request, None);
         };
         let rest = text.strip_prefix(self.remembered).unwrap_or(text);

@@ -1,11 +1,14 @@
-//! Puts the files of a message where tools find them, before the turn goes on. A file that is there stays as it is: a
-//! tool may have changed it, and a turn that is taken up again does not undo that.
+//! The files of messages in the workspace: put where tools find them before the turn goes on, and removed with the turn.
+//!
+//! A file that is there stays as it is: a tool may have changed it, and a turn that is taken up again does not undo that.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
 use crate::engine::core::Engine;
+use crate::protocol::ids::ContinuationId;
+use crate::store::commands::ingest_turn::FOLDER;
 use crate::store::queries::turn::TurnRows;
 use crate::tools::atomic::{Replace, write_atomically};
 use crate::tools::guard::{Guard, Kind};
@@ -39,6 +42,37 @@ pub async fn place(engine: &Engine, rows: &TurnRows) {
             tracing::warn!(continuation = %rows.id, path = %attachment.path, %error, "cannot put an attached file into the workspace");
         }
     }
+}
+
+/// Removes the copies of turns that are gone for good. Errors are logged: the next run tries again.
+pub async fn remove_copies(engine: &Engine) {
+    for settings in engine.settings.channels.values() {
+        let folder = settings.workspace.join(FOLDER);
+        for (id, copies) in copies(&folder) {
+            let is_gone = engine
+                .store
+                .read(move |reader| reader.is_gone(id))
+                .await
+                .unwrap_or(false);
+            if is_gone && let Err(error) = std::fs::remove_dir_all(&copies) {
+                tracing::warn!(continuation = %id, %error, "the files of a removed message are still in the workspace");
+            }
+        }
+    }
+}
+
+/// The directories with files of messages. A link in place of the folder leads nowhere.
+fn copies(folder: &Path) -> Vec<(ContinuationId, PathBuf)> {
+    let is_directory = std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+    let entries = is_directory
+        .then(|| std::fs::read_dir(folder).ok())
+        .flatten();
+    let copy = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        Some((id, entry.path()))
+    };
+    entries.into_iter().flatten().filter_map(copy).collect()
 }
 
 fn write(

@@ -8,6 +8,7 @@ use crate::engine::core::Engine;
 use crate::engine::turn::citations::citations;
 use crate::engine::turn::error::TurnError;
 use crate::engine::turn::evaluate;
+use crate::engine::turn::outbound_files;
 use crate::engine::turn::progress::Driver;
 use crate::engine::turn::reply::stop_word;
 use crate::model::request::StopReason;
@@ -81,11 +82,12 @@ pub async fn finish(driver: &mut Driver<'_>) -> Result<(), TurnError> {
     if !silent && channel.is_some_and(|channel| channel.citations) {
         shown.push_str(&sources(&cited));
     }
-    let parts = if posted {
+    let mut parts = if posted {
         parts(driver, label(driver, &reply.model), &shown)
     } else {
         Vec::new()
     };
+    parts.extend(outbound_files::parts(engine, rows).await?);
     let last_line: String = shown
         .lines()
         .find(|line| !line.trim().is_empty())
@@ -185,6 +187,7 @@ pub fn parts_for(
             conversation: conversation.to_owned(),
             text,
             reply_to: reply_to.filter(|_| index == 0).map(str::to_owned),
+            file: None,
         })
         .collect()
 }

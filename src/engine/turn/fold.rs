@@ -6,6 +6,7 @@ use crate::engine::context::exchange::{Exchange, ReplayCall};
 use crate::engine::context::{estimate, speaker};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::Turn;
+use crate::model::request::Picture;
 use crate::protocol::session::StepBody;
 use crate::protocol::words::{Access, Effect, ToolCallState};
 use crate::store::queries::history::Exchange as HistoryExchange;
@@ -85,6 +86,7 @@ pub fn current(rows: &TurnRows) -> Exchange {
         asked_by: rows.requester.display.clone(),
         speaker: rows.speaker.clone(),
         text: rows.sent_text.as_ref().unwrap_or(&rows.text).clone(),
+        attachments: rows.attachments.clone(),
         steps: rows.steps.clone(),
         calls: replay_calls(&rows.calls),
     }
@@ -102,7 +104,16 @@ pub fn size(exchange: &HistoryExchange) -> u64 {
         })
         .sum();
     let header = speaker::header(&exchange.requester, exchange.speaker.as_ref());
-    estimate::text(&header) + estimate::text(&exchange.text) + steps + estimate::PER_MESSAGE
+    let pictures = exchange
+        .attachments
+        .iter()
+        .filter(|attachment| Picture::of(&attachment.artifact).is_some())
+        .count() as u64;
+    pictures * estimate::PER_PICTURE
+        + estimate::text(&header)
+        + estimate::text(&exchange.text)
+        + steps
+        + estimate::PER_MESSAGE
 }
 
 /// An earlier turn as the model sees it.
@@ -112,6 +123,7 @@ pub fn earlier(exchange: HistoryExchange) -> Exchange {
         asked_by: exchange.requester,
         speaker: exchange.speaker,
         text: exchange.text,
+        attachments: exchange.attachments,
         steps: exchange.steps,
         calls,
     }

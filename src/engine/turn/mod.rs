@@ -19,6 +19,8 @@ pub mod machine;
 pub mod memory;
 pub mod model_call;
 pub mod open_call;
+pub mod outbound_files;
+pub mod pictures;
 pub mod progress;
 pub mod proposal;
 pub mod reply;

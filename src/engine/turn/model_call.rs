@@ -23,6 +23,7 @@ use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::error::TurnError;
 use crate::engine::turn::fold;
 use crate::engine::turn::memory::{self, Recollection};
+use crate::engine::turn::pictures;
 use crate::engine::turn::reply::{GaveUp, ModelReply, Outcome, code, describe, nobody_answered};
 use crate::model::profiles::Profile;
 use crate::model::request::{
@@ -170,7 +171,7 @@ impl Step<'_> {
         };
         let profile = engine.models.profile(name);
         let history = self.history(name, &profile).await?;
-        let Some(mut context) = self.fit(name, &profile, &history, false) else {
+        let Some(mut context) = self.fit(name, &profile, &history, false).await else {
             return Ok(CallOutcome::Done(Outcome::failed(
                 "internal",
                 "a tool call of this turn has no result; cancel and retry the turn",
@@ -236,14 +237,12 @@ impl Step<'_> {
                             let why =
                                 "it gave no answer to the results of its calls; asked once more";
                             self.put_aside(answered, why).await?;
-                            request.messages.push(ModelMessage::User {
-                                text: NUDGE.to_owned(),
-                            });
+                            request.messages.push(ModelMessage::user(NUDGE));
                         }
                         After::Compact => {
                             tries.compacted = true;
                             self.put_aside(answered, WINDOW_FULL).await?;
-                            if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                            if let Some(smaller) = self.fit(name, &profile, &history, true).await {
                                 context = smaller;
                                 request.messages.clone_from(&context.messages);
                             }
@@ -277,7 +276,7 @@ impl Step<'_> {
                         }
                         tries.compacted = true;
                         self.notes.push(format!("{WINDOW_FULL}: {}", error.message));
-                        if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                        if let Some(smaller) = self.fit(name, &profile, &history, true).await {
                             context = smaller;
                             request.messages.clone_from(&context.messages);
                         }
@@ -392,7 +391,7 @@ impl Step<'_> {
     }
 
     /// What this model is sent. None when a call of the turn lacks its result.
-    fn fit(
+    async fn fit(
         &self,
         name: &str,
         profile: &Profile,
@@ -418,7 +417,9 @@ impl Step<'_> {
             history: wanted.tokens,
             compact,
         };
-        build::build(&material, &target)
+        let mut context = build::build(&material, &target)?;
+        pictures::read(self.engine, name, profile, &mut context).await;
+        Some(context)
     }
 
     /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as

@@ -26,6 +26,7 @@ use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::large_result::{self, ResultExcerpt};
 use crate::engine::turn::memory;
+use crate::engine::turn::outbound_files;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
@@ -87,6 +88,17 @@ impl ToolHost for LiveHost<'_> {
             )),
             Err(error) => Err(format!("{} cannot be read: {error}", hash.reference())),
         }
+    }
+
+    async fn send_file(
+        &self,
+        path: &str,
+        media_type: &str,
+        content: Vec<u8>,
+    ) -> Result<(), String> {
+        let kept = outbound_files::keep(&self.engine, self.call, path, media_type, content);
+        kept.await
+            .map_err(|error| format!("`{path}` cannot be kept: {error}"))
     }
 
     async fn remember(&self, text: &str, scope: MemoryScope) -> Result<String, String> {

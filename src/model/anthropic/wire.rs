@@ -10,7 +10,9 @@ use crate::model::anthropic::decoder::FAMILY;
 use crate::model::decode::is_kind;
 use crate::model::parameters::Support;
 use crate::model::profiles::PromptCache;
-use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
+use crate::model::request::{
+    AssistantToolCall, ModelMessage, ModelRequest, Picture, legal_word as legal,
+};
 use crate::protocol::options::ToolChoice;
 use crate::protocol::session::NativeBlocks;
 
@@ -101,7 +103,10 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
         }
         body.insert("system".to_owned(), Value::Array(system));
     }
-    body.insert("messages".to_owned(), messages(&request.messages, cached));
+    body.insert(
+        "messages".to_owned(),
+        messages(&request.messages, parameters.support, cached),
+    );
     let sent = parameters.support.sent(request);
     if let Some(temperature) = sent.temperature {
         body.insert("temperature".to_owned(), json!(temperature));
@@ -185,7 +190,7 @@ fn is_thinking(block: &Value) -> bool {
     is_kind(block, "thinking") || is_kind(block, "redacted_thinking")
 }
 
-fn messages(history: &[ModelMessage], cached: bool) -> Value {
+fn messages(history: &[ModelMessage], support: Support, cached: bool) -> Value {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
     // Messages sent before the newest user message: the finished history.
     let mut finished = 0;
@@ -194,7 +199,11 @@ fn messages(history: &[ModelMessage], cached: bool) -> Value {
             finished = messages.len();
         }
         let (role, content) = match message {
-            ModelMessage::User { text } => ("user", vec![user_text(text)]),
+            ModelMessage::User { text, pictures } => {
+                let mut content: Vec<Value> = support.shown(pictures).map(picture).collect();
+                content.push(user_text(text));
+                ("user", content)
+            }
             ModelMessage::Assistant {
                 text,
                 tool_calls,
@@ -231,6 +240,17 @@ fn messages(history: &[ModelMessage], cached: bool) -> Value {
         .into_iter()
         .map(|(role, content)| json!({"role": role, "content": content}))
         .collect()
+}
+
+fn picture(picture: &Picture) -> Value {
+    json!({
+        "type": "image",
+        "source": {
+            "type": "base64",
+            "media_type": picture.artifact.media_type,
+            "data": &*picture.data,
+        },
+    })
 }
 
 /// The API refuses empty text blocks.

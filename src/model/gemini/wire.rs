@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::gemini::decoder::FAMILY;
-use crate::model::parameters::Support;
+use crate::model::parameters::{Support, is_about_one_picture};
 use crate::model::provider::Adjustment;
 use crate::model::request::{
     AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage, legal_word as legal,
@@ -47,10 +47,8 @@ impl Parameters {
         let mut next = self;
         if let Some(support) = self.support.without_refused(request, words) {
             next.support = support;
-            return Some(Adjustment {
-                next,
-                kept: Some(next.lasting()),
-            });
+            let kept = (!is_about_one_picture(words)).then(|| next.lasting());
+            return Some(Adjustment { next, kept });
         }
         let signature = ["thought_signature", "thought signature", "thoughtsignature"];
         if signature.iter().any(|name| words.contains(name)) {
@@ -177,7 +175,20 @@ fn contents(history: &[ModelMessage], parameters: Parameters) -> Vec<Value> {
     let mut open: Vec<Open> = Vec::new();
     for message in history {
         let (role, parts) = match message {
-            ModelMessage::User { text } => ("user", vec![user_text(text)]),
+            ModelMessage::User { text, pictures } => {
+                let mut parts: Vec<Value> = parameters
+                    .support
+                    .shown(pictures)
+                    .map(|picture| {
+                        json!({"inlineData": {
+                            "mimeType": picture.artifact.media_type,
+                            "data": &*picture.data,
+                        }})
+                    })
+                    .collect();
+                parts.push(user_text(text));
+                ("user", parts)
+            }
             ModelMessage::Assistant {
                 text,
                 tool_calls,

@@ -59,7 +59,18 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
     }
     for message in &request.messages {
         match message {
-            ModelMessage::User { text } => messages.push(json!({"role": "user", "content": text})),
+            ModelMessage::User { text, pictures } => {
+                let mut message = json!({"role": "user", "content": text});
+                let images: Vec<Value> = parameters
+                    .support
+                    .shown(pictures)
+                    .map(|picture| json!(&*picture.data))
+                    .collect();
+                if !images.is_empty() {
+                    message["images"] = Value::Array(images);
+                }
+                messages.push(message);
+            }
             ModelMessage::Assistant {
                 text,
                 tool_calls,

@@ -93,7 +93,21 @@ pub fn body(request: &ModelRequest, parameters: Parameters, host: &str) -> Value
     }
     for message in &request.messages {
         match message {
-            ModelMessage::User { text } => messages.push(json!({"role": "user", "content": text})),
+            ModelMessage::User { text, pictures } => {
+                let mut parts: Vec<Value> = parameters
+                    .support
+                    .shown(pictures)
+                    .map(|picture| json!({"type": "image_url", "image_url": {"url": picture.data_url()}}))
+                    .collect();
+                // Many servers take a string alone.
+                let content = if parts.is_empty() {
+                    json!(text)
+                } else {
+                    parts.insert(0, json!({"type": "text", "text": text}));
+                    Value::Array(parts)
+                };
+                messages.push(json!({"role": "user", "content": content}));
+            }
             ModelMessage::Assistant {
                 text,
                 tool_calls,

@@ -171,21 +171,28 @@ pub fn body(request: &ModelRequest, parameters: Parameters, replay: Replay) -> V
     if !request.system.is_empty() {
         set("instructions", json!(request.system));
     }
-    set("input", input(&request.messages, breakpoints, replay));
+    set(
+        "input",
+        input(&request.messages, parameters.support, breakpoints, replay),
+    );
     Value::Object(body)
 }
 
-fn input(history: &[ModelMessage], breakpoints: bool, replay: Replay) -> Value {
+fn input(history: &[ModelMessage], support: Support, breakpoints: bool, replay: Replay) -> Value {
     let mut input: Vec<Value> = Vec::new();
     // Where a cached prefix may end: behind what a request of ours ended with.
     let mut ends: Vec<usize> = Vec::new();
     for message in history {
         match message {
-            ModelMessage::User { text } => {
+            ModelMessage::User { text, pictures } => {
+                let mut content = vec![json!({"type": "input_text", "text": text})];
+                content.extend(support.shown(pictures).map(
+                    |picture| json!({"type": "input_image", "image_url": picture.data_url()}),
+                ));
                 input.push(json!({
                     "type": "message",
                     "role": "user",
-                    "content": [{"type": "input_text", "text": text}],
+                    "content": content,
                 }));
                 ends.push(input.len() - 1);
             }

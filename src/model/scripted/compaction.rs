@@ -31,7 +31,7 @@ pub fn answer(request: &ModelRequest) -> Option<String> {
     if !request.system.starts_with(COMPACTION) {
         return None;
     }
-    let Some(ModelMessage::User { text }) = request.messages.first() else {
+    let Some(ModelMessage::User { text, .. }) = request.messages.first() else {
         return None;
     };
     let mut summary = String::new();

@@ -151,7 +151,7 @@ pub fn earlier(text: &str, messages: &[ModelMessage]) -> Option<Script> {
     let wanted = lower.strip_prefix("earlier ")?.trim();
     let (_, before) = messages.split_last()?;
     let lines = before.iter().flat_map(|message| match message {
-        ModelMessage::User { text } | ModelMessage::Assistant { text, .. } => text.lines(),
+        ModelMessage::User { text, .. } | ModelMessage::Assistant { text, .. } => text.lines(),
         ModelMessage::ToolResults { .. } => "".lines(),
     });
     // A block is one line of JSON an item, in which a line break is written out.

@@ -65,7 +65,7 @@ impl Prefixes {
 /// Adds a message to the hash; its characters.
 fn hash_message(message: &ModelMessage, hasher: &mut DefaultHasher) -> usize {
     match message {
-        ModelMessage::User { text } => {
+        ModelMessage::User { text, .. } => {
             (0_u8, text).hash(hasher);
             text.chars().count()
         }

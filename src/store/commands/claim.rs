@@ -8,8 +8,8 @@ use crate::store::input::ChannelFloods;
 use crate::store::meta;
 use crate::store::sql::Statements;
 
-/// Takes up a session's oldest pending continuation, unless one is running, the session is paused or flooded, a person has taken
-/// its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed:
+/// Takes up a session's oldest pending continuation, unless one is running, it waits for its files, the session is paused or
+/// flooded, a person has taken its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed:
 /// losing it costs nothing but the claim.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -50,6 +50,10 @@ impl WriteCommand for Claim {
         let Some((id, attempt)) = found else {
             return Ok(None);
         };
+        // Later messages wait behind it.
+        if tx.awaits_files(id)? {
+            return Ok(None);
+        }
         if attempt == 0 && tx.pause_if_flooded(self.session_id, &self.floods)? {
             return Ok(None);
         }

@@ -52,6 +52,7 @@ pub(crate) fn queue_reply(
             buttons: None,
             target_ref: None,
             reply_to: part.reply_to.as_deref(),
+            file: part.file.as_ref(),
         })?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::artifact::{ArtifactRef, Attachment};
+use crate::protocol::bridge::InboundFile;
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
@@ -51,8 +52,22 @@ pub struct IngestTurn {
     pub options: TurnOptions,
     /// What bounds it.
     pub bounds: TurnBounds,
-    /// Files that come with it, by a name that is one component of a path. No two have the same name.
-    pub files: Vec<(String, ArtifactRef)>,
+    /// Files that come with it.
+    pub files: TurnFiles,
+}
+
+/// The files of a message. A name is one component of a path.
+#[derive(Debug, Clone, Default)]
+pub struct TurnFiles {
+    /// Those that are stored, by their names.
+    pub stored: Vec<(String, ArtifactRef)>,
+    /// Those that are stored and are to be transcribed. The turn waits for that.
+    pub untranscribed: Vec<(String, ArtifactRef)>,
+    /// Those that are still at the platform. The turn waits for them.
+    pub remote: Vec<InboundFile>,
+    /// What this message has in common with others that their sender sent as one. Where the turn of an earlier one
+    /// waits, the files join it.
+    pub group: Option<String>,
 }
 
 /// What became of an inbound item.
@@ -178,6 +193,99 @@ impl IngestTurn {
         })
     }
 
+    /// The turn of an earlier message of the same group that still waits.
+    fn joined(
+        &self,
+        tx: &WriteTx<'_>,
+        session: SessionId,
+    ) -> Result<Option<ContinuationId>, StoreError> {
+        let Some(group) = &self.files.group else {
+            return Ok(None);
+        };
+        tx.conn.row_opt(
+            "SELECT id FROM continuations
+             WHERE session_id = ?1 AND ended_at IS NULL AND state = 'pending' AND attempt = 0
+                AND message_group = ?2 AND requester_id = ?3",
+            params![session, group, self.origin.requester.id],
+            |row| row.get("id"),
+        )
+    }
+
+    /// Adds text and files to a turn that waits.
+    fn join(
+        &self,
+        tx: &mut WriteTx<'_>,
+        session: SessionId,
+        id: ContinuationId,
+    ) -> Result<IngestOutcome, StoreError> {
+        if !self.text.is_empty() {
+            let mut text = tx.conn.row(
+                "SELECT text FROM continuations WHERE id = ?1",
+                [id],
+                |row| row.get::<String>("text"),
+            )?;
+            add_line(&mut text, &self.text);
+            tx.conn.run(
+                "UPDATE continuations SET text = ?2 WHERE id = ?1",
+                params![id, text],
+            )?;
+        }
+        self.await_files(tx, id)?;
+        let inbox_id = record(tx, &self.origin, Disposition::Turn, None, Some(id))?;
+        save_cursor(tx, &self.origin)?;
+        crate::crash_point!("ingest.pre_commit");
+        Ok(IngestOutcome {
+            inbox_id,
+            disposition: Disposition::Turn,
+            session_id: Some(session),
+            continuation_id: Some(id),
+            state: Some(ContinuationState::Pending),
+            repeated: false,
+        })
+    }
+
+    /// Notes the files that the turn waits for.
+    fn await_files(&self, tx: &mut WriteTx<'_>, id: ContinuationId) -> Result<(), StoreError> {
+        for (name, artifact) in &self.files.untranscribed {
+            tx.refer_to_artifact(id, None, artifact)?;
+            tx.conn.run(
+                "INSERT INTO inbound_files (continuation_id, channel, reference, name, media_type, artifact, created_at)
+                 VALUES (?1, ?2, '', ?3, ?4, ?5, ?6)",
+                params![
+                    id,
+                    self.origin.channel,
+                    name,
+                    artifact.media_type,
+                    Json(artifact),
+                    tx.now
+                ],
+            )?;
+        }
+        if let Some(retried) = self.retry_of {
+            tx.conn.run(
+                "INSERT INTO inbound_files (continuation_id, channel, reference, name, media_type, artifact, created_at)
+                 SELECT ?2, channel, reference, name, media_type, artifact, ?3 FROM inbound_files
+                 WHERE continuation_id = ?1 ORDER BY id",
+                params![retried, id, tx.now],
+            )?;
+        }
+        for file in &self.files.remote {
+            tx.conn.run(
+                "INSERT INTO inbound_files (continuation_id, channel, reference, name, media_type, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    id,
+                    self.origin.channel,
+                    file.reference,
+                    file.name,
+                    file.media_type.as_deref().unwrap_or(BINARY),
+                    tx.now
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
     /// Writes the row of the turn.
     pub(crate) fn insert(
         &self,
@@ -185,8 +293,15 @@ impl IngestTurn {
         session: SessionId,
     ) -> Result<ContinuationId, StoreError> {
         let id = ContinuationId::generate();
-        let attachments = attachments(id, &self.files);
-        let text = named(&self.text, &attachments);
+        let mut attachments = Vec::new();
+        let mut text = self.text.clone();
+        if let Some(retried) = self.retry_of {
+            // Its text names them already.
+            attachments = load_attachments(tx.conn, retried)?;
+        }
+        for (name, artifact) in &self.files.stored {
+            attach(id, name, artifact, &mut attachments, &mut text);
+        }
         let requester = &self.origin.requester;
         let speaker = Speaker {
             id: alias(tx.conn, requester)?,
@@ -198,10 +313,10 @@ impl IngestTurn {
             "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                 surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
                 created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker, attachments,
-                options)
+                options, message_group)
              VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
                 ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
-                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21, ?22, ?23)",
+                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
             params![
                 id,
                 session,
@@ -225,13 +340,16 @@ impl IngestTurn {
                 self.bounds.autonomy_ceiling,
                 Json(&speaker),
                 (!attachments.is_empty()).then_some(Json(&attachments)),
-                options
+                options,
+                self.files.group
             ],
         )?;
-        if !attachments.is_empty() {
-            for attachment in &attachments {
-                tx.refer_to_artifact(id, None, &attachment.artifact)?;
-            }
+        for attachment in &attachments {
+            tx.refer_to_artifact(id, None, &attachment.artifact)?;
+        }
+        self.await_files(tx, id)?;
+        let awaited = !self.files.remote.is_empty() || !self.files.untranscribed.is_empty();
+        if !attachments.is_empty() || awaited {
             let taint = TaintSession {
                 session_id: session,
                 taint: vec![TAINT.to_owned()],
@@ -248,34 +366,62 @@ impl IngestTurn {
 
 /// Directory of the workspace that holds the files of messages.
 pub const FOLDER: &str = "attachments";
+/// Media type of a file that names none.
+pub const BINARY: &str = "application/octet-stream";
 /// What a session has read that a file came to.
 const TAINT: &str = "a file that came with a message";
 
-/// The files with their places: a directory for each message, so that no file meets one of another message.
-fn attachments(id: ContinuationId, files: &[(String, ArtifactRef)]) -> Vec<Attachment> {
-    let place = |(name, artifact): &(String, ArtifactRef)| Attachment {
-        path: format!("{FOLDER}/{id}/{name}"),
-        artifact: artifact.clone(),
+/// Adds a file to a turn and the line that names it to its text: what a model, a transcript and a summary say of it.
+///
+/// Each message has a directory, so that no file meets one of another message. A name that is taken gets a number.
+pub(crate) fn attach(
+    id: ContinuationId,
+    name: &str,
+    artifact: &ArtifactRef,
+    attachments: &mut Vec<Attachment>,
+    text: &mut String,
+) {
+    let numbered = (2..).map(|number| format!("{FOLDER}/{id}/{number}-{name}"));
+    let is_free = |path: &String| {
+        let taken = |other: &Attachment| other.path.eq_ignore_ascii_case(path);
+        !attachments.iter().any(taken)
     };
-    files.iter().map(place).collect()
+    let path = std::iter::once(format!("{FOLDER}/{id}/{name}"))
+        .chain(numbered)
+        .find(is_free)
+        .unwrap_or_default();
+    let ArtifactRef {
+        size, media_type, ..
+    } = artifact;
+    add_line(
+        text,
+        &format!("[attached file: {path} ({media_type}, {size} bytes)]"),
+    );
+    attachments.push(Attachment {
+        path,
+        artifact: artifact.clone(),
+    });
 }
 
-/// The message with a line for each file: what a model, a transcript and a summary say of it.
-fn named(text: &str, attachments: &[Attachment]) -> String {
-    let mut named = text.to_owned();
-    for attachment in attachments {
-        if !named.is_empty() {
-            named.push('\n');
-        }
-        let ArtifactRef {
-            size, media_type, ..
-        } = &attachment.artifact;
-        named.push_str(&format!(
-            "[attached file: {} ({media_type}, {size} bytes)]",
-            attachment.path
-        ));
+/// The files that a turn has by now.
+pub(crate) fn load_attachments(
+    conn: &Connection,
+    id: ContinuationId,
+) -> Result<Vec<Attachment>, StoreError> {
+    let row = conn.row_opt(
+        "SELECT attachments FROM continuations WHERE id = ?1",
+        [id],
+        |row| row.json_opt("attachments"),
+    )?;
+    Ok(row.flatten().unwrap_or_default())
+}
+
+/// Adds a line to a message.
+pub(crate) fn add_line(text: &mut String, line: &str) {
+    if !text.is_empty() {
+        text.push('\n');
     }
-    named
+    text.push_str(line);
 }
 
 /// Hexadecimal digits of an alias.
@@ -318,6 +464,9 @@ impl WriteCommand for IngestTurn {
             }
         }
         let session = self.session(tx)?;
+        if let Some(continuation) = self.joined(tx, session)? {
+            return self.join(tx, session, continuation);
+        }
         let (open, waiting, taken): (u32, u32, bool) = tx.conn.row(
             "SELECT count(*) AS open, count(*) FILTER (WHERE state = 'pending') AS waiting,
                 EXISTS (SELECT 1 FROM sessions s JOIN take_overs t

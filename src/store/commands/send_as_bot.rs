@@ -10,7 +10,9 @@ use crate::protocol::session::{BY_HAND, StepBody, Usage};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::finish_turn::queue_reply;
-use crate::store::commands::ingest_turn::{IngestTurn, record, save_cursor, seen_before};
+use crate::store::commands::ingest_turn::{
+    IngestTurn, TurnFiles, record, save_cursor, seen_before,
+};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewPart, SessionChoice};
 use crate::store::queries::take_overs::load_take_over;
@@ -150,7 +152,7 @@ impl WriteCommand for SendBotMessage {
         let own = waiting.is_empty() || origin.key.is_some();
         if own {
             let turn = IngestTurn {
-                files: Vec::new(),
+                files: TurnFiles::default(),
                 session: SessionChoice::Id(session),
                 ..self.turn.clone()
             };

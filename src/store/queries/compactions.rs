@@ -224,6 +224,7 @@ impl Reader<'_> {
                         requester: requester.display.clone(),
                         speaker,
                         text,
+                        attachments: Vec::new(),
                         steps: load_steps(self.conn, continuation_id)?,
                         calls: load_calls(self.conn, continuation_id)?,
                     },

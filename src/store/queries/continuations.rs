@@ -8,12 +8,16 @@ use crate::protocol::session::{Continuation, Step, StepBody, TextBody};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::ContinuationState;
 use crate::store::error::StoreError;
+use crate::store::queries::files::load_outbound_files;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
 use crate::store::rows::{requester, usage};
 use crate::store::sql::{Connection, Params, Row, Statements, params};
+
+/// The tool whose calls send files.
+const SEND_FILE: &str = "send_file";
 
 /// Which continuations.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +66,7 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
         response,
         citations,
         options: row.json_opt("options")?,
+        files: Vec::new(),
         usage: usage(row)?,
         steps: row.get::<Option<u32>>("steps")?.unwrap_or(0),
         tool_calls: Vec::new(),
@@ -88,6 +93,13 @@ pub(crate) fn load_continuations(
             .into_iter()
             .map(|row| row.call)
             .collect();
+        if continuation
+            .tool_calls
+            .iter()
+            .any(|call| call.name == SEND_FILE)
+        {
+            continuation.files = load_outbound_files(conn, continuation.id)?;
+        }
         continuation.approvals = conn.values::<ApprovalId>(
             "SELECT id FROM approvals WHERE continuation_id = ?1 ORDER BY position",
             [continuation.id],

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Speaker};
+use crate::protocol::artifact::Attachment;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, StepBody};
@@ -23,6 +24,8 @@ pub struct Exchange {
     pub speaker: Option<Speaker>,
     /// The user's message as models read it: outside text.
     pub text: String,
+    /// Files that came with it.
+    pub attachments: Vec<Attachment>,
     /// Its steps in order.
     pub steps: Vec<Step>,
     /// Its calls in order.
@@ -58,7 +61,7 @@ pub struct PastCall {
 
 /// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
 const HISTORY: &str =
-    "SELECT id, coalesce(sent_text, text) AS text, requester_display, speaker FROM continuations
+    "SELECT id, coalesce(sent_text, text) AS text, requester_display, speaker, attachments FROM continuations
      WHERE session_id = ?1 AND +state = 'completed' AND +archived_at IS NULL
         AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
         AND position < (SELECT position FROM continuations WHERE id = ?2)
@@ -114,6 +117,7 @@ impl Reader<'_> {
                     requester: head.get("requester_display")?,
                     speaker: head.json_opt("speaker")?,
                     text: head.get("text")?,
+                    attachments: head.json_opt("attachments")?.unwrap_or_default(),
                     steps,
                     calls,
                 });

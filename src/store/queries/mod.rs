@@ -7,6 +7,7 @@ pub mod compactions;
 pub mod continuations;
 pub mod costs;
 pub mod engine_facts;
+pub mod files;
 pub mod forget;
 pub mod history;
 pub mod hooks;

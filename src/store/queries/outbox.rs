@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::artifact::SentFile;
 use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::snapshot::{Page, PageRequest};
@@ -37,6 +38,8 @@ pub struct OutboxRow {
     pub class: OutboxClass,
     /// Markdown; empty for cards.
     pub text: String,
+    /// The file that it is.
+    pub file: Option<SentFile>,
     /// The approval a card (or its update) shows, as it stands now.
     pub approval: Option<Approval>,
     /// (label, token) of a card's buttons in order.
@@ -200,7 +203,7 @@ impl Reader<'_> {
 
     fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {
         let (mut found, approval) = self.conn.row(
-            "SELECT id, channel, conversation, continuation_id, class, text, buttons, target_ref, reply_to,
+            "SELECT id, channel, conversation, continuation_id, class, text, buttons, target_ref, reply_to, file,
                 attempts, approval_id
              FROM outbox WHERE position = ?1",
             [position],
@@ -214,6 +217,7 @@ impl Reader<'_> {
                         continuation_id: row.get("continuation_id")?,
                         class: row.get("class")?,
                         text: row.get("text")?,
+                        file: row.json_opt("file")?,
                         approval: None,
                         buttons: row.json_opt("buttons")?.unwrap_or_default(),
                         target_ref: row.get("target_ref")?,

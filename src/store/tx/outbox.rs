@@ -1,6 +1,7 @@
 //! Outbound parts: queueing, moving the state, cards and their disarming.
 
 use crate::clock::Timestamp;
+use crate::protocol::artifact::SentFile;
 use crate::protocol::channel::SendIdempotency;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::words::{OutboxClass, OutboxState};
@@ -8,7 +9,7 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{NewCard, NewNotice, OwnWord};
 use crate::store::rows::to_json;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 
 /// A part to queue.
@@ -25,6 +26,7 @@ pub(crate) struct NewRow<'a> {
     pub(crate) buttons: Option<String>,
     pub(crate) target_ref: Option<&'a str>,
     pub(crate) reply_to: Option<&'a str>,
+    pub(crate) file: Option<&'a SentFile>,
 }
 
 /// The fields of a part that commands decide by.
@@ -101,8 +103,8 @@ impl WriteTx<'_> {
         let id = OutboxId::generate();
         self.conn.run(
             "INSERT INTO outbox (id, channel, conversation, continuation_id, approval_id, class, state, part, parts,
-                text, buttons, target_ref, reply_to, created_at, updated_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)",
+                text, buttons, target_ref, reply_to, file, created_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)",
             params![
                 id,
                 row.channel,
@@ -116,6 +118,7 @@ impl WriteTx<'_> {
                 row.buttons,
                 row.target_ref,
                 row.reply_to,
+                row.file.map(Json),
                 self.now
             ],
         )?;
@@ -136,6 +139,7 @@ impl WriteTx<'_> {
             buttons: None,
             target_ref: None,
             reply_to: notice.reply_to.as_deref(),
+            file: None,
         })
     }
 
@@ -160,6 +164,7 @@ impl WriteTx<'_> {
             buttons: None,
             target_ref: None,
             reply_to: message.as_deref(),
+            file: None,
         })
     }
 
@@ -315,6 +320,7 @@ impl WriteTx<'_> {
                 buttons: Some(to_json(&buttons)?),
                 target_ref: None,
                 reply_to: card.reply_to.as_deref(),
+                file: None,
             })?;
             for (decision, _, token) in &card.buttons {
                 self.conn.run(
@@ -384,6 +390,7 @@ impl WriteTx<'_> {
                 buttons: None,
                 target_ref: Some(target),
                 reply_to: None,
+                file: None,
             })?;
         }
         Ok(())

@@ -12,6 +12,10 @@ use crate::tui::state::{assigning, hosts, lists, opening};
 
 /// Command words with what they do. Names of actions are commands too.
 pub const COMMANDS: &[(&str, &str)] = &[
+    (
+        "attach",
+        "attach FILE: it goes with the next message to this session; alone, none does",
+    ),
     ("audit", "go to Audit & log"),
     ("cache", "go to Cache & cost"),
     ("channel", "channel NAME: select it on Channels"),
@@ -45,6 +49,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("release", "release the emergency stop"),
     ("reload", "read the configuration file again"),
     ("rules", "go to Rules"),
+    (
+        "save",
+        "save NAME: a file of this session into the current directory",
+    ),
     (
         "session",
         "session [ID or words of its title]: its transcript",

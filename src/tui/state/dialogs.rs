@@ -347,16 +347,21 @@ fn finish(state: &mut State) -> Vec<Effect> {
     }
     match entry.purpose {
         TextPurpose::Compose(session_id) => {
+            let attachments = state.model.host().drafts.files(session_id).to_vec();
             let message = Command::SendMessage(SendMessage {
                 session_id,
                 text: text.clone(),
                 model: None,
                 budgets: BudgetRequest::default(),
                 fresh: false,
-                attachments: Vec::new(),
+                attachments,
                 options: crate::protocol::options::TurnOptions::default(),
             });
-            write(state, &entry.purpose, &text, message)
+            let effects = write(state, &entry.purpose, &text, message);
+            if !effects.is_empty() {
+                state.model.host_mut().drafts.take_files(session_id);
+            }
+            effects
         }
         TextPurpose::Say(session_id, take_over_id) => {
             let said = Command::SendAsBot(SendAsBot {
@@ -440,7 +445,9 @@ fn finish(state: &mut State) -> Vec<Effect> {
 
 /// Sends what was written, unless it is nothing or this console may not; then it stays.
 fn write(state: &mut State, purpose: &TextPurpose, text: &str, command: Command) -> Vec<Effect> {
-    if text.trim().is_empty() {
+    let has_files =
+        matches!(&command, Command::SendMessage(message) if !message.attachments.is_empty());
+    if text.trim().is_empty() && !has_files {
         return refuse(state, "nothing written".to_owned());
     }
     if text.len() > MAX_TEXT_BYTES {

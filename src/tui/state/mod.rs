@@ -5,6 +5,7 @@
 pub mod actions;
 pub mod app;
 pub mod assigning;
+pub mod attaching;
 pub mod audit;
 pub mod audit_screen;
 pub mod autonomy_selector;

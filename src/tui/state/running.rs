@@ -9,7 +9,7 @@ use crate::tui::state::command_line::{arguments, words};
 use crate::tui::state::modal::{HelpScope, TextPurpose};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    actions, assigning, going, hosts, lists, opening, selection, submit, summary,
+    actions, assigning, attaching, going, hosts, lists, opening, selection, submit, summary,
 };
 use crate::tui::{assets, fuzzy};
 
@@ -32,6 +32,8 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("host", wanted) => hosts::named(state, wanted),
         ("sort", column) => lists::sort(state, column),
         ("oncall", wanted) => assigning::on_call(state, wanted),
+        ("attach", file) => attaching::attach(state, file),
+        ("save", name) => attaching::save(state, name),
         ("export", Some(word)) => match word.parse() {
             Ok(format) => actions::export(state, format),
             Err(expected) => {

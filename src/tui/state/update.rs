@@ -24,8 +24,9 @@ use crate::tui::state::rule_coach::SHOWN_MS;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, audit_screen, batching, decide, deciding, dialogs, going, hosts, input, lists,
-    memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over, why,
+    assigning, attaching, audit_screen, batching, decide, deciding, dialogs, going, hosts, input,
+    lists, memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over,
+    why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
@@ -100,6 +101,10 @@ fn receive(state: &mut State, message: Message) -> Vec<Effect> {
                 Ok(text) => state.toast(Tone::Info, text),
                 Err(text) => state.toast(Tone::Error, text),
             }
+            Vec::new()
+        }
+        Message::FileRead(session, file) => {
+            attaching::read(state, session, file);
             Vec::new()
         }
         Message::Mouse(done) => mouse::happened(state, done),

@@ -9,6 +9,7 @@ use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::protocol::session::MAX_PREFERENCES;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
+use crate::tui::state::attaching;
 use crate::tui::state::audit_screen;
 use crate::tui::state::modal::{Completion, TextEntry, TextPurpose};
 use crate::tui::state::screen::Screen;
@@ -228,7 +229,11 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
                 .sessions
                 .get(id)
                 .map_or_else(String::new, |s| format!(" on {}", s.channel));
-            (format!("Message{place}"), sends("enter sends", entry))
+            let files = attaching::listed(state, *id);
+            (
+                format!("Message{place}{files}"),
+                sends("enter sends", entry),
+            )
         }
         TextPurpose::Preferences(_) => (
             "Preferences of this session".to_owned(),

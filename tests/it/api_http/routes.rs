@@ -196,7 +196,7 @@ async fn bad_requests_name_line_field_and_allowed_words() {
     }
     assert_eq!(server.call("GET /nope", "").await.status, 404);
     assert_eq!(server.call("DELETE /v1/channels", "").await.status, 405);
-    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(12 * 1024 * 1024));
+    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(28 * 1024 * 1024));
     assert_eq!(server.call("POST /v1/ask", &long).await.status, 413);
 }
 

@@ -183,6 +183,7 @@ pub fn continuation(state: ContinuationState) -> Continuation {
         request: TextBody {
             text: NASTY.to_owned(),
         },
+        files: Vec::new(),
         response: state.is_terminal().then(|| TextBody {
             text: "the answer".to_owned(),
         }),

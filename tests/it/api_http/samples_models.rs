@@ -64,6 +64,7 @@ pub fn query() -> (Query, Answer) {
             max_output_tokens: 8192,
             tools: Some(false),
             parallel_tool_calls: None,
+            pictures: None,
             reasoning: true,
             effort: Some("low".to_owned()),
             prompt_cache: "key".to_owned(),

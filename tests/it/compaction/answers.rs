@@ -155,6 +155,7 @@ fn exchange(text: &str, steps: Vec<StepBody>) -> Exchange {
         requester: "Anna".to_owned(),
         speaker: None,
         text: text.to_owned(),
+        attachments: Vec::new(),
         steps: (1..).zip(steps).map(|(n, body)| step(n, body)).collect(),
         calls: Vec::new(),
     }

@@ -114,7 +114,8 @@ fn the_commented_settings_are_right_too() {
     );
     let case = Case::new(&text.replace("<model>\"", "m\""))
         .env("TELEGRAM_BOT_TOKEN", "1:a")
-        .env("ANTHROPIC_API_KEY", "sk-ant");
+        .env("ANTHROPIC_API_KEY", "sk-ant")
+        .env("OPENAI_API_KEY", "sk-o");
     let settings = case.settings();
     assert_eq!(settings.budgets.turn.max_steps, 8);
     assert_eq!(settings.channels["team"].allowed_users, ["123456"]);

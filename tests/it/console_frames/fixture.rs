@@ -288,6 +288,7 @@ pub fn continuation(n: u8, state: ContinuationState) -> Continuation {
         response: None,
         citations: leverframe::protocol::citation::Citations::default(),
         options: None,
+        files: Vec::new(),
         usage: usage(),
         steps: 2,
         tool_calls: vec![],

@@ -23,6 +23,7 @@ fn entry(model: &str, used: &[&str], window: u64, price: Option<(f64, f64)>) -> 
             max_output_tokens: 4096,
             tools: Some(true),
             parallel_tool_calls: None,
+            pictures: None,
             reasoning: false,
             effort: None,
             prompt_cache: "none".to_owned(),

@@ -7,6 +7,7 @@ mod attach;
 mod cut;
 mod detach;
 pub(crate) mod door;
+mod files;
 mod fleet;
 mod hostile;
 mod hosts;

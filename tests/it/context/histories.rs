@@ -102,6 +102,7 @@ pub(crate) fn exchange(text: &str, answers: &[Answer]) -> Exchange {
         asked_by: "Anna".to_owned(),
         speaker: None,
         text: text.to_owned(),
+        attachments: Vec::new(),
         steps,
         calls,
     }
@@ -157,7 +158,7 @@ pub(crate) fn users(context: &Context) -> Vec<&str> {
         .messages
         .iter()
         .filter_map(|message| match message {
-            ModelMessage::User { text } => text.rsplit('\n').next(),
+            ModelMessage::User { text, .. } => text.rsplit('\n').next(),
             ModelMessage::Assistant { .. } | ModelMessage::ToolResults { .. } => None,
         })
         .collect()

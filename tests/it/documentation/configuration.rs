@@ -32,6 +32,8 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[tools.NAME]", FILE, "ToolTable"),
     ("[response_cache]", FILE, "ResponseCacheTable"),
     ("[hooks.NAME]", FILE, "HookTable"),
+    ("[attachments]", FILE, "AttachmentsTable"),
+    ("[transcription]", FILE, "TranscriptionTable"),
     ("[memory]", FILE, "MemoryTable"),
     ("[memory.hygiene]", FILE, "HygieneTable"),
     ("[memory.embeddings]", FILE, "EmbeddingsTable"),

@@ -9,6 +9,7 @@ mod decisions;
 mod forged;
 mod interrupted;
 mod options;
+mod pictures;
 mod preferences;
 mod secrets;
 pub mod server;

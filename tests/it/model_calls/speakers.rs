@@ -291,6 +291,7 @@ fn what_stands_for_a_message_tells_who_wrote_it() {
         asked_by: "Ada".to_owned(),
         speaker: Some(speaker()),
         text: "hello".to_owned(),
+        attachments: Vec::new(),
         steps: Vec::new(),
         calls: std::collections::HashMap::new(),
     };
@@ -312,6 +313,7 @@ fn what_stands_for_a_message_tells_who_wrote_it() {
             requester: "Ada".to_owned(),
             speaker: Some(speaker()),
             text: "hello".to_owned(),
+            attachments: Vec::new(),
             steps: Vec::new(),
             calls: Vec::new(),
         },
@@ -330,7 +332,7 @@ fn a_result_among_the_words_of_people_is_nobodys_word() {
     let messages = exchange::without_tools(vec![ModelMessage::ToolResults {
         results: vec![results],
     }]);
-    let [ModelMessage::User { text }] = messages.as_slice() else {
+    let [ModelMessage::User { text, .. }] = messages.as_slice() else {
         panic!("{messages:?}");
     };
     assert!(

@@ -94,6 +94,7 @@ fn each_layer_comes_before_the_ones_below() {
         max_output_tokens: Some(20_000),
         tools: Some(false),
         parallel_tool_calls: Some(true),
+        pictures: None,
         reasoning: Some(true),
         effort: Some("high".to_owned()),
         prompt_cache: Some(CacheWord::Automatic),
@@ -109,6 +110,7 @@ fn each_layer_comes_before_the_ones_below() {
         tools: Some(false),
         // Without tools there is nothing to call at once.
         parallel_tool_calls: Some(false),
+        pictures: None,
         reasoning: true,
         effort: Some("high".to_owned()),
         prompt_cache: PromptCache::Automatic,

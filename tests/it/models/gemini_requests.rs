@@ -21,6 +21,7 @@ const PLAIN: Parameters = Parameters {
         temperature: true,
         top_p: true,
         tool_choice: true,
+        pictures: true,
     },
 };
 const MARKED: Parameters = Parameters {

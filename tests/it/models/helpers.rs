@@ -49,9 +49,7 @@ pub fn adapter(kind: ProviderKind, settings: &ProviderSettings) -> Box<dyn Model
 }
 
 pub fn user(text: &str) -> ModelMessage {
-    ModelMessage::User {
-        text: text.to_owned(),
-    }
+    ModelMessage::user(text.to_owned())
 }
 
 pub fn request(messages: Vec<ModelMessage>) -> ModelRequest {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, MemorySettings, Paths,
-    ProviderKind, ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval,
-    Settings, Source,
+    ApprovalSettings, AttachmentSettings, BudgetSettings, EngineSettings, HygieneSettings,
+    MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
+    RetentionSettings, SelfApproval, Settings, Source,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -31,6 +31,11 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         instance: "test".to_owned(),
         key_files: Vec::new(),
+        transcription: None,
+        attachments: AttachmentSettings {
+            max_files: 10,
+            max_bytes: 8 * 1024 * 1024,
+        },
         model: "scripted/demo".to_owned(),
         fallback: Vec::new(),
         providers: providers

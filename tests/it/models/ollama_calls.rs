@@ -18,6 +18,7 @@ const ALL: Parameters = Parameters {
         temperature: true,
         top_p: true,
         tool_choice: false,
+        pictures: true,
     },
 };
 

@@ -1,8 +1,9 @@
 //! Temperature, `top_p` and the choice of a tool: under each interface's own names, and left out once refused.
 
-use leverframe::model::parameters::Support;
-use leverframe::model::request::ModelRequest;
+use leverframe::model::parameters::{Support, is_about_one_picture};
+use leverframe::model::request::{ModelMessage, ModelRequest, Picture};
 use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses};
+use leverframe::protocol::artifact::{ArtifactHash, ArtifactRef};
 use leverframe::protocol::options::{ModelParameters, ToolChoice};
 use serde_json::{Value, json};
 
@@ -122,4 +123,69 @@ fn what_is_refused_is_left_out_and_said() {
         None
     );
     assert_eq!(least.without_refused(&request, both), None);
+}
+
+/// A picture whose content was read.
+fn picture() -> Picture {
+    let artifact = ArtifactRef {
+        hash: ArtifactHash::from_bytes([7; 32]),
+        size: 3,
+        media_type: "image/png".to_owned(),
+    };
+    let mut picture = Picture::of(&artifact).unwrap();
+    picture.data = "AQID".into();
+    picture
+}
+
+#[test]
+fn each_interface_gets_pictures_in_its_own_form() {
+    let mut unread = picture();
+    unread.data = "".into();
+    let request = request(vec![ModelMessage::User {
+        text: "what is this?".to_owned(),
+        pictures: vec![picture(), unread],
+    }]);
+    let [chat, responses, claude, gemini, ollama] = bodies(&request);
+    let url = "data:image/png;base64,AQID";
+    assert_eq!(
+        chat["messages"][1]["content"],
+        json!([
+            {"type": "text", "text": "what is this?"},
+            {"type": "image_url", "image_url": {"url": url}},
+        ])
+    );
+    assert_eq!(
+        responses["input"][0]["content"],
+        json!([
+            {"type": "input_text", "text": "what is this?"},
+            {"type": "input_image", "image_url": url},
+        ])
+    );
+    assert_eq!(
+        claude["messages"][0]["content"][0],
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AQID"}})
+    );
+    assert_eq!(
+        gemini["contents"][0]["parts"][0],
+        json!({"inlineData": {"mimeType": "image/png", "data": "AQID"}})
+    );
+    assert_eq!(ollama["messages"][1]["images"], json!(["AQID"]));
+    assert_eq!(ollama["messages"][1]["content"], "what is this?");
+}
+
+#[test]
+fn a_refused_picture_is_left_out_and_one_bad_picture_says_nothing_of_the_model() {
+    let mut asked = request(vec![user("hi")]);
+    let words = "this model does not support image input";
+    assert_eq!(Support::default().without_refused(&asked, words), None);
+    asked.messages = vec![ModelMessage::User {
+        text: "hi".to_owned(),
+        pictures: vec![picture()],
+    }];
+    let blind = Support::default().without_refused(&asked, words).unwrap();
+    assert_eq!(blind.shown(&[picture()]).count(), 0);
+    assert!(blind.note(&asked).unwrap().contains("takes no pictures"));
+    assert!(!is_about_one_picture(words));
+    assert!(is_about_one_picture("could not process image"));
+    assert!(is_about_one_picture("image dimensions exceed 8000 pixels"));
 }

@@ -54,9 +54,7 @@ impl Owned {
 }
 
 fn user(text: &str) -> ModelMessage {
-    ModelMessage::User {
-        text: text.to_owned(),
-    }
+    ModelMessage::user(text.to_owned())
 }
 
 fn tool(name: &str) -> ToolDefinition {

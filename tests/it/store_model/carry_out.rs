@@ -19,7 +19,7 @@ use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::idempotent_ingest::IdempotentIngest;
 use leverframe::store::commands::ingest_record::IngestRecord;
-use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn, TurnFiles};
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::park::{Park, ParkOutcome};
 use leverframe::store::commands::record_hooks::{HookRow, RecordHooks};
@@ -483,7 +483,7 @@ impl System {
                 retry,
             } => {
                 let command = IngestTurn {
-                    files: Vec::new(),
+                    files: TurnFiles::default(),
                     origin: origin(item),
                     session: match target {
                         Target::Chat => SessionChoice::Conversation,

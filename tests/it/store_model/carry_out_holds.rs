@@ -3,7 +3,7 @@
 use leverframe::protocol::budget::TurnLimits;
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::store::commands::assign::{Assign, SetOnCall};
-use leverframe::store::commands::ingest_turn::IngestTurn;
+use leverframe::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use leverframe::store::commands::send_as_bot::SendBotMessage;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
 use leverframe::store::commands::take_over::{GiveBack, Take};
@@ -69,7 +69,7 @@ impl System {
                         cache: TurnCache::default(),
                         options: leverframe::protocol::options::TurnOptions::default(),
                         bounds: TurnBounds::default(),
-                        files: Vec::new(),
+                        files: TurnFiles::default(),
                     },
                     text: "by hand".to_owned(),
                     parts: vec![NewPart {
@@ -77,6 +77,7 @@ impl System {
                         conversation: format!("chat-{chat}"),
                         text: "by hand".to_owned(),
                         reply_to: None,
+                        file: None,
                     }],
                     by: person(*who),
                 })?;

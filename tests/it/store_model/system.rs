@@ -347,6 +347,7 @@ impl System {
                 conversation: format!("chat-{chat}"),
                 text: format!("part {n}"),
                 reply_to: None,
+                file: None,
             })
             .collect()
     }

@@ -87,7 +87,7 @@ async fn a_file_that_cannot_be_taken_is_refused_by_its_field() {
     let large = "A".repeat(4 * (8 * 1024 * 1024 / 3 + 1));
     for (attachments, said) in [
         (json!([{ "name": "a", "data": "?" }]), "attachments[0].data"),
-        (json!([{ "name": "a", "data": large }]), "8388608 bytes"),
+        (json!([{ "name": "a", "data": large }]), "8 MiB"),
         (
             json!([{ "name": "a", "data": "", "media_type": "a\nb" }]),
             "attachments[0].media_type",

@@ -4,6 +4,7 @@ mod attachments;
 pub mod bot;
 mod chat_codes;
 mod chat_commands;
+mod chat_files;
 mod chat_grants;
 mod chat_indirect;
 mod chat_notices;

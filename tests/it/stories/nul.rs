@@ -18,6 +18,8 @@ async fn text_with_u_0000_is_answered_and_decided_like_any_other() {
     let approval = daemon.wait_approval().await;
     let asks = approval["requester"]["display"].as_str().unwrap();
     assert!(asks.starts_with("B\u{fffd}en"), "{asks}");
+    // A code counts where its card was shown.
+    shown(&telegram, 200, "May `write_file` run?").await;
     let code = approval["short_code"].as_str().unwrap();
     telegram.user_says(200, &anna, &format!("/approve {code}"));
     shown(&telegram, 100, "all done").await;

@@ -128,6 +128,36 @@ impl FakeTelegram {
         self.change(|state| state.person_writes(chat, user, &extra))
     }
 
+    /// A person sends a file: `kind` is the field of the message. Returns the message id.
+    pub fn user_sends_file(
+        &self,
+        chat: i64,
+        user: &User,
+        (kind, file_id, content): (&str, &str, &[u8]),
+        extra: Value,
+    ) -> i64 {
+        let mut file = json!({
+            "file_id": file_id, "file_unique_id": format!("u{file_id}"), "file_size": content.len(),
+        });
+        let mut message = extra;
+        if let Some(Value::Object(given)) = message.get_mut("file").map(Value::take) {
+            file.as_object_mut().unwrap().extend(given);
+        }
+        message.as_object_mut().unwrap().remove("file");
+        message[kind] = if kind == "photo" {
+            let small = json!({ "file_id": "small", "width": 90, "height": 60 });
+            file["width"] = json!(1280);
+            file["height"] = json!(960);
+            json!([small, file])
+        } else {
+            file
+        };
+        self.change(|state| {
+            state.files.insert(file_id.to_owned(), content.to_vec());
+            state.person_writes(chat, user, &message)
+        })
+    }
+
     /// A person presses the button with this label. Returns the callback id.
     pub fn user_clicks(&self, chat: i64, message_id: i64, label: &str, user: &User) -> String {
         self.change(|state| state.person_clicks(chat, message_id, label, user))
@@ -279,6 +309,16 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
     let mut buffer = Vec::new();
     while let Some(request) = http::read(&mut stream, &mut buffer).await {
+        if let Some(path) = request.path.strip_prefix("/file") {
+            let file = authorised(&shared, path).and_then(|path| file(&shared, &path));
+            let answer = http::file(file.as_deref());
+            let of_file = request.path.rsplit('/').next().unwrap_or_default();
+            record(&shared, "file", &request, file.is_some(), json!(of_file));
+            if stream.write_all(&answer).await.is_err() {
+                return;
+            }
+            continue;
+        }
         let Some(method) = authorised(&shared, &request.path) else {
             let token_like = request.path.starts_with("/bot") && request.path.contains(':');
             let (status, words) = if token_like {
@@ -370,6 +410,12 @@ fn authorised(shared: &Shared, path: &str) -> Option<String> {
     let token = shared.lock().token.clone();
     let rest = path.strip_prefix("/bot")?.strip_prefix(token.as_str())?;
     Some(rest.strip_prefix('/')?.to_owned())
+}
+
+/// The content of a file by the path that `getFile` told.
+fn file(shared: &Shared, path: &str) -> Option<Vec<u8>> {
+    let id = path.strip_prefix("documents/")?.strip_suffix(".bin")?;
+    shared.lock().files.get(id).cloned()
 }
 
 fn refusal(status: u16, words: &str, parameters: Option<Value>) -> Value {

@@ -33,7 +33,7 @@ use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::finish_turn::FinishTurn;
-use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn, TurnFiles};
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
@@ -131,7 +131,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         cache: TurnCache::default(),
         options: leverframe::protocol::options::TurnOptions::default(),
         bounds: TurnBounds::default(),
-        files: Vec::new(),
+        files: TurnFiles::default(),
     }
 }
 
@@ -561,6 +561,7 @@ impl World {
                     conversation: "chat".to_owned(),
                     text: format!("part {n}"),
                     reply_to: None,
+                    file: None,
                 })
                 .collect(),
             session_last_line: "twenty chars of text".to_owned(),

@@ -14,6 +14,7 @@ fn exchange(text: &str, stop: &str) -> Exchange {
         asked_by: "Ben".to_owned(),
         speaker: None,
         text: "where is my parcel?".to_owned(),
+        attachments: Vec::new(),
         steps: vec![Step {
             continuation_id: ContinuationId::generate(),
             n: 1,
@@ -34,7 +35,7 @@ fn read(exchange: &Exchange) -> Vec<String> {
         .expect("no call lacks its result")
         .into_iter()
         .map(|message| match message {
-            ModelMessage::User { text } => format!("user: {text}"),
+            ModelMessage::User { text, .. } => format!("user: {text}"),
             ModelMessage::Assistant { text, .. } => format!("assistant: {text}"),
             ModelMessage::ToolResults { .. } => "results".to_owned(),
         })

@@ -43,6 +43,7 @@ fn say(
             conversation: "chat".to_owned(),
             text: "I am on it.".to_owned(),
             reply_to: None,
+            file: None,
         }],
         by: by(who),
     }

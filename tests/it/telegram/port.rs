@@ -13,9 +13,10 @@ use leverframe::client::channel_port::{ChannelPort, Lease};
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::config::settings::Secret;
 use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester};
+use leverframe::protocol::artifact::ArtifactHash;
 use leverframe::protocol::bridge::{
-    AccountState, CardButton, Delivery, Inbound, InboundBody, Ingestion, Outbound, OutboundBody,
-    ProgressMessage, SendOutcome, ShownProgress,
+    AccountState, CardButton, Delivery, FetchedFile, FileRequest, Inbound, InboundBody, Ingestion,
+    Outbound, OutboundBody, ProgressMessage, SendOutcome, ShownProgress,
 };
 use leverframe::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, InboxId, OutboxId};
@@ -315,6 +316,18 @@ impl ChannelPort for TestPort {
 
     async fn end_look_up(&self, id: OutboxId, _: u32, _: Delivery) -> Result<(), Problem> {
         Err(Problem::internal(format!("nobody was asked about {id}")))
+    }
+
+    async fn next_file(&self) -> Result<FileRequest, Problem> {
+        std::future::pending().await
+    }
+
+    async fn put_file(&self, id: i64, _: FetchedFile) -> Result<(), Problem> {
+        Err(Problem::internal(format!("nobody asked for file {id}")))
+    }
+
+    async fn file_content(&self, hash: ArtifactHash) -> Result<Vec<u8>, Problem> {
+        Err(Problem::internal(format!("there is no file {hash}")))
     }
 
     fn health(&self) -> &BridgeHealth {

@@ -30,7 +30,8 @@ fn the_catalogue_is_short_ordered_and_stable() {
             "search_files",
             "execute_command",
             "remember",
-            "recall"
+            "recall",
+            "send_file",
         ]
     );
     let size: usize = registry()

@@ -29,13 +29,17 @@ pub async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Reques
     let (_method, target) = (first.next()?, first.next()?.to_owned());
     let mut length = 0;
     let mut content_type = String::new();
+    let mut content_type_whole = String::new();
     for line in lines {
         let Some((name, value)) = line.split_once(':') else {
             continue;
         };
         match name.to_lowercase().as_str() {
             "content-length" => length = value.trim().parse().ok()?,
-            "content-type" => content_type = value.trim().to_lowercase(),
+            "content-type" => {
+                value.trim().clone_into(&mut content_type_whole);
+                content_type = content_type_whole.to_lowercase();
+            }
             "transfer-encoding" => return None,
             "expect" => stream
                 .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -66,6 +70,14 @@ pub async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Reques
     } else if content_type.starts_with("application/x-www-form-urlencoded") {
         params.extend(form(std::str::from_utf8(&body).ok()?));
         textual = true;
+    } else if let Some(boundary) = content_type_whole.split("boundary=").nth(1) {
+        for (name, content) in multipart(&body, boundary.trim_matches('"'))? {
+            match String::from_utf8(content) {
+                Ok(text) => params.insert(name, Value::from(text)),
+                Err(bytes) => params.insert(name, Value::from(format!("{:?}", bytes.as_bytes()))),
+            };
+        }
+        textual = true;
     } else if !body.is_empty() {
         params.insert(
             "<unsupported content type>".to_owned(),
@@ -92,6 +104,43 @@ pub fn answer(status: u16, body: &Value) -> Vec<u8> {
         body.len()
     )
     .into_bytes()
+}
+
+/// The answer that is a file, or says that there is none.
+pub fn file(content: Option<&[u8]>) -> Vec<u8> {
+    let (head, content) = match content {
+        Some(content) => ("200 OK", content),
+        None => ("404 Not Found", &b"Not Found"[..]),
+    };
+    let mut answer = format!(
+        "HTTP/1.1 {head}\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
+        content.len()
+    )
+    .into_bytes();
+    answer.extend_from_slice(content);
+    answer
+}
+
+/// The parts of a form: names and contents.
+fn multipart(body: &[u8], boundary: &str) -> Option<Vec<(String, Vec<u8>)>> {
+    let find = |text: &[u8], wanted: &[u8]| text.windows(wanted.len()).position(|w| w == wanted);
+    let line = format!("--{boundary}");
+    let mut rest = &body[find(body, line.as_bytes())? + line.len()..];
+    let mut parts = Vec::new();
+    while !rest.starts_with(b"--") {
+        let head_end = find(rest, b"\r\n\r\n")?;
+        let head = std::str::from_utf8(&rest[..head_end]).ok()?;
+        let name = head.split("; name=\"").nth(1)?.split('"').next()?;
+        rest = &rest[head_end + 4..];
+        let end = find(rest, format!("\r\n{line}").as_bytes())?;
+        parts.push((name.to_owned(), rest[..end].to_vec()));
+        if let Some(file) = head.split("; filename=\"").nth(1) {
+            let file = file.split('"').next()?;
+            parts.push((format!("{name}.name"), file.as_bytes().to_vec()));
+        }
+        rest = &rest[end + 2 + line.len()..];
+    }
+    Some(parts)
 }
 
 fn form(text: &str) -> Map<String, Value> {

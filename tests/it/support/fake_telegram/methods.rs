@@ -9,6 +9,9 @@ use crate::support::fake_telegram::state::{BotMessage, State};
 /// A refusal: code, description, `parameters`.
 pub type Refusal = (u16, String, Option<Value>);
 
+/// Largest file that bots can download.
+const LARGEST_DOWNLOAD: usize = 20 * 1024 * 1024;
+
 fn bad(description: impl Into<String>) -> Refusal {
     (400, format!("Bad Request: {}", description.into()), None)
 }
@@ -17,6 +20,7 @@ fn bad(description: impl Into<String>) -> Refusal {
 fn known(method: &str) -> Option<&'static [&'static str]> {
     Some(match method {
         "getMe" => &[],
+        "getFile" => &["file_id"],
         "deleteWebhook" => &["drop_pending_updates"],
         "setMyCommands" => &["commands", "scope", "language_code"],
         "getUpdates" => &["offset", "limit", "timeout", "allowed_updates"],
@@ -50,6 +54,20 @@ fn known(method: &str) -> Option<&'static [&'static str]> {
         ],
         "sendChatAction" => &["chat_id", "message_thread_id", "action"],
         "deleteMessage" => &["chat_id", "message_id"],
+        "sendDocument" => &[
+            "chat_id",
+            "message_thread_id",
+            "reply_parameters",
+            "document",
+            "document.name",
+        ],
+        "sendPhoto" => &[
+            "chat_id",
+            "message_thread_id",
+            "reply_parameters",
+            "photo",
+            "photo.name",
+        ],
         _ => return None,
     })
 }
@@ -80,6 +98,19 @@ pub fn call(state: &mut State, method: &str, request: &Request) -> Result<Value,
             "supports_inline_queries": false, "can_connect_to_business": false,
             "has_main_web_app": false,
         })),
+        "getFile" => {
+            let id = params.text(state, "file_id")?.unwrap_or_default();
+            let Some(content) = state.files.get(&id) else {
+                return Err(bad("wrong file_id or the file is temporarily unavailable"));
+            };
+            if content.len() > LARGEST_DOWNLOAD {
+                return Err(bad("file is too big"));
+            }
+            Ok(json!({
+                "file_id": id, "file_unique_id": format!("u{id}"), "file_size": content.len(),
+                "file_path": format!("documents/{id}.bin"),
+            }))
+        }
         "deleteWebhook" => {
             if params.flag(state, "drop_pending_updates")? == Some(true) {
                 state.pending.clear();
@@ -89,6 +120,8 @@ pub fn call(state: &mut State, method: &str, request: &Request) -> Result<Value,
         }
         "setMyCommands" => set_my_commands(state, &params),
         "sendMessage" => send_message(state, &params),
+        "sendDocument" => send_file(state, &params, "document"),
+        "sendPhoto" => send_file(state, &params, "photo"),
         "editMessageText" => edit_message_text(state, &params),
         "deleteMessage" => delete_message(state, &params),
         "answerCallbackQuery" => answer_callback_query(state, &params),
@@ -114,6 +147,30 @@ pub fn call(state: &mut State, method: &str, request: &Request) -> Result<Value,
         }
         _ => Err((404, "Not Found".to_owned(), None)),
     }
+}
+
+/// The message shows the kind, the name and the content of the file.
+fn send_file(state: &mut State, params: &Params<'_>, field: &str) -> Result<Value, Refusal> {
+    let chat = params.chat(state)?;
+    state.reachable(chat)?;
+    let content = params.text(state, field)?.unwrap_or_default();
+    let name = params.text(state, &format!("{field}.name"))?;
+    let Some(name) = name.filter(|_| !content.is_empty()) else {
+        return Err(bad("there is no file in the request"));
+    };
+    let message = BotMessage {
+        chat,
+        message_id: state.next_message_id(chat),
+        thread: params.int(state, "message_thread_id")?,
+        text: format!("<{field} {name}: {content}>"),
+        entities: Vec::new(),
+        keyboard: Vec::new(),
+        reply_to: None,
+        edits: 0,
+    };
+    let shown = state.message_json(&message);
+    state.messages.push(message);
+    Ok(shown)
 }
 
 fn set_my_commands(state: &mut State, params: &Params<'_>) -> Result<Value, Refusal> {

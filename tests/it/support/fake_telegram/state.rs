@@ -118,6 +118,8 @@ pub struct State {
     pub blocked: HashSet<i64>,
     pub migrated: HashMap<i64, i64>,
     pub faults: HashMap<String, VecDeque<Fault>>,
+    /// Files of people, by `file_id`.
+    pub files: HashMap<String, Vec<u8>>,
     /// Rises with every poll, so that an older poll notices a newer one.
     pub poll: u64,
     /// Whether a poll that finds nothing is held; if not, it is answered at once.
@@ -152,6 +154,7 @@ impl State {
             blocked: HashSet::new(),
             migrated: HashMap::new(),
             faults: HashMap::new(),
+            files: HashMap::new(),
             poll: 0,
             holds_polls: true,
             chats: HashSet::new(),

@@ -1,0 +1,100 @@
+//! Speech as text: `/audio/transcriptions` as OpenAI made it.
+
+use std::sync::Arc;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::multipart::{Form, Part};
+use serde_json::Value;
+
+use crate::config::settings::{ProviderSettings, TranscriptionSettings};
+use crate::model::failure::Failure;
+use crate::model::http::address::EndpointProblem;
+use crate::model::http::{Answer, Endpoint, has_no_path, secret_header};
+use crate::model::limits::Limiter;
+use crate::model::request::{ModelError, ModelErrorKind};
+
+/// The configured model for speech.
+#[derive(Debug, Clone)]
+pub struct Transcriber {
+    endpoint: Arc<Endpoint>,
+    model: String,
+    limiter: Limiter,
+}
+
+impl Transcriber {
+    /// Of a provider, whose bound on calls at once it shares.
+    pub fn new(
+        settings: &TranscriptionSettings,
+        provider: &ProviderSettings,
+        limiter: Limiter,
+    ) -> Result<Self, EndpointProblem> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(key) = &provider.api_key {
+            let bearer = format!("Bearer {}", key.expose());
+            headers.insert(AUTHORIZATION, secret_header(&bearer, "api_key")?);
+        }
+        let mut provider = provider.clone();
+        // People give the whole address of the one or the other.
+        for path in ["/chat/completions", "/responses"] {
+            let base = provider.base_url.trim_end_matches('/');
+            if let Some(base) = base.strip_suffix(path) {
+                provider.base_url = base.to_owned();
+            }
+        }
+        let path = if has_no_path(&provider.base_url) {
+            "/v1/audio/transcriptions"
+        } else {
+            "/audio/transcriptions"
+        };
+        let endpoint = Endpoint::new(&settings.provider, &provider, path, headers)?;
+        Ok(Self {
+            endpoint: Arc::new(endpoint.answering_whole()),
+            model: settings.model.clone(),
+            limiter,
+        })
+    }
+
+    /// The provider's bound on calls at once.
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// Asks what is said in a recording. Does not wait for a place and does not try again.
+    pub async fn transcribe(
+        &self,
+        name: &str,
+        media_type: &str,
+        content: Vec<u8>,
+    ) -> Result<String, ModelError> {
+        let failure = |kind, what: &str| self.endpoint.error(Failure::new(kind, what.to_owned()));
+        let part = Part::bytes(content)
+            .file_name(name.to_owned())
+            .mime_str(media_type)
+            .map_err(|_| failure(ModelErrorKind::InvalidRequest, "expected a media type"))?;
+        let form = Form::new()
+            .text("model", self.model.clone())
+            .text("response_format", "json")
+            .part("file", part);
+        let asked = self.endpoint.post_form(form);
+        let most = self.endpoint.request_timeout();
+        let answer = match most {
+            Some(most) => tokio::time::timeout(most, asked).await.map_err(|_| {
+                failure(ModelErrorKind::Timeout, "expected the whole answer in time")
+            })?,
+            None => asked.await,
+        };
+        match answer {
+            Ok(Answer::Whole(answer)) => answer
+                .get("text")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .ok_or_else(|| failure(ModelErrorKind::Protocol, "expected a field `text`")),
+            Ok(Answer::Events(_)) => Err(failure(
+                ModelErrorKind::Protocol,
+                "expected JSON, got an answer without a content type",
+            )),
+            Err(refused) => Err(refused.error),
+        }
+    }
+}

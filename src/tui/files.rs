@@ -1,0 +1,125 @@
+//! Files between the console's machine and a session. Never over a file that is there.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::artifact::{ArtifactHash, MAX_ATTACHED_MIB, NewAttachment, media_type_of};
+use crate::protocol::ids::SessionId;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{GetArtifact, ListContinuations};
+use crate::protocol::snapshot::PageRequest;
+
+/// Most turns of a session that a file is looked for in, newest first.
+const TURNS: u32 = 200;
+
+/// Reads a file as it goes with a message; else why it cannot.
+pub async fn read(path: PathBuf) -> Result<NewAttachment, String> {
+    let read = tokio::task::spawn_blocking(move || read_here(&path)).await;
+    read.map_err(|error| format!("not attached: {error}"))?
+}
+
+fn read_here(path: &Path) -> Result<NewAttachment, String> {
+    let cannot = |error: std::io::Error| format!("not attached: {}: {error}", path.display());
+    let file = File::open(path).map_err(cannot)?;
+    if !file.metadata().map_err(cannot)?.is_file() {
+        return Err(format!("not attached: {} is no file", path.display()));
+    }
+    let most = MAX_ATTACHED_MIB * 1024 * 1024;
+    let mut content = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut content)
+        .map_err(cannot)?;
+    if content.len() as u64 > most {
+        return Err(format!(
+            "not attached: {} has more than {MAX_ATTACHED_MIB} MiB",
+            path.display()
+        ));
+    }
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    Ok(NewAttachment {
+        media_type: media_type_of(&name).map(str::to_owned),
+        name,
+        data: BASE64.encode(content),
+    })
+}
+
+/// Writes the newest file of this name of a session into `directory`; says where it is, or why it is not.
+pub async fn save(
+    client: &dyn ConsoleClient,
+    directory: &Path,
+    session_id: SessionId,
+    name: &str,
+) -> Result<String, String> {
+    let refused = |problem: Problem| format!("not saved: {}: {}", problem.title, problem.detail);
+    let request = ListContinuations {
+        state: None,
+        session_id: Some(session_id),
+        page: PageRequest {
+            cursor: None,
+            limit: Some(TURNS),
+        },
+    };
+    let turns = client.call(request).await.map_err(refused)?;
+    let mut known: Vec<(String, ArtifactHash)> = Vec::new();
+    for turn in &turns.items {
+        let sent = turn
+            .files
+            .iter()
+            .map(|file| (file.name.clone(), file.artifact.hash));
+        let received = turn.attachments.iter().map(|file| {
+            let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+            (name.to_owned(), file.artifact.hash)
+        });
+        known.extend(sent.chain(received));
+    }
+    let Some((_, hash)) = known.iter().find(|(file, _)| file == name) else {
+        let names: Vec<&str> = known
+            .iter()
+            .map(|(file, _)| file.as_str())
+            .take(5)
+            .collect();
+        return Err(if names.is_empty() {
+            "not saved: this session has no files".to_owned()
+        } else {
+            format!(
+                "not saved: no file {name:?} here; there are: {}",
+                names.join(", ")
+            )
+        });
+    };
+    let artifact = client
+        .call(GetArtifact { hash: *hash })
+        .await
+        .map_err(refused)?;
+    let content = match artifact.data {
+        None => artifact.text.into_bytes(),
+        Some(data) => BASE64
+            .decode(data)
+            .map_err(|error| format!("not saved: {error}"))?,
+    };
+    let directory = directory
+        .canonicalize()
+        .unwrap_or_else(|_| directory.to_owned());
+    let path = directory.join(Path::new(name).file_name().unwrap_or_default());
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        file.write_all(&content)?;
+        file.sync_all()
+    };
+    write().map_err(|error| format!("not saved: {}: {error}", path.display()))?;
+    Ok(format!("saved as {}", path.display()))
+}
