@@ -156,8 +156,8 @@ pub fn of_command(argv: &[String], cwd: &Path, workspace: &Path) -> Vec<RiskReas
     reasons
 }
 
-/// The reason that a path gives which a call writes.
-pub fn of_written(path: &str) -> Option<RiskReason> {
+/// The reason that a path gives which a call writes or sends.
+pub fn of_path(path: &str) -> Option<RiskReason> {
     holds_credentials(path).then(|| RiskReason::CredentialFile(path.to_owned()))
 }
 

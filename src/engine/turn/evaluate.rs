@@ -65,7 +65,12 @@ fn with_reasons(
             let cwd = plan.facts.cwd.as_deref().map_or(workspace, Path::new);
             (argv, command_risk::of_command(argv, cwd, workspace))
         }
-        Preview::Diff { path, .. } => (&[], command_risk::of_written(path).into_iter().collect()),
+        Preview::Diff { path, .. } => (&[], command_risk::of_path(path).into_iter().collect()),
+        Preview::None if plan.access == Access::Send => {
+            let path = plan.facts.path.as_deref();
+            let reason = path.and_then(command_risk::of_path);
+            (&[], reason.into_iter().collect())
+        }
         Preview::None | Preview::Text { .. } => (&[], Vec::new()),
     };
     if plan.access == Access::Unknown {

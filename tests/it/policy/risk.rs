@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use leverframe::engine::command_risk::{of_command, of_written};
+use leverframe::engine::command_risk::{of_command, of_path};
 use leverframe::protocol::words::Risk;
 use leverframe::tools::risk::{RiskReason, highest};
 use proptest::prelude::*;
@@ -126,10 +126,10 @@ fn each_kind_of_command_has_its_named_reason() {
         assert_eq!(texts(&argv), expected, "{argv:?}");
     }
     assert_eq!(
-        of_written("deploy/.env"),
+        of_path("deploy/.env"),
         Some(RiskReason::CredentialFile("deploy/.env".to_owned()))
     );
-    assert_eq!(of_written("docs/environment.md"), None);
+    assert_eq!(of_path("docs/environment.md"), None);
 }
 
 #[test]

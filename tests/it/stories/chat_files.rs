@@ -354,3 +354,24 @@ async fn the_copy_in_the_workspace_goes_with_the_turn() {
     assert!(!copy.exists(), "{}", copy.display());
     assert!(other.exists());
 }
+
+#[tokio::test]
+async fn a_file_with_credentials_is_sent_only_by_a_decision_in_the_console() {
+    let telegram = FakeTelegram::start();
+    let home = home(&telegram, "", "");
+    let daemon = start(&home, &telegram);
+    std::fs::create_dir_all(home.workspace("team")).unwrap();
+    std::fs::write(home.workspace("team").join(".env"), "KEY=1").unwrap();
+    telegram.user_says(BEN, &ben(), "TOOL:send_file{\"path\":\".env\"}\nSAY:sent");
+    let approval = daemon.wait_approval().await;
+    assert_eq!(approval["risk"], "critical", "{approval:#}");
+    let reasons = approval["risk_reasons"].to_string();
+    assert!(reasons.contains("sends 5 bytes"), "{reasons}");
+    assert!(reasons.contains("credentials: .env"), "{reasons}");
+    assert!(
+        telegram
+            .messages(BEN)
+            .iter()
+            .all(|m| !m.text.contains("KEY"))
+    );
+}
