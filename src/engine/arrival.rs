@@ -139,7 +139,9 @@ fn stable(body: &InboundBody) -> Cow<'_, InboundBody> {
         && !files.is_empty()
         && let InboundBody::Text { files, .. } = body.to_mut()
     {
-        files.iter_mut().for_each(|file| file.reference.clear());
+        for file in files {
+            file.reference.clear();
+        }
     }
     body
 }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here has an effect: tools are only asked to prepare.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,14 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::approvals::{self, Ask};
 use crate::engine::call_shape::CallShape;
-use crate::engine::command_risk;
 use crate::engine::core::Engine;
 use crate::engine::leftovers;
 use crate::engine::policy::{self, CallFacts, PolicyInput, SessionGrant};
 use crate::engine::rules;
 use crate::engine::turn::after::MALFORMED_RULE;
+use crate::engine::turn::plan_risk;
 use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
-use crate::protocol::approval::Preview;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::rule::Rule;
@@ -28,10 +27,9 @@ use crate::protocol::words::{
 use crate::store::input::{Basis, Fallback, NewApproval, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::queries::approvals::{PendingApprovals, Question};
 use crate::store::queries::turn::{CallRow, TurnRows};
-use crate::text::scripts;
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
-use crate::tools::risk::{self, RiskReason};
+use crate::tools::risk;
 use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
 
 /// A host that shows nothing: for preparing.
@@ -49,56 +47,6 @@ fn first_line(text: &str) -> String {
         .chars()
         .take(200)
         .collect()
-}
-
-/// The plan with the reasons for its risk that its tool does not know: its words, and where it stands. `floor` is the
-/// least risk that the configuration gives the tool.
-fn with_reasons(
-    mut plan: Plan,
-    args: &Value,
-    workspace: &Path,
-    taint: &[String],
-    floor: Option<Risk>,
-) -> Plan {
-    let (argv, mut reasons): (&[String], Vec<RiskReason>) = match &plan.preview {
-        Preview::Exec { argv } => {
-            let cwd = plan.facts.cwd.as_deref().map_or(workspace, Path::new);
-            (argv, command_risk::of_command(argv, cwd, workspace))
-        }
-        Preview::Diff { path, .. } => (&[], command_risk::of_path(path).into_iter().collect()),
-        Preview::None if plan.access == Access::Send => {
-            let path = plan.facts.path.as_deref();
-            let reason = path.and_then(command_risk::of_path);
-            (&[], reason.into_iter().collect())
-        }
-        Preview::None | Preview::Text { .. } => (&[], Vec::new()),
-    };
-    if plan.access == Access::Unknown {
-        reasons.push(RiskReason::Unclassified);
-    }
-    if !taint.is_empty() && policy::taint_matters(plan.access) {
-        reasons.push(RiskReason::Tainted(plan.access));
-    }
-    let named = ["path", "cwd"]
-        .iter()
-        .filter_map(|name| args.get(name)?.as_str());
-    let texts = argv
-        .iter()
-        .map(String::as_str)
-        .chain(named)
-        .chain(plan.facts.cwd.as_deref())
-        .chain(plan.facts.executable.as_deref())
-        .chain(plan.operands.iter().map(|(path, _)| path.as_str()));
-    for warning in texts.filter_map(scripts::warning) {
-        risk::add(&mut reasons, RiskReason::MixedScripts(warning));
-    }
-    for reason in reasons {
-        risk::add(&mut plan.risk_reasons, reason);
-    }
-    if let Some(floor) = floor.filter(|floor| *floor > risk::highest(&plan.risk_reasons)) {
-        plan.risk_reasons.push(RiskReason::Configured(floor));
-    }
-    plan
 }
 
 /// Everything known about a call that could be carried out.
@@ -394,7 +342,7 @@ pub fn evaluate_at(
         ))
     });
     let plan = match prepared {
-        Ok(plan) => with_reasons(
+        Ok(plan) => plan_risk::with_reasons(
             plan,
             args,
             &settings.workspace,

@@ -21,6 +21,7 @@ pub mod model_call;
 pub mod open_call;
 pub mod outbound_files;
 pub mod pictures;
+pub mod plan_risk;
 pub mod progress;
 pub mod proposal;
 pub mod reply;
