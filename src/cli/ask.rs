@@ -240,6 +240,9 @@ async fn end(
             if let (Format::Human, Some(response)) = (format, &continuation.response) {
                 terminal.line(&reveal(&response.text))?;
                 // Programs read the answer from standard output, people see both.
+                for file in &continuation.files {
+                    terminal.note(&format!("File: {}", cell(&file.line())))?;
+                }
                 if !continuation.citations.is_empty() {
                     terminal.note("Sources:")?;
                 }

@@ -191,6 +191,9 @@ fn show(terminal: &mut Terminal<'_>, item: &Continuation, steps: &[Step]) -> Res
     if let Some(response) = &item.response {
         terminal.line(&format!("response  {}", reveal(&response.text)))?;
     }
+    for file in &item.files {
+        terminal.line(&format!("file      {}", cell(&file.line())))?;
+    }
     for line in item.citations.lines() {
         terminal.line(&format!("source    {}", cell(&line)))?;
     }

@@ -163,6 +163,22 @@ pub struct SentFile {
     pub artifact: ArtifactRef,
 }
 
+impl SentFile {
+    /// Name, media type, size and artifact in a line. The name is outside text.
+    pub fn line(&self) -> String {
+        let ArtifactRef {
+            hash,
+            size,
+            media_type,
+        } = &self.artifact;
+        format!(
+            "{} ({media_type}, {size} bytes), {}",
+            self.name,
+            hash.reference()
+        )
+    }
+}
+
 /// The media type that the end of a name says, of the kinds that models and people use most.
 pub fn media_type_of(name: &str) -> Option<&'static str> {
     let (_, end) = name.rsplit_once('.')?;

@@ -46,6 +46,8 @@ struct Target {
 
 /// Largest picture that Telegram takes as one, in bytes.
 const MAX_PICTURE: u64 = 10 * 1024 * 1024;
+/// How any file can be sent: method and field.
+const DOCUMENT: (&str, &str) = ("sendDocument", "document");
 
 /// What a message is.
 enum Message<'a> {
@@ -56,17 +58,14 @@ enum Message<'a> {
     },
 }
 
-impl Message<'_> {
-    /// Whether it is shown in the chat as a picture.
-    fn is_picture(&self) -> bool {
-        match self {
-            Message::Text(_) => false,
-            Message::File { file, .. } => {
-                let media_type = file.artifact.media_type.as_str();
-                matches!(media_type, "image/jpeg" | "image/png")
-                    && file.artifact.size <= MAX_PICTURE
-            }
-        }
+/// How a file is sent so that the chat shows or plays it: method and field.
+fn shown_as(file: &SentFile) -> (&'static str, &'static str) {
+    match file.artifact.media_type.as_str() {
+        "image/jpeg" | "image/png" if file.artifact.size <= MAX_PICTURE => ("sendPhoto", "photo"),
+        "audio/ogg" => ("sendVoice", "voice"),
+        "audio/mpeg" | "audio/mp4" => ("sendAudio", "audio"),
+        "video/mp4" => ("sendVideo", "video"),
+        _ => DOCUMENT,
     }
 }
 
@@ -354,7 +353,7 @@ impl Deliverer {
     ) -> Result<String, CallError> {
         let mut target = target;
         let mut as_html = true;
-        let mut as_picture = message.is_picture();
+        let mut as_document = false;
         let mut repairs = 0;
         loop {
             let mut params = match message {
@@ -378,10 +377,10 @@ impl Deliverer {
             let answer = match message {
                 Message::Text(_) => self.api.call("sendMessage", &Value::Object(params)).await,
                 Message::File { file, content } => {
-                    let (method, field) = if as_picture {
-                        ("sendPhoto", "photo")
+                    let (method, field) = if as_document {
+                        DOCUMENT
                     } else {
-                        ("sendDocument", "document")
+                        shown_as(file)
                     };
                     self.api.upload(method, &params, field, file, content).await
                 }
@@ -402,12 +401,7 @@ impl Deliverer {
             if repairs > REPAIRS {
                 return Err(error);
             }
-            if as_picture
-                && matches!(error, CallError::Refused { code: 400, .. })
-                && is_about_photo(&error)
-            {
-                as_picture = false;
-            } else if as_html && refused_with(&error, "can't parse entities") {
+            if as_html && refused_with(&error, "can't parse entities") {
                 tracing::warn!(%error, "markup refused; sending as plain text");
                 as_html = false;
             } else if target.thread.is_some() && refused_with(&error, "message thread not found") {
@@ -422,6 +416,12 @@ impl Deliverer {
                 target.chat = chat;
                 // Message ids do not survive the move.
                 target.reply_to = None;
+            } else if !as_document
+                && matches!(message, Message::File { .. })
+                && matches!(error, CallError::Refused { code: 400, .. })
+            {
+                // What it does not show or play, it takes as a file.
+                as_document = true;
             } else {
                 return Err(error);
             }
@@ -540,11 +540,6 @@ fn refused_with(error: &CallError, words: &str) -> bool {
         | CallError::Server { .. }
         | CallError::Limited { .. } => false,
     }
-}
-
-/// Whether Telegram refuses a picture that it may take as a document.
-fn is_about_photo(error: &CallError) -> bool {
-    refused_with(error, "photo") || refused_with(error, "image")
 }
 
 fn migrated(error: &CallError) -> Option<i64> {

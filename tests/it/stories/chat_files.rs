@@ -204,11 +204,13 @@ async fn nobody_who_may_not_talk_makes_the_bot_fetch_a_file() {
     assert!(telegram.calls("getFile").is_empty(), "{}", telegram.story());
 }
 
-/// A turn that writes two files and sends both.
+/// A turn that writes three files and sends them.
 const SENDS: &str = "TOOL:write_file{\"path\":\"out/r.txt\",\"content\":\"the report\"}\n\
                      TOOL:write_file{\"path\":\"p.png\",\"content\":\"a plot\"}\n\
+                     TOOL:write_file{\"path\":\"v.ogg\",\"content\":\"a voice\"}\n\
                      THEN TOOL:send_file{\"path\":\"out/r.txt\"}\n\
-                     TOOL:send_file{\"path\":\"p.png\"}\nSAY:here you are";
+                     TOOL:send_file{\"path\":\"p.png\"}\n\
+                     TOOL:send_file{\"path\":\"v.ogg\"}\nSAY:here you are";
 
 #[tokio::test]
 async fn files_of_the_workspace_go_with_the_answer_and_not_before() {
@@ -232,7 +234,7 @@ async fn files_of_the_workspace_go_with_the_answer_and_not_before() {
     daemon
         .post(&format!("/v1/continuations/{id}/resume"), json!({}))
         .await;
-    shown(&telegram, BEN, "<document p.png").await;
+    shown(&telegram, BEN, "<voice v.ogg").await;
     let said: Vec<_> = telegram
         .messages(BEN)
         .into_iter()
@@ -245,6 +247,7 @@ async fn files_of_the_workspace_go_with_the_answer_and_not_before() {
             format!("{SCRIPTED_LABEL}\n\nhere you are"),
             "<document r.txt: the report>".to_owned(),
             "<document p.png: a plot>".to_owned(),
+            "<voice v.ogg: a voice>".to_owned(),
         ],
         "{}",
         telegram.story()

@@ -68,6 +68,13 @@ fn known(method: &str) -> Option<&'static [&'static str]> {
             "photo",
             "photo.name",
         ],
+        "sendVoice" => &[
+            "chat_id",
+            "message_thread_id",
+            "reply_parameters",
+            "voice",
+            "voice.name",
+        ],
         _ => return None,
     })
 }
@@ -122,6 +129,7 @@ pub fn call(state: &mut State, method: &str, request: &Request) -> Result<Value,
         "sendMessage" => send_message(state, &params),
         "sendDocument" => send_file(state, &params, "document"),
         "sendPhoto" => send_file(state, &params, "photo"),
+        "sendVoice" => send_file(state, &params, "voice"),
         "editMessageText" => edit_message_text(state, &params),
         "deleteMessage" => delete_message(state, &params),
         "answerCallbackQuery" => answer_callback_query(state, &params),
