@@ -25,7 +25,7 @@ async fn a_file_goes_with_a_message_and_comes_back() {
     pty.send(":attach missing.txt\r");
     pty.see("not attached: missing.txt");
     pty.send(":attach note.txt\r");
-    pty.see("goes with the next message with note.txt (6 B)");
+    pty.see("the next message goes with note.txt (6 B)");
     pty.send("i");
     pty.see("with note.txt (6 B)");
     pty.send("SAY:thanks for it\r");
