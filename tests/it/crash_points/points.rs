@@ -23,8 +23,11 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
 /// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, at those of routines
-/// `routines::crashes`, at those of take-overs `take_overs::crashes`, and at those of strangers `pairings::crashes`.
+/// `routines::crashes`, at those of take-overs `take_overs::crashes`, at those of strangers `pairings::crashes`, and at
+/// those of files `stories::chat_files`.
 pub const ELSEWHERE: &[&str] = &[
+    "fetch_file.done",
+    "receive_file.post",
     "archive.pre_rename",
     "archive.placed",
     "artifact.pre_rename",
