@@ -5,16 +5,22 @@
 
 use std::time::Duration;
 
+use crate::clock::Day;
 use crate::clock::backoff::jitter;
+use crate::engine::budget;
 use crate::engine::core::Engine;
 use crate::engine::delivery::Link;
+use crate::engine::embeddings::priced;
 use crate::engine::problem::from_store;
 use crate::model::limits::Lane;
 use crate::model::retry::retry_delay;
+use crate::model::transcription::Transcript;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::bridge::{FetchedFile, FileRequest, InboundFile};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::Usage;
 use crate::protocol::words::OutboxClass;
+use crate::store::commands::embed::{EmbeddingCall, ReserveEmbedding, SettleEmbedding};
 use crate::store::commands::receive_file::{ReceiveFile, ReceivedFile};
 use crate::store::input::NewNotice;
 use crate::store::queries::files::InboundFileRow;
@@ -192,6 +198,8 @@ fn notice(row: &InboundFileRow, text: String) -> NewNotice {
 
 /// What the model is told of audio that nobody transcribes.
 const UNHEARD: &str = "[the audio is not transcribed: no [transcription] is configured]";
+/// Bytes of a recording that make a token, at the least: speech has ten tokens a second, and 4 kB in a good voice message.
+const BYTES_PER_TOKEN: u64 = 400;
 /// How often a transcription is tried.
 const TRIES: u32 = 3;
 /// Rest after the store failed.
@@ -293,15 +301,72 @@ async fn text_of(
             session: row.conversation.clone(),
         };
         let place = transcriber.limiter().enter(lane).await;
+        let call = reserve(engine, row, &transcriber.name(), artifact.size).await?;
         let asked = transcriber.transcribe(&row.name, &artifact.media_type, content.clone());
-        let error = match asked.await {
-            Ok(text) => return Ok(text),
+        let asked = asked.await;
+        drop(place);
+        settle(engine, call, asked.as_ref().ok()).await;
+        let error = match asked {
+            Ok(transcript) => return Ok(transcript.text),
             Err(error) => error,
         };
-        drop(place);
         match retry_delay(&error, tried, TRIES, false, jitter()) {
             Some(rest) => tokio::time::sleep(rest).await,
             None => return Err(error.message),
         }
+    }
+}
+
+/// Reserves what a transcription may cost, in the budgets of its channel and of the day. The error names the budget that
+/// forbids it.
+async fn reserve(
+    engine: &Engine,
+    row: &InboundFileRow,
+    model: &str,
+    bytes: u64,
+) -> Result<EmbeddingCall, String> {
+    let day = Day::local(engine.clock.now()).0;
+    let call = EmbeddingCall {
+        channel: row.channel.clone(),
+        model: model.to_owned(),
+        day,
+        estimate: priced(engine, model, bytes / BYTES_PER_TOKEN + 1),
+    };
+    let limits = budget::shared_limits(&engine.settings, &row.channel, day);
+    let reserve = ReserveEmbedding {
+        call: call.clone(),
+        limits,
+    };
+    match engine.store.write(reserve).await {
+        Ok(None) => Ok(call),
+        Ok(Some(stop)) => Err(budget::refusal(&stop)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Settles a transcription; none = it failed.
+async fn settle(engine: &Engine, call: EmbeddingCall, transcript: Option<&Transcript>) {
+    let usage = transcript.map_or_else(Usage::default, |transcript| {
+        let input = transcript.input_tokens;
+        let usage = Usage {
+            output_tokens: transcript.output_tokens.unwrap_or(0),
+            ..priced(
+                engine,
+                &call.model,
+                input.unwrap_or(call.estimate.input_tokens),
+            )
+        };
+        Usage {
+            cost_usd: engine.models.cost(&call.model, &usage),
+            ..usage
+        }
+    });
+    let settle = SettleEmbedding {
+        call,
+        usage,
+        failed: transcript.is_none(),
+    };
+    if let Err(error) = engine.store.write(settle).await {
+        tracing::warn!(%error, "a transcription counts as it was reserved");
     }
 }

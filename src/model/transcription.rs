@@ -17,8 +17,20 @@ use crate::model::request::{ModelError, ModelErrorKind};
 #[derive(Debug, Clone)]
 pub struct Transcriber {
     endpoint: Arc<Endpoint>,
+    provider: String,
     model: String,
     limiter: Limiter,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transcript {
+    /// What is said: outside text.
+    pub text: String,
+    /// Tokens of the recording, where the server counts them.
+    pub input_tokens: Option<u64>,
+    /// Tokens of the text, where the server counts them.
+    pub output_tokens: Option<u64>,
 }
 
 impl Transcriber {
@@ -50,9 +62,15 @@ impl Transcriber {
         let endpoint = Endpoint::new(&settings.provider, &provider, path, headers)?;
         Ok(Self {
             endpoint: Arc::new(endpoint.answering_whole()),
+            provider: settings.provider.clone(),
             model: settings.model.clone(),
             limiter,
         })
+    }
+
+    /// `<provider>/<model>`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
     }
 
     /// The provider's bound on calls at once.
@@ -66,7 +84,7 @@ impl Transcriber {
         name: &str,
         media_type: &str,
         content: Vec<u8>,
-    ) -> Result<String, ModelError> {
+    ) -> Result<Transcript, ModelError> {
         let failure = |kind, what: &str| self.endpoint.error(Failure::new(kind, what.to_owned()));
         let part = Part::bytes(content)
             .file_name(name.to_owned())
@@ -85,11 +103,17 @@ impl Transcriber {
             None => asked.await,
         };
         match answer {
-            Ok(Answer::Whole(answer)) => answer
-                .get("text")
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .ok_or_else(|| failure(ModelErrorKind::Protocol, "expected a field `text`")),
+            Ok(Answer::Whole(answer)) => {
+                let text = answer.get("text").and_then(Value::as_str);
+                let text = text
+                    .ok_or_else(|| failure(ModelErrorKind::Protocol, "expected a field `text`"))?;
+                let count = |pointer| answer.pointer(pointer).and_then(Value::as_u64);
+                Ok(Transcript {
+                    text: text.to_owned(),
+                    input_tokens: count("/usage/input_tokens"),
+                    output_tokens: count("/usage/output_tokens"),
+                })
+            }
             Ok(Answer::Events(_)) => Err(failure(
                 ModelErrorKind::Protocol,
                 "expected JSON, got an answer without a content type",

@@ -171,7 +171,8 @@ async fn call(
     asked
 }
 
-fn priced(engine: &Engine, name: &str, input_tokens: u64) -> Usage {
+/// What so many tokens cost with a model, as far as its price is known.
+pub fn priced(engine: &Engine, name: &str, input_tokens: u64) -> Usage {
     let usage = Usage {
         input_tokens,
         ..Usage::default()

@@ -378,3 +378,24 @@ async fn a_file_with_credentials_is_sent_only_by_a_decision_in_the_console() {
             .all(|m| !m.text.contains("KEY"))
     );
 }
+
+#[tokio::test]
+async fn a_transcription_stays_within_the_budget_of_the_day_and_counts_in_it() {
+    let telegram = FakeTelegram::start();
+    let (ears, asked) = transcriber(Vec::new());
+    let budget = format!("{}\n[budgets.day]\nmax_tokens = 4000\n", hears(&ears));
+    let home = home(&telegram, "", &budget);
+    let daemon = start(&home, &telegram);
+    // Larger than what the day allows: nobody is asked.
+    let long = vec![0_u8; 4000 * 400];
+    telegram.user_sends_file(BEN, &ben(), ("voice", "long", &long), json!({}));
+    shown(&telegram, BEN, "What is said in voice.ogg is not known").await;
+    assert_eq!(*asked.lock().unwrap(), 0);
+    telegram.user_sends_file(BEN, &ben(), ("voice", "short", b"OggS"), json!({}));
+    daemon
+        .wait("/v1/costs", "a call that counts", |costs| {
+            costs["total"]["calls"] == 1 && costs["budgets"][0]["used"] == 1.0
+        })
+        .await;
+    assert_eq!(*asked.lock().unwrap(), 1);
+}
