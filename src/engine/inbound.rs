@@ -197,21 +197,6 @@ impl Engine {
                 )
                 .await;
         }
-        let unheard = |file: &InboundFile| {
-            let media_type = file.media_type.as_deref().unwrap_or_default();
-            inbound_files::is_audio(media_type) && !inbound_files::is_transcribed(self, media_type)
-        };
-        if text.trim().is_empty() && files.iter().all(unheard) {
-            let reply = "I cannot listen to recordings here: nobody transcribes them. Please write in words what you need.";
-            return self
-                .record(
-                    arrival,
-                    Disposition::Ignored,
-                    "a recording without text".to_owned(),
-                    Some(reply.to_owned()),
-                )
-                .await;
-        }
         if text.len() > MAX_TEXT_BYTES {
             let reply = format!(
                 "That message is too long; at most {} KiB are read.",
@@ -229,6 +214,21 @@ impl Engine {
         if let Some(refused) = self.one_too_many(arrival).await? {
             return Ok(refused);
         }
+        let unheard = |file: &InboundFile| {
+            let media_type = file.media_type.as_deref().unwrap_or_default();
+            inbound_files::is_audio(media_type) && !inbound_files::is_transcribed(self, media_type)
+        };
+        if text.trim().is_empty() && files.iter().all(unheard) {
+            let reply = "I cannot listen to recordings here: nobody transcribes them. Please write in words what you need.";
+            return self
+                .record(
+                    arrival,
+                    Disposition::Ignored,
+                    "a recording without text".to_owned(),
+                    Some(reply.to_owned()),
+                )
+                .await;
+        }
         let mut turn = self.turn(arrival, text, None);
         turn.files = TurnFiles {
             stored: Vec::new(),
@@ -238,7 +238,7 @@ impl Engine {
         };
         let outcome = self.store.write(turn).await.map_err(from_store)?;
         if !files.is_empty() {
-            self.delivery.link(arrival.channel).announce_file();
+            inbound_files::announce(self, arrival.channel);
         }
         if !outcome.repeated
             && let Some(session) = outcome.session_id

@@ -58,6 +58,12 @@ pub async fn next(engine: &Engine, link: &Link, channel: &str) -> Result<FileReq
     }
 }
 
+/// Says that a turn of a channel may wait for files or for what is said in them.
+pub fn announce(engine: &Engine, channel: &str) {
+    engine.delivery.link(channel).announce_file();
+    engine.delivery.announce_recording();
+}
+
 /// Stores how a fetch ended, and starts the turn that waited for it.
 pub async fn put(
     engine: &Engine,
@@ -70,7 +76,7 @@ pub async fn put(
         .read_here(move |reader| reader.inbound_file(id))
         .await
         .map_err(from_store)?;
-    // Its turn was canceled meanwhile.
+    // Its turn was cancelled meanwhile.
     let Some(row) = found.filter(|row| row.channel == channel) else {
         return Ok(());
     };
@@ -301,6 +307,16 @@ async fn text_of(
             session: row.conversation.clone(),
         };
         let place = transcriber.limiter().enter(lane).await;
+        // A stop may have come since the last try.
+        let released = engine
+            .emergency
+            .changes()
+            .wait_for(Option::is_none)
+            .await
+            .is_ok();
+        if !released {
+            return Err("the engine is stopping".to_owned());
+        }
         let call = reserve(engine, row, &transcriber.name(), artifact.size).await?;
         let asked = transcriber.transcribe(&row.name, &artifact.media_type, content.clone());
         let asked = asked.await;

@@ -3,6 +3,7 @@
 use crate::engine::arrival::{Arrival, ingested, reply};
 use crate::engine::core::Engine;
 use crate::engine::handle::continuations;
+use crate::engine::inbound_files;
 use crate::engine::problem::from_store;
 use crate::engine::slash_decide;
 use crate::engine::slash_routines;
@@ -285,6 +286,7 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Prob
     let mut turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
     turn.options = asked.await.map_err(from_store)?.options;
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
+    inbound_files::announce(engine, arrival.channel);
     if !outcome.repeated
         && let Some(session) = outcome.session_id
     {

@@ -7,6 +7,7 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::{attachments, sessions};
 use crate::engine::hooks::turn as hooks;
+use crate::engine::inbound_files;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::budget::TurnLimits;
@@ -317,11 +318,7 @@ async fn submit_with_files(
 ) -> Result<Accepted, Problem> {
     // Held until the turn is committed: nothing sweeps a file that is about to be named.
     let stored = attachments::store(engine, &mut turn, files).await?;
-    let waits = !turn.files.untranscribed.is_empty();
     let accepted = submit(engine, turn).await;
-    if waits {
-        engine.delivery.announce_recording();
-    }
     drop(stored);
     accepted
 }
@@ -329,7 +326,12 @@ async fn submit_with_files(
 /// Stores a turn and starts it.
 pub async fn submit(engine: &Engine, turn: IngestTurn) -> Result<Accepted, Problem> {
     let max_queue = turn.max_queue;
+    let waits = turn.retry_of.is_some() || !turn.files.untranscribed.is_empty();
+    let channel = turn.origin.channel.clone();
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
+    if waits {
+        inbound_files::announce(engine, &channel);
+    }
     accepted(engine, &outcome, max_queue)
 }
 

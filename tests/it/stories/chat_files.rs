@@ -399,3 +399,28 @@ async fn a_transcription_stays_within_the_budget_of_the_day_and_counts_in_it() {
         .await;
     assert_eq!(*asked.lock().unwrap(), 1);
 }
+
+#[tokio::test]
+async fn a_turn_that_was_cancelled_before_its_file_came_is_asked_again_with_it() {
+    let telegram = FakeTelegram::start();
+    let home = home(&telegram, "", "");
+    let daemon = start(&home, &telegram);
+    telegram.fault("getFile", Fault::TooMany(3));
+    let caption = json!({ "caption": "SAY:with it" });
+    telegram.user_sends_file(BEN, &ben(), ("photo", "p", PICTURE), caption);
+    let waits = turn(&daemon, "SAY:with it", "pending").await;
+    let path = format!("/v1/continuations/{}", waits["id"].as_str().unwrap());
+    daemon.post(&format!("{path}/cancel"), json!({})).await;
+    // What is fetched for the cancelled turn is of no use to anybody.
+    let fetched = "the file was fetched";
+    telegram
+        .wait_until(fetched, |state| {
+            state.ledger.iter().any(|call| call.method == "file")
+        })
+        .await;
+    let again = daemon.post(&format!("{path}/retry"), json!({})).await;
+    let done = daemon
+        .wait_state(again["id"].as_str().unwrap(), "completed")
+        .await;
+    assert_eq!(done["attachments"].as_array().unwrap().len(), 1, "{done:#}");
+}
