@@ -27,6 +27,7 @@ use leverframe::engine::core::{Engine, Parts};
 use leverframe::engine::start;
 use leverframe::model::registry::Models;
 use leverframe::protocol::command::{Actor, BudgetRequest};
+use leverframe::protocol::enums::{ContinuationState, HygieneState, Surface};
 use leverframe::protocol::hygiene::HygieneRun;
 use leverframe::protocol::ids::SessionId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
@@ -34,7 +35,6 @@ use leverframe::protocol::request::{
     Command, Envelope, Outcome, RunHygiene, SendMessage, StartSession, Sweep,
 };
 use leverframe::protocol::snapshot::SweepReport;
-use leverframe::protocol::words::{ContinuationState, HygieneState, Surface};
 use leverframe::text::redact::Redactor;
 use leverframe::tools::registry::Registry;
 use leverframe::tools::sandbox::Sandbox;

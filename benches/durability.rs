@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use leverframe::protocol::enums::Effect;
 use leverframe::protocol::ids::SessionId;
-use leverframe::protocol::words::Effect;
 use leverframe::store::Store;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::start_tool::StartToolOutcome;

@@ -15,8 +15,8 @@ use leverframe::config::settings::{HookSettings, RateLimits};
 use leverframe::engine::hooks::Hooks;
 use leverframe::engine::hooks::document::About;
 use leverframe::protocol::approval::Requester;
+use leverframe::protocol::enums::HookPoint;
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
-use leverframe::protocol::words::HookPoint;
 use leverframe::text::redact::Redactor;
 use serde_json::json;
 

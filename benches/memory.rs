@@ -21,13 +21,13 @@ mod world;
 
 use std::time::Duration;
 
+use leverframe::protocol::enums::{MemoryAuthor, MemoryKind};
 use leverframe::protocol::ids::MemoryId;
-use leverframe::protocol::memory::{MemoryFilter, MemoryPlace};
-use leverframe::protocol::words::{MemoryAuthor, MemoryKind};
+use leverframe::protocol::memory::{MemoryFilter, MemoryTarget};
 use leverframe::store::commands::add_memory::NewMemory;
 use leverframe::store::commands::import_memories::ImportMemories;
 use leverframe::store::queries::memories::RecallLimits;
-use leverframe::store::queries::memory_rows::RecallPlace;
+use leverframe::store::queries::memory_rows::RecallContext;
 
 use crate::daemon::{Daemon, load};
 use crate::world::{World, by};
@@ -117,7 +117,7 @@ fn fact(n: usize) -> NewMemory {
     );
     NewMemory {
         id: MemoryId::generate(),
-        place: MemoryPlace::Global,
+        place: MemoryTarget::Global,
         kind: MemoryKind::Fact,
         text: if n % 10 == 3 { chinese } else { text },
         author: MemoryAuthor::Model,
@@ -174,7 +174,7 @@ fn main() {
         });
         worst = worst.max(median);
     }
-    let place = RecallPlace {
+    let place = RecallContext {
         session_id,
         channel: "team".to_owned(),
         now,

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use leverframe::clock::Timestamp;
+use leverframe::protocol::enums::CacheScope;
 use leverframe::protocol::session::Usage;
-use leverframe::protocol::words::CacheScope;
 use leverframe::store::response_cache::{CacheState, Key, NewEntry, Options, ResponseCache};
 
 /// Looks that are measured.

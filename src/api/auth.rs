@@ -20,8 +20,8 @@ use crate::api::seats::Seat;
 use crate::api::token::TokenVerifier;
 use crate::client::remote::wire::SCOPES_HEADER;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::Scope;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::Scope;
 
 /// The path that looks at no credential.
 pub const OPEN_PATH: &str = "/healthz";

@@ -1,4 +1,4 @@
-//! Forgetting cached responses.
+//! Removing cached responses.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, ok, own};
 use crate::api::state::Api;
-use crate::protocol::cache::{CachePurge, CachePurged};
+use crate::protocol::cache::{CachePurge, CachePurgeResult};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::PurgeCache;
 
@@ -20,8 +20,8 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Delete,
             "/v1/cache/entries/{id}",
-            "Forgets a cached response",
-            &[ok::<CachePurged>()],
+            "Removes a cached response",
+            &[ok::<CachePurgeResult>()],
             |api, call| {
                 Box::pin(async move {
                     let what = CachePurge::Entry(call.text("id")?.to_owned());
@@ -32,8 +32,8 @@ pub fn routes() -> Vec<Route> {
         own(
             Method::Delete,
             "/v1/cache/entries",
-            "Forgets the cached responses of a channel, or all",
-            &[ok::<CachePurged>()],
+            "Removes the cached responses of a channel, or all",
+            &[ok::<CachePurgeResult>()],
             |api, call| Box::pin(purge(api, call)),
         )
         .asks::<Purge>(),
@@ -56,7 +56,7 @@ async fn purge(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         (None, true) => CachePurge::All,
         (Some(_), true) | (None, false) => {
             return Err(Problem::invalid(
-                "say what to forget: either `?channel=NAME` or `?all=true`",
+                "say what to remove: either `?channel=NAME` or `?all=true`",
             )
             .into());
         }

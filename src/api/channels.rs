@@ -10,12 +10,12 @@ use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::route::{Method, Route, ok, own};
 use crate::api::state::Api;
+use crate::protocol::enums::SessionState;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{GiveBackSession, ListSessions, TakeOverSession};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::SessionState;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {

@@ -13,9 +13,9 @@ use crate::api::request::{Call, KEY_LIMIT};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::client::remote::wire::Submission;
+use crate::protocol::enums::Surface;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, GetDuty, Outcome, Query};
-use crate::protocol::words::Surface;
+use crate::protocol::request::{Answer, GetOnCall, Outcome, Query};
 
 fn surfaces() -> Vec<&'static str> {
     vec![
@@ -84,7 +84,7 @@ async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn query(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let query = match call.json()? {
-        Query::GetDuty(_) => Query::GetDuty(GetDuty {
+        Query::GetOnCall(_) => Query::GetOnCall(GetOnCall {
             actor: Some(call.actor()?.clone()),
         }),
         query => query,

@@ -1,4 +1,4 @@
-//! Taking memory out and in, and the answer that says what was forgotten.
+//! Taking memory out and in, and the answer that says what was deleted.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::api::request::Call;
 use crate::api::route::{AnswerShape, Method, Route, command, content, ok, own};
 use crate::api::state::Api;
 use crate::client::memory_lines;
+use crate::protocol::enums::MemoryState;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::MemoryFilter;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{ForgetMemory, ImportMemories, ListMemories};
+use crate::protocol::request::{DeleteMemory, ImportMemories, ListMemories};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::MemoryState;
 use crate::text::untrusted::escape_line;
 
 /// The routes of this module.
@@ -43,12 +43,12 @@ pub fn routes() -> Vec<Route> {
             answers: vec![ok::<MemoryForgotten>()],
             handler: |api, call| {
                 Box::pin(async move {
-                    let command = call.envelope(call.request::<ForgetMemory>()?)?;
+                    let command = call.envelope(call.request::<DeleteMemory>()?)?;
                     let id = api.client.execute(command).await?;
                     json(call.status, &MemoryForgotten { id })
                 })
             },
-            ..command::<ForgetMemory>(Method::Delete, "/v1/memory/{id}")
+            ..command::<DeleteMemory>(Method::Delete, "/v1/memory/{id}")
         },
     ]
 }

@@ -1,7 +1,7 @@
 //! Who is on call, as the caller sees it.
 
 use crate::api::route::{Route, query};
-use crate::protocol::request::GetDuty;
+use crate::protocol::request::GetOnCall;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -9,9 +9,9 @@ pub fn routes() -> Vec<Route> {
         handler: |api, call| {
             Box::pin(async move {
                 let actor = Some(call.actor()?.clone());
-                api.answer(GetDuty { actor }).await
+                api.answer(GetOnCall { actor }).await
             })
         },
-        ..query::<GetDuty>("/v1/on-call").without(&["actor"])
+        ..query::<GetOnCall>("/v1/on-call").without(&["actor"])
     }]
 }

@@ -5,20 +5,21 @@ use serde_json::Map;
 use crate::api::route::Method::{Delete, Patch, Post, Put};
 use crate::api::route::{Route, command, query, remove};
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::on_call::AssignRequest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
     AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
     CancelContinuation, ChangeRoutine, ChangeRule, CompactSession, CreateBackup, Decide,
     DiscoverModels, DismissLeftovers, DismissRefusedCalls, DrainChannel, EditMemory, EmergencyStop,
-    EndSession, ExplainCall, ForgetPerson, GetApproval, GetCache, GetCacheEntry, GetChannel,
+    EndSession, EraseUser, ExplainCall, GetApproval, GetCache, GetCacheEntry, GetChannel,
     GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetMemory, GetMemoryStats,
     GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSnapshot, GetWhatIf,
     GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions,
     ListContinuations, ListDeliveries, ListGrants, ListHooks, ListHygieneRuns, ListLeftovers,
     ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns, ListRoutines, ListRules,
     ListSessions, ListSteps, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry,
-    PinMemory, PreviewForgetPerson, PreviewHygiene, RefusePairing, ReleaseEmergencyStop,
+    PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing, ReleaseEmergencyStop,
     ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
     ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine,
     SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
@@ -26,7 +27,6 @@ use crate::protocol::request::{
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
-use crate::protocol::words::CostsBy;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -110,7 +110,7 @@ fn installation() -> Vec<Route> {
         query::<GetDoctor>("/v1/doctor"),
         query::<ListAudit>("/v1/audit"),
         query::<GetShiftSummary>("/v1/summary"),
-        query::<GetCosts>("/v1/costs").or("by", CostsBy::Day.as_str()),
+        query::<GetCosts>("/v1/costs").or("by", CostGrouping::Day.as_str()),
         query::<ListModels>("/v1/models"),
         command::<TestModel>(Post, "/v1/models/test"),
         command::<DiscoverModels>(Post, "/v1/models/discover"),
@@ -127,8 +127,8 @@ fn knowledge() -> Vec<Route> {
             .named("q", "text"),
         query::<GetMemoryStats>("/v1/memory/stats"),
         query::<ReviewMemories>("/v1/memory/review"),
-        query::<PreviewForgetPerson>("/v1/memory/people/{id}").id("person"),
-        command::<ForgetPerson>(Delete, "/v1/memory/people/{id}").id("person"),
+        query::<PreviewEraseUser>("/v1/memory/people/{id}").id("person"),
+        command::<EraseUser>(Delete, "/v1/memory/people/{id}").id("person"),
         query::<GetMemory>("/v1/memory/{id}"),
         command::<EditMemory>(Patch, "/v1/memory/{id}"),
         command::<PinMemory>(Post, "/v1/memory/{id}/pin").or("pinned", true),

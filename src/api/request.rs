@@ -20,9 +20,9 @@ use crate::api::body::{read_json, read_request};
 use crate::api::error::Refusal;
 use crate::api::form::{Body, Form};
 use crate::protocol::command::Actor;
+use crate::protocol::enums::Surface;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::Envelope;
-use crate::protocol::words::Surface;
 
 /// Longest request body, in bytes.
 pub const BODY_LIMIT: usize = 28 * 1024 * 1024;

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::protocol::command::Actor;
+use crate::protocol::enums::Scope;
 use crate::protocol::hex::hex;
-use crate::protocol::words::Scope;
 
 /// Every token starts with this, so that scanners for leaked secrets can find it.
 pub const PREFIX: &str = "lf_";

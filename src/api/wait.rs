@@ -14,6 +14,7 @@ use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
 use crate::api::state::Api;
 use crate::protocol::command::Accepted;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::Command;
@@ -21,7 +22,6 @@ use crate::protocol::request::Outcome;
 use crate::protocol::request::Request;
 use crate::protocol::request::{Envelope, GetContinuation};
 use crate::protocol::session::Continuation;
-use crate::protocol::words::ContinuationState;
 
 /// Longest wait, in seconds.
 pub const LONGEST: u64 = 600;

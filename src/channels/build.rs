@@ -4,7 +4,7 @@ use crate::channels::channel::Bridge;
 use crate::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
 use crate::clock::Clock;
 use crate::config::settings::ChannelSettings;
-use crate::protocol::words::ChannelKind;
+use crate::protocol::enums::ChannelKind;
 
 /// The bridge of a channel; none for channels that need no connection (desk, api, mcp, cli, routine)
 /// and for scripted ones, which are made with their phrases by

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::{Delivery, Outbound};
 use crate::protocol::channel::ChannelCapabilities;
-use crate::protocol::words::ChannelKind;
+use crate::protocol::enums::ChannelKind;
 
 /// Why a bridge stopped. No text in it contains a credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -15,7 +15,7 @@ use crate::client::channel_port::{ChannelPort, Lease};
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::bridge::{Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, LengthUnit, SendIdempotency};
-use crate::protocol::words::{ChannelKind, ChannelState, Disposition, OutboxClass};
+use crate::protocol::enums::{ChannelKind, ChannelState, Disposition, OutboxClass};
 
 /// Rest after the port refused something.
 const REST: Duration = Duration::from_secs(1);

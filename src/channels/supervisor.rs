@@ -14,8 +14,8 @@ use crate::channels::channel::{Bridge, ChannelError};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::{doubled, jitter};
 use crate::protocol::bridge::Delivery;
+use crate::protocol::enums::ChannelState;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::words::ChannelState;
 
 /// Longest look at the platform.
 const LOOK_UP_LIMIT: Duration = Duration::from_secs(30);

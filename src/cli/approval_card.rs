@@ -8,7 +8,7 @@ use crate::client::approval_lines::{arguments_left, sentence};
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
 use crate::protocol::decision::DecisionText;
 use crate::protocol::decision::effect_text;
-use crate::protocol::words::ApprovalState;
+use crate::protocol::enums::ApprovalState;
 use crate::text::untrusted::{reveal, reveal_line};
 
 /// A rule that is made with a decision.

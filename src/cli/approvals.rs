@@ -16,19 +16,19 @@ use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{
+    ApprovalState, DecisionKind, DecisionScope, Risk, RuleMatcher, VerdictKind,
+};
 use crate::protocol::request::ListApprovals;
 use crate::protocol::request::{Decide, GetRuleMatches};
 use crate::protocol::rule::{RulePatch, covers_commands};
-use crate::protocol::words::{
-    ApprovalState, DecisionScope, DecisionWord, Risk, RuleMatcher, VerdictWord,
-};
 use crate::text::quote::quote;
 
 /// A decision from the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     /// Approve, deny, or deny and stop.
-    pub decision: DecisionWord,
+    pub decision: DecisionKind,
     /// How far an approve reaches.
     pub scope: Option<DecisionScope>,
     /// The digest that was looked at elsewhere.
@@ -51,7 +51,7 @@ pub struct Order {
 
 impl Order {
     /// A decision without any extras.
-    pub fn new(decision: DecisionWord, digest: Option<String>, reason: Option<String>) -> Self {
+    pub fn new(decision: DecisionKind, digest: Option<String>, reason: Option<String>) -> Self {
         Self {
             decision,
             scope: None,
@@ -88,12 +88,12 @@ pub fn rule_of(
 }
 
 /// The rule on this call: of exactly this call, where nothing else is said.
-fn rule_on(approval: &Approval, decision: DecisionWord, mut rule: RulePatch) -> RulePatch {
+fn rule_on(approval: &Approval, decision: DecisionKind, mut rule: RulePatch) -> RulePatch {
     rule.tool = Some(approval.tool.clone());
-    let says = if decision == DecisionWord::Approve {
-        VerdictWord::Allow
+    let says = if decision == DecisionKind::Approve {
+        VerdictKind::Allow
     } else {
-        VerdictWord::Deny
+        VerdictKind::Deny
     };
     rule.verdict = rule.verdict.or(Some(says));
     if covers_commands(says, &approval.tool) {
@@ -262,10 +262,10 @@ pub async fn decide_found(
 fn confirm(
     terminal: &mut Terminal<'_>,
     approval: &Approval,
-    decision: DecisionWord,
+    decision: DecisionKind,
     code: &mut Option<String>,
 ) -> Result<bool, Failure> {
-    if decision == DecisionWord::Approve && approval.risk == Risk::Critical {
+    if decision == DecisionKind::Approve && approval.risk == Risk::Critical {
         let typed = terminal.ask("critical: type the code to approve, anything else to leave:")?;
         let right = typed.eq_ignore_ascii_case(&approval.short_code);
         *code = Some(approval.short_code.clone()).filter(|_| right);

@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::cli::approval_card::{DecisionTarget, RuleOfCard};
 use crate::cli::list::ListArguments;
 use crate::cli::memory_arguments::MemoryCommands;
-use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, HookPoint,
+use crate::protocol::enums::{
+    ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, HookPoint,
     PairingState, SessionState,
 };
 
@@ -161,7 +161,7 @@ pub enum Subcommands {
     Costs {
         /// What to sum by: channel, model or day
         #[arg(long, default_value = "day")]
-        by: crate::protocol::words::CostsBy,
+        by: crate::protocol::enums::CostGrouping,
         /// First local day (2026-01-31), or how many days up to today (7d, 4w); 30 days when left out
         #[arg(long)]
         since: Option<String>,
@@ -181,7 +181,7 @@ pub enum Subcommands {
     /// Models: what is configured, and what works
     #[command(subcommand)]
     Models(ModelCommands),
-    /// Cached responses: what they saved, why they were missed, forgetting them
+    /// Cached responses: what they saved, why they were missed, removing them
     #[command(subcommand)]
     Cache(CacheCommands),
     /// Hooks: what is called around turns, and how it does
@@ -316,7 +316,7 @@ pub enum CacheCommands {
         /// Id or unique prefix of at least four characters
         id: String,
     },
-    /// Forget one, those of a channel, or all
+    /// Remove one, those of a channel, or all
     Purge {
         /// Id or unique prefix of at least four characters
         id: Option<String>,
@@ -625,13 +625,13 @@ pub enum ChannelCommands {
         #[arg(long, value_name = "SECONDS", default_value_t = 30)]
         wait: u64,
     },
-    /// List strangers who ask to be let in, and who was
+    /// List unknown senders who ask for access, and who has it
     Pairings {
         /// pending, accepted, refused, expired or revoked
         #[arg(long)]
         state: Option<PairingState>,
     },
-    /// Let a stranger in by the code they were told: as a user, who decides nothing
+    /// Grant access by the code that the sender was told: as a user, who decides nothing
     Pair {
         /// Code, or id of the pairing
         code: String,
@@ -639,7 +639,7 @@ pub enum ChannelCommands {
         #[arg(long)]
         deny: bool,
     },
-    /// Take back that somebody was let in, or kept out
+    /// Revoke an access, or a refusal of it
     Revoke {
         /// Channel name
         channel: String,
@@ -689,7 +689,7 @@ pub enum ContinuationCommands {
         id: String,
         /// happened, run-again or give-up
         #[arg(value_parser = unknown_resolution)]
-        resolution: DecisionWord,
+        resolution: DecisionKind,
         /// Read by the model with a result, kept with the decision
         #[arg(long)]
         note: Option<String>,
@@ -699,11 +699,11 @@ pub enum ContinuationCommands {
     },
 }
 
-fn unknown_resolution(word: &str) -> Result<DecisionWord, String> {
+fn unknown_resolution(word: &str) -> Result<DecisionKind, String> {
     match word {
-        "happened" => Ok(DecisionWord::Happened),
-        "run-again" | "run_again" => Ok(DecisionWord::RunAgain),
-        "give-up" | "give_up" => Ok(DecisionWord::GiveUp),
+        "happened" => Ok(DecisionKind::Happened),
+        "run-again" | "run_again" => Ok(DecisionKind::RunAgain),
+        "give-up" | "give_up" => Ok(DecisionKind::GiveUp),
         _ => Err("expected one of happened, run-again, give-up".to_owned()),
     }
 }

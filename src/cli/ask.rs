@@ -16,13 +16,13 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::artifact::{MAX_ATTACHED_MIB, NewAttachment, media_type_of};
 use crate::protocol::command::BudgetRequest;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
 use crate::protocol::problem::ProblemKind;
 use crate::protocol::request::Ask;
 use crate::protocol::session::Continuation;
-use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
 
 /// What happens when the turn waits for an approval.
@@ -256,7 +256,7 @@ async fn end(
             if format == Format::Human {
                 for id in &continuation.approvals {
                     let approval = find::approval(client, &id.to_string()).await?;
-                    if approval.state == crate::protocol::words::ApprovalState::Pending {
+                    if approval.state == crate::protocol::enums::ApprovalState::Pending {
                         approval_card::show(terminal, &approval)?;
                     }
                 }

@@ -7,11 +7,11 @@ use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
+use crate::protocol::enums::{CacheMissReason, CacheScope};
 use crate::protocol::request::{
     GetCache, GetCacheEntry, ListCacheEntries, PinCacheEntry, PurgeCache,
 };
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{CacheMissReason, CacheScope};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Carries out one of the commands.
@@ -40,7 +40,7 @@ pub async fn run(
                 (None, None, true) => CachePurge::All,
                 _ => {
                     return Err(Failure::Usage(
-                        "say what to forget: an ID (`leverframe cache list` shows them), --channel C or --all"
+                        "say what to remove: an ID (`leverframe cache list` shows them), --channel C or --all"
                             .to_owned(),
                     ));
                 }

@@ -13,12 +13,12 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{outbox, pairings, policy};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
+use crate::protocol::enums::{Autonomy, OutboxState};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
     DrainChannel, GetChannel, GetWhatIf, ListChannels, PauseChannel, ResumeChannel, SetPolicy,
     TestChannel,
 };
-use crate::protocol::words::{Autonomy, OutboxState};
 
 /// Between two looks at what is left.
 const LOOK: Duration = Duration::from_millis(200);

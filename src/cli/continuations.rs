@@ -6,13 +6,13 @@ use crate::cli::list::{self, ListArguments};
 use crate::cli::table::Row;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::request::{
     CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
     RetryContinuation,
 };
 use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
-use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
 
 /// What to do with a continuation.

@@ -5,9 +5,9 @@ use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Day};
-use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
+use crate::protocol::costs::{BudgetUsage, CostItem, Costs};
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::request::GetCosts;
-use crate::protocol::words::CostsBy;
 use crate::text::untrusted::limit_line;
 
 /// Shows what was spent, and how far the budgets of today are used up.
@@ -15,7 +15,7 @@ pub async fn run(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
-    by: CostsBy,
+    by: CostGrouping,
     since: Option<String>,
 ) -> Result<(), Failure> {
     let since = since
@@ -84,9 +84,9 @@ fn show(terminal: &mut Terminal<'_>, costs: &Costs) -> Result<(), Failure> {
         costs.since, costs.until
     ))?;
     let head = match costs.by {
-        CostsBy::Channel => "CHANNEL",
-        CostsBy::Model => "MODEL",
-        CostsBy::Day => "DAY",
+        CostGrouping::Channel => "CHANNEL",
+        CostGrouping::Model => "MODEL",
+        CostGrouping::Day => "DAY",
     };
     let heads = [
         head, "CALLS", "FAILED", "IN", "OUT", "CACHED", "WRITTEN", "USD", "UNPRICED", "SAVED~",
@@ -115,7 +115,7 @@ fn show(terminal: &mut Terminal<'_>, costs: &Costs) -> Result<(), Failure> {
     }
 }
 
-fn standing(budget: &BudgetStanding) -> String {
+fn standing(budget: &BudgetUsage) -> String {
     let of = match (&budget.session_id, &budget.channel) {
         (Some(id), _) => format!("budget of session {id}"),
         (None, Some(name)) => format!("budget today, channel {}", cell(name)),

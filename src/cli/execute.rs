@@ -14,8 +14,8 @@ use crate::cli::{
     release, reload, resolve, routine, rules, sessions, summary, sweep, take_over, why,
 };
 use crate::client::console_client::ConsoleClient;
+use crate::protocol::enums::{DecisionKind, DecisionScope};
 use crate::protocol::request::{EmergencyStop, ListPeople};
-use crate::protocol::words::{DecisionScope, DecisionWord};
 
 /// Carries out a subcommand that talks to a daemon.
 pub async fn execute(
@@ -211,12 +211,12 @@ async fn approval(
                 scope,
                 confirm_code,
                 extra,
-                ..Order::new(DecisionWord::Approve, seen.digest, seen.reason)
+                ..Order::new(DecisionKind::Approve, seen.digest, seen.reason)
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Revoke { id, seen } => {
-            let order = Order::new(DecisionWord::Revoke, seen.digest, seen.reason);
+            let order = Order::new(DecisionKind::Revoke, seen.digest, seen.reason);
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Deny {
@@ -226,9 +226,9 @@ async fn approval(
             seen,
         } => {
             let decision = if stop {
-                DecisionWord::DenyAndStop
+                DecisionKind::DenyAndStop
             } else {
-                DecisionWord::Deny
+                DecisionKind::Deny
             };
             let order = Order {
                 rule: approvals::rule_of(rule, None)?,
@@ -246,21 +246,21 @@ async fn approval(
             })?;
             let order = Order {
                 args: Some(args),
-                ..Order::new(DecisionWord::Edit, seen.digest, seen.reason)
+                ..Order::new(DecisionKind::Edit, seen.digest, seen.reason)
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Answer { id, text, seen } => {
             let order = Order {
                 answer: Some(ask::text(terminal, &text)?),
-                ..Order::new(DecisionWord::Answer, seen.digest, seen.reason)
+                ..Order::new(DecisionKind::Answer, seen.digest, seen.reason)
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Snooze { id, minutes, seen } => {
             let order = Order {
                 minutes: Some(minutes),
-                ..Order::new(DecisionWord::Snooze, seen.digest, seen.reason)
+                ..Order::new(DecisionKind::Snooze, seen.digest, seen.reason)
             };
             approvals::decide(client, terminal, format, &id, order).await
         }

@@ -8,6 +8,7 @@ use crate::cli::exit::Failure;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::{MemoryState, Surface};
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
 };
@@ -18,7 +19,6 @@ use crate::protocol::request::{
 };
 use crate::protocol::rule::Rule;
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{MemoryState, Surface};
 use crate::text::untrusted::limit_line;
 
 /// How many entries are looked through for a prefix.

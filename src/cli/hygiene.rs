@@ -11,12 +11,12 @@ use crate::cli::memory_arguments::HygieneArguments;
 use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::protocol::enums::HygieneState;
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::request::{
     GetHygiene, ListHygieneRuns, PreviewHygiene, RunHygiene, UndoHygiene,
 };
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::HygieneState;
 
 /// Ids that are printed for people.
 const NAMED: usize = 20;

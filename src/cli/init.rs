@@ -19,7 +19,7 @@ use crate::config::template::{
     InitChoices, ModelChoice, OwnerChoice, SecretChoice, TelegramChoice, ToldChoice,
     render_template,
 };
-use crate::protocol::words::Autonomy;
+use crate::protocol::enums::Autonomy;
 
 /// Time to reach a server.
 const REACH: Duration = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! `leverframe memory …`: looking at what is remembered, changing and forgetting it, taking it out and in.
+//! `leverframe memory …`: looking at what is remembered, changing and deleting it, taking it out and in.
 
 use std::io::Read as _;
 
@@ -9,21 +9,21 @@ use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
 use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{memory_forget, memory_lines};
+use crate::cli::{memory_erase, memory_lines};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::duration;
+use crate::protocol::enums::{MemoryScope, MemoryState, SearchMethod};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MAX_TEXT, Memory, MemoryFilter, MemoryFound, MemoryPlace, MemoryReview, MemoryStats,
+    MAX_TEXT, Memory, MemoryFilter, MemoryMatch, MemoryReview, MemoryStats, MemoryTarget,
 };
 use crate::protocol::request::Request;
 use crate::protocol::request::{
-    AcceptMemory, AddMemory, Command, EditMemory, ForgetMemory, GetMemory, GetMemoryStats,
+    AcceptMemory, AddMemory, Command, DeleteMemory, EditMemory, GetMemory, GetMemoryStats,
     ListMemories, Outcome, PinMemory, ReviewMemories, SearchMemories, SupersedeMemories,
 };
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Carries out one of the commands.
@@ -91,9 +91,9 @@ pub async fn run(
             expires,
         } => {
             let place = match (channel, session) {
-                (_, Some(session_id)) => MemoryPlace::Session { session_id },
-                (Some(channel), None) => MemoryPlace::Channel { channel },
-                (None, None) => MemoryPlace::Global,
+                (_, Some(session_id)) => MemoryTarget::Session { session_id },
+                (Some(channel), None) => MemoryTarget::Channel { channel },
+                (None, None) => MemoryTarget::Global,
             };
             let command = AddMemory {
                 place,
@@ -134,14 +134,12 @@ pub async fn run(
             let others = found;
             change(client, terminal, format, SupersedeMemories { id, others }).await
         }
-        MemoryCommands::Forget {
-            person: Some(person),
-            yes,
-            ..
-        } => memory_forget::person(client, terminal, format, person, yes).await,
-        MemoryCommands::Forget { id, .. } => {
-            let id = find::memory(client, &id.unwrap_or_default()).await?;
-            forget(client, terminal, format, id).await
+        MemoryCommands::Delete { id } => {
+            let id = find::memory(client, &id).await?;
+            delete(client, terminal, format, id).await
+        }
+        MemoryCommands::EraseUser { user, yes } => {
+            memory_erase::user(client, terminal, format, user, yes).await
         }
         MemoryCommands::Review { limit } => {
             let found = client.call(ReviewMemories { limit }).await?;
@@ -231,16 +229,16 @@ async fn pin(
     change(client, terminal, format, PinMemory { id, pinned }).await
 }
 
-async fn forget(
+async fn delete(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
     id: MemoryId,
 ) -> Result<(), Failure> {
-    let id = submit(client, ForgetMemory { id }).await?;
+    let id = submit(client, DeleteMemory { id }).await?;
     match format {
         Format::Json => terminal.json(&serde_json::json!({ "id": id })),
-        Format::Human => terminal.line(&format!("{id}  forgotten for good")),
+        Format::Human => terminal.line(&format!("{id}  deleted for good")),
     }
 }
 
@@ -272,11 +270,11 @@ impl Row for Memory {
 }
 
 /// What a search found; how, where meaning was looked for.
-fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryFound) -> Result<(), Failure> {
+fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryMatch) -> Result<(), Failure> {
     let items = &found.items;
     if format == Format::Json {
         items.iter().try_for_each(|hit| terminal.json(hit))?;
-    } else if items.iter().all(|hit| hit.found_by == FoundBy::Words) {
+    } else if items.iter().all(|hit| hit.found_by == SearchMethod::Words) {
         let memories: Vec<Memory> = items.iter().map(|hit| hit.memory.clone()).collect();
         table::list(terminal, format, &memories)?;
     } else {
@@ -353,7 +351,7 @@ fn review(
     }
     let groups = |groups: &[Vec<Memory>]| groups.concat();
     let lists = [
-        ("proposed: accept or forget each", found.proposed.clone()),
+        ("proposed: accept or delete each", found.proposed.clone()),
         (
             "say the same: supersede the others",
             groups(&found.duplicates),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::protocol::enums::{MemoryKind, MemoryScope, MemoryState};
 use crate::protocol::ids::SessionId;
-use crate::protocol::words::{MemoryKind, MemoryScope, MemoryState};
 
 /// `memory`.
 #[derive(Debug, Subcommand)]
@@ -108,7 +108,7 @@ pub enum MemoryCommands {
         /// Id or unique prefix
         id: String,
     },
-    /// Accept a proposed one; `forget` refuses it
+    /// Accept a proposed one; `delete` refuses it
     Accept {
         /// Id or unique prefix
         id: String,
@@ -121,16 +121,17 @@ pub enum MemoryCommands {
         #[arg(required = true)]
         others: Vec<String>,
     },
-    /// Forget one for good, or everything of a person: in memory, sessions, artifacts and caches
-    Forget {
+    /// Delete one for good
+    Delete {
         /// Id or unique prefix
-        #[arg(required_unless_present = "person", conflicts_with = "person")]
-        id: Option<String>,
-        /// Platform id of the person, for example telegram:123456; shows first what would go
-        #[arg(long, value_name = "ID")]
-        person: Option<String>,
+        id: String,
+    },
+    /// Erase everything of a user: memories, sessions, artifacts and caches; shows first what would go
+    EraseUser {
+        /// Platform id of the user, for example telegram:123456
+        user: String,
         /// Do not ask
-        #[arg(long, requires = "person")]
+        #[arg(long)]
         yes: bool,
     },
     /// Show what waits, says the same, contradicts, or was never used

@@ -32,7 +32,7 @@ pub mod leftovers;
 pub mod list;
 pub mod memory;
 pub mod memory_arguments;
-pub mod memory_forget;
+pub mod memory_erase;
 pub mod memory_lines;
 pub mod models;
 pub mod modes;

@@ -7,8 +7,8 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
 use crate::protocol::duration;
-use crate::protocol::on_call::{AssignRequest, Duty, OnCallRequest, Person};
-use crate::protocol::request::{AssignApproval, GetDuty, SetOnCall};
+use crate::protocol::on_call::{AssignRequest, OnCallRequest, OnCallStatus, Person};
+use crate::protocol::request::{AssignApproval, GetOnCall, SetOnCall};
 use crate::text::untrusted::limit_line;
 
 /// Lets a question wait for somebody, or for nobody any more.
@@ -54,8 +54,8 @@ pub async fn on_call(
     time: Option<String>,
     note: Option<String>,
 ) -> Result<(), Failure> {
-    let duty = match name {
-        None => client.call(GetDuty { actor: None }).await?,
+    let on_call_status = match name {
+        None => client.call(GetOnCall { actor: None }).await?,
         Some(name) => {
             let seconds = time.map(|text| seconds(&text)).transpose()?;
             let command = SetOnCall {
@@ -69,18 +69,18 @@ pub async fn on_call(
         }
     };
     match format {
-        Format::Json => terminal.json(&duty),
-        Format::Human => show(terminal, &duty),
+        Format::Json => terminal.json(&on_call_status),
+        Format::Human => show(terminal, &on_call_status),
     }
 }
 
-fn show(terminal: &mut Terminal<'_>, duty: &Duty) -> Result<(), Failure> {
+fn show(terminal: &mut Terminal<'_>, on_call_status: &OnCallStatus) -> Result<(), Failure> {
     terminal.line(&summary_lines::on_call(
-        duty.on_call.as_ref(),
-        duty.ended.as_ref(),
+        on_call_status.on_call.as_ref(),
+        on_call_status.ended.as_ref(),
     ))?;
-    if duty.on_call.is_none() {
-        let names: Vec<String> = duty.names.iter().map(|name| cell(name)).collect();
+    if on_call_status.on_call.is_none() {
+        let names: Vec<String> = on_call_status.names.iter().map(|name| cell(name)).collect();
         terminal.line(&format!(
             "`leverframe on-call NAME [--for 8h]` sets it; known: {}",
             names.join(", ")

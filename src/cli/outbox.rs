@@ -11,10 +11,10 @@ use crate::cli::table::Row;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::DeliveryResolution;
+use crate::protocol::enums::{DecisionKind, OutboxState};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::request::{GetDelivery, ListDeliveries, ResolveDelivery};
 use crate::protocol::session::OutboxItem;
-use crate::protocol::words::{DecisionWord, OutboxState};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// `outbox`.
@@ -160,9 +160,9 @@ pub async fn resolve(
     if let Some(question) = item.question {
         let approval = find::approval(client, &question.to_string()).await?;
         let decision = match resolution {
-            DeliveryResolution::Sent => DecisionWord::Sent,
-            DeliveryResolution::SendAgain => DecisionWord::SendAgain,
-            DeliveryResolution::Drop => DecisionWord::Drop,
+            DeliveryResolution::Sent => DecisionKind::Sent,
+            DeliveryResolution::SendAgain => DecisionKind::SendAgain,
+            DeliveryResolution::Drop => DecisionKind::Drop,
         };
         let order = Order::new(decision, digest, reason);
         approvals::decide_found(client, terminal, approval, order).await?;

@@ -1,14 +1,14 @@
-//! `leverframe channels pairings|pair|revoke`: who asks to be let in, and who was.
+//! `leverframe channels pairings|pair|revoke`: who asks for access, and who has it.
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::protocol::enums::PairingState;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{AcceptPairing, ListPairings, RefusePairing, RevokePairing};
-use crate::protocol::words::PairingState;
 
 async fn all(
     client: &dyn ConsoleClient,
@@ -59,7 +59,7 @@ pub async fn revoke(
         let who = format!("{} on {}", cell(user), cell(channel));
         return Err(Problem::not_found("pairing", who)
             .hint(
-                "`leverframe channels pairings` lists who was let in; an id in `allowed_users` or under [people] is \
+                "`leverframe channels pairings` lists who has access; an id in `allowed_users` or under [people] is \
                  taken out of the configuration",
             )
             .into());
@@ -72,7 +72,7 @@ pub async fn revoke(
 impl Row for Pairing {
     const HEADS: &'static [&'static str] =
         &["CODE", "CHANNEL", "USER", "STATE", "SINCE", "BY", "NAME"];
-    const NOTHING: &'static str = "nobody asked to be let in";
+    const NOTHING: &'static str = "nobody asked for access";
 
     fn cells(&self) -> Vec<String> {
         let state = match self.state {

@@ -10,9 +10,9 @@ use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, attended, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
-use crate::protocol::policy::{Policy, PolicyPatch, ToolStanding, WhatIf};
+use crate::protocol::enums::Autonomy;
+use crate::protocol::policy::{Policy, PolicyPatch, ToolListing, WhatIf};
 use crate::protocol::request::{GetChannel, GetWhatIf, SetPolicy};
-use crate::protocol::words::Autonomy;
 use crate::text::untrusted::limit_line;
 
 /// Past calls that a change is tried on.
@@ -105,7 +105,7 @@ enum Change {
     /// This one.
     Patch(PolicyPatch),
     /// Tools go into one list and out of the others, or out of all.
-    Move(Vec<String>, ToolStanding),
+    Move(Vec<String>, ToolListing),
 }
 
 /// Carries a subcommand out.
@@ -148,22 +148,22 @@ pub async fn run(
         PolicyCommands::Allow { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, ToolStanding::RunsAlone),
+            Change::Move(of.tools, ToolListing::RunsAlone),
         ),
         PolicyCommands::Block { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, ToolStanding::Blocked),
+            Change::Move(of.tools, ToolListing::Blocked),
         ),
         PolicyCommands::Ask { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, ToolStanding::AlwaysAsks),
+            Change::Move(of.tools, ToolListing::AlwaysAsks),
         ),
         PolicyCommands::Clear { of } => (
             of.channel,
             of.change,
-            Change::Move(of.tools, ToolStanding::Level),
+            Change::Move(of.tools, ToolListing::Level),
         ),
     };
     let before = client.call(GetChannel { name: name.clone() }).await?;

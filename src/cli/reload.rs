@@ -5,8 +5,8 @@ use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
+use crate::protocol::enums::ReloadEffect;
 use crate::protocol::request::ReloadConfiguration;
-use crate::protocol::words::ReloadEffect;
 
 /// Has the daemon read its configuration again, or compare it.
 pub async fn run(

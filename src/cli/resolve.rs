@@ -7,10 +7,10 @@ use crate::cli::find;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{ApprovalKind, ApprovalState};
 use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::request::{ExplainCall, ListApprovals};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{ApprovalKind, ApprovalState};
 use crate::text::untrusted::limit_line;
 
 /// What is asked about.

@@ -10,13 +10,13 @@ use crate::cli::table::{self, Row};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::BudgetRequest;
+use crate::protocol::enums::{Autonomy, MissedRuns};
 use crate::protocol::request::{
     AddRoutine, ChangeRoutine, GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns,
     RemoveRoutine, RunRoutine,
 };
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{Autonomy, MissedRuns};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Longest prompt read from standard input, in bytes; the engine takes less.

@@ -9,13 +9,13 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Day, Timestamp};
 use crate::protocol::duration;
+use crate::protocol::enums::{RuleMatcher, VerdictKind};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
 use crate::protocol::request::{
     AddRule, ChangeRule, GetRule, GetRuleMatches, ListGrants, ListRules, RemoveGrant, RemoveRule,
     SuggestRules, TestRules,
 };
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions};
-use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::text::quote::quote;
 use crate::text::untrusted::limit_line;
 
@@ -178,9 +178,9 @@ impl RuleFlags {
             channel: self.channel,
             session_id: self.session,
             verdict: [
-                (self.allow, VerdictWord::Allow),
-                (self.ask, VerdictWord::Ask),
-                (self.deny, VerdictWord::Deny),
+                (self.allow, VerdictKind::Allow),
+                (self.ask, VerdictKind::Ask),
+                (self.deny, VerdictKind::Deny),
             ]
             .into_iter()
             .find_map(|(said, word)| said.then_some(word)),
@@ -322,9 +322,9 @@ pub async fn run(
                 return terminal.json(&test);
             }
             let what = match test.verdict.decision {
-                VerdictWord::Allow => "runs without asking",
-                VerdictWord::Ask => "a person is asked",
-                VerdictWord::Deny => "does not run",
+                VerdictKind::Allow => "runs without asking",
+                VerdictKind::Ask => "a person is asked",
+                VerdictKind::Deny => "does not run",
             };
             terminal.line(&format!("{what}: {}", cell(&test.verdict.rule)))?;
             if let Some(risk) = test.risk {

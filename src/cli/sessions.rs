@@ -15,11 +15,11 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
+use crate::protocol::enums::SessionState;
 use crate::protocol::request::{
     DismissRefusedCalls, GetSession, ListSessions, ResumeSession, UpdateSession,
 };
 use crate::protocol::session::Session;
-use crate::protocol::words::SessionState;
 use crate::text::untrusted::reveal;
 
 /// Goes back to an earlier session.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::protocol::approval::{Approval, Preview};
-use crate::protocol::words::ApprovalKind;
+use crate::protocol::enums::ApprovalKind;
 use crate::text::quote::quote;
 
 /// Longest command in a sentence, in characters.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
 use crate::protocol::channel::ChannelHealth;
-use crate::protocol::words::ChannelState;
+use crate::protocol::enums::ChannelState;
 
 /// Who hears of every change: health, and the platform's name of the bot once known.
 type Listener = Box<dyn Fn(ChannelHealth, Option<String>) + Send + Sync>;

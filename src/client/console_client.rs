@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
+use crate::protocol::enums::Scope;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::Command;
 use crate::protocol::request::{Answer, Envelope, Outcome, Query, Request};
-use crate::protocol::words::Scope;
 
 /// Events in order. Ends with an error when the connection is lost (remote) or the engine stops
 /// (in process); resubscribe with `after` = the last `seq` seen.

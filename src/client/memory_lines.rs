@@ -1,7 +1,7 @@
 //! Exports of memory as text: one JSON object a line. Reading is strict and says where it failed.
 
-use crate::protocol::memory::{Memory, MemoryImport, MemoryPlace};
-use crate::protocol::words::MemoryScope;
+use crate::protocol::enums::MemoryScope;
+use crate::protocol::memory::{Memory, MemoryImport, MemoryTarget};
 
 /// Where a text is no export, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,13 +18,13 @@ pub struct LineError {
 /// The line of an export for one that is remembered; none where it names no session that it is of.
 pub fn item(memory: Memory) -> Option<MemoryImport> {
     let place = match memory.scope {
-        MemoryScope::Session => MemoryPlace::Session {
+        MemoryScope::Session => MemoryTarget::Session {
             session_id: memory.session_id?,
         },
-        MemoryScope::Channel => MemoryPlace::Channel {
+        MemoryScope::Channel => MemoryTarget::Channel {
             channel: memory.channel?,
         },
-        MemoryScope::Global => MemoryPlace::Global,
+        MemoryScope::Global => MemoryTarget::Global,
     };
     Some(MemoryImport {
         place,

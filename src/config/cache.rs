@@ -3,7 +3,7 @@
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::inputs::{Inputs, number};
 use crate::config::settings::ResponseCacheSettings;
-use crate::protocol::words::CacheScope;
+use crate::protocol::enums::CacheScope;
 
 const ENABLED: &str = "LEVERFRAME_RESPONSE_CACHE_ENABLED";
 const TTL_MINUTES: &str = "LEVERFRAME_RESPONSE_CACHE_TTL_MINUTES";

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::config::cache;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
+use crate::config::file::{ChannelPlatform, ChannelTable};
 use crate::config::inputs::{Inputs, limit, number, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
@@ -15,8 +15,8 @@ use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
 use crate::protocol::budget::{FloodLimits, Limit};
+use crate::protocol::enums::{Autonomy, CacheScope, ChannelKind, Risk};
 use crate::protocol::options::ModelParameters;
-use crate::protocol::words::{Autonomy, CacheScope, ChannelKind, Risk};
 
 /// The channels that are always there.
 pub const BUILT_IN: &[(&str, ChannelKind)] = &[
@@ -104,9 +104,9 @@ fn kind_of(
                 .next_step("Leave `kind` out, or take another name")
                 .into())
         }
-        (None, Some(PlatformWord::Telegram)) => Ok(ChannelKind::Telegram),
+        (None, Some(ChannelPlatform::Telegram)) => Ok(ChannelKind::Telegram),
         #[cfg(feature = "test-hooks")]
-        (None, Some(PlatformWord::Scripted)) => Ok(ChannelKind::Scripted),
+        (None, Some(ChannelPlatform::Scripted)) => Ok(ChannelKind::Scripted),
         (None, None) => {
             let fault = inputs.fault(&["channels", name], "`kind` is missing");
             let fault = fault.nearest(name, BUILT_IN.iter().map(|(name, _)| *name));
@@ -235,15 +235,8 @@ impl Channel<'_> {
                 },
             )?,
             require_mention: table.require_mention.unwrap_or(true),
-            session_scope: match table.session_scope {
-                Some(ScopeWord::Chat) | None => SessionScope::Chat,
-                Some(ScopeWord::Sender) => SessionScope::Sender,
-            },
-            reply_style: match table.reply_style {
-                Some(StyleWord::Final) => ReplyStyle::Final,
-                Some(StyleWord::Progress) | None => ReplyStyle::Progress,
-                Some(StyleWord::Streaming) => ReplyStyle::Streaming,
-            },
+            session_scope: table.session_scope.unwrap_or(SessionScope::Chat),
+            reply_style: table.reply_style.unwrap_or(ReplyStyle::Progress),
             citations: table.citations.unwrap_or(false),
             max_queue: number(
                 self.inputs,

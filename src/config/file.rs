@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
-use crate::config::settings::Notify;
+use crate::config::settings::{Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope};
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
+use crate::protocol::enums::{Autonomy, CacheScope, HookPoint, Risk, Role};
 use crate::protocol::options::ToolChoice;
-use crate::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -106,30 +106,12 @@ pub struct ModelTable {
     pub prices_file: Option<String>,
 }
 
-/// Kind of a provider as the file spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProviderWord {
-    /// OpenAI-compatible Chat Completions.
-    OpenaiChat,
-    /// OpenAI Responses.
-    OpenaiResponses,
-    /// Anthropic Messages.
-    Anthropic,
-    /// Google Gemini.
-    Gemini,
-    /// Ollama's own interface.
-    Ollama,
-    /// The built-in scripted model.
-    Scripted,
-}
-
 /// `[providers.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderTable {
     /// The interface that the server speaks.
-    pub kind: Option<ProviderWord>,
+    pub kind: Option<ProviderKind>,
     /// Address of the server.
     pub base_url: Option<String>,
     /// Variable that holds the key.
@@ -173,7 +155,7 @@ pub struct ProviderTable {
 /// Platform of a channel as the file spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PlatformWord {
+pub enum ChannelPlatform {
     /// Telegram.
     Telegram,
     /// The platform of tests, at `api_base`.
@@ -181,34 +163,12 @@ pub enum PlatformWord {
     Scripted,
 }
 
-/// Who shares a session, as the file spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScopeWord {
-    /// Everybody in the chat.
-    Chat,
-    /// Each sender alone.
-    Sender,
-}
-
-/// How replies are shown, as the file spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StyleWord {
-    /// Only the final answer.
-    Final,
-    /// With a word about tools in use.
-    Progress,
-    /// As it is being written.
-    Streaming,
-}
-
 /// `[channels.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelTable {
     /// Platform; built-in channels leave it out.
-    pub kind: Option<PlatformWord>,
+    pub kind: Option<ChannelPlatform>,
     /// Variable that holds the token.
     pub token_env: Option<String>,
     /// File that holds the token, mode 0600.
@@ -258,9 +218,9 @@ pub struct ChannelTable {
     /// In groups the bot answers only who addresses it.
     pub require_mention: Option<bool>,
     /// Who shares a session.
-    pub session_scope: Option<ScopeWord>,
+    pub session_scope: Option<SessionScope>,
     /// How replies are shown.
-    pub reply_style: Option<StyleWord>,
+    pub reply_style: Option<ReplyStyle>,
     /// Whether a reply ends with what its turn read: files, artifacts and memories.
     pub citations: Option<bool>,
     /// Messages that can wait in one session.
@@ -271,7 +231,7 @@ pub struct ChannelTable {
     pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: Limit,
-    /// Whether somebody new can ask to be let in.
+    /// Whether an unknown sender can ask for access.
     pub pairing: Option<bool>,
     /// Denials in a row that pause a conversation; 0: none do. Left out: 3 on chat platforms, else 0.
     pub pause_after_denials: Option<u32>,
@@ -297,24 +257,12 @@ pub struct PersonTable {
     pub time_zone: Option<String>,
 }
 
-/// Who may decide own calls, as the file spells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SelfApprovalWord {
-    /// From the console.
-    Console,
-    /// From anywhere.
-    Always,
-    /// Never.
-    Never,
-}
-
 /// `[approvals]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalsTable {
     /// Where people may decide their own requests.
-    pub self_approval: Option<SelfApprovalWord>,
+    pub self_approval: Option<SelfApproval>,
     /// Seconds until an approval expires.
     pub life_seconds: Option<u64>,
     /// The same for calls of high or critical risk.

@@ -9,7 +9,7 @@ use crate::config::error::ConfigError;
 use crate::config::file::HookTable;
 use crate::config::inputs::{Inputs, number};
 use crate::config::settings::{ChannelSettings, CommandHook, HookSettings, RateLimits, Secret};
-use crate::protocol::words::HookPoint;
+use crate::protocol::enums::HookPoint;
 
 /// The hook whose limits are configured.
 pub const RATE_LIMIT: &str = "rate_limit";

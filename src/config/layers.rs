@@ -10,7 +10,7 @@ use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::file::{ConfigFile, LoadedFile, SelfApprovalWord};
+use crate::config::file::{ConfigFile, LoadedFile};
 use crate::config::flags::Flags;
 use crate::config::inputs::{COST, Inputs, given, limit, number};
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
@@ -24,7 +24,7 @@ use crate::config::settings::{
 use crate::config::toml_text::TomlText;
 use crate::config::{attachments, hooks, hygiene, key_files, memory, ownership};
 use crate::protocol::budget::TurnLimits;
-use crate::protocol::words::Risk;
+use crate::protocol::enums::Risk;
 
 /// Most faults of a configuration that are looked for.
 const MAX_FAULTS: usize = 40;
@@ -410,11 +410,7 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
     let table = &config.approvals;
     let key = |name| ["approvals", name];
     Ok(ApprovalSettings {
-        self_approval: match table.self_approval {
-            Some(SelfApprovalWord::Console) | None => SelfApproval::Console,
-            Some(SelfApprovalWord::Always) => SelfApproval::Always,
-            Some(SelfApprovalWord::Never) => SelfApproval::Never,
-        },
+        self_approval: table.self_approval.unwrap_or(SelfApproval::Console),
         life_seconds: number(
             inputs,
             &key("life_seconds"),

@@ -14,17 +14,18 @@ use crate::config::error::{ConfigError, Fault};
 use crate::config::toml_text::TomlText;
 use crate::protocol::options::{ModelParameters, ToolChoice};
 
-/// How a prompt cache is asked for, as files spell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// How a provider's prompt cache is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CacheWord {
-    /// There is none.
+pub enum PromptCache {
+    /// It has none, or we know nothing about it.
+    #[default]
     None,
-    /// It caches by itself.
+    /// It caches by itself; nothing is sent.
     Automatic,
-    /// Breakpoints in the request.
+    /// Breakpoints in the request (Anthropic).
     Breakpoints,
-    /// A key in the request.
+    /// A key in the request, and an explicit mode where writing costs (OpenAI Responses).
     Key,
 }
 
@@ -49,7 +50,7 @@ pub struct ProfilePatch {
     /// Reasoning effort, in the provider's word.
     pub effort: Option<String>,
     /// Prompt cache.
-    pub prompt_cache: Option<CacheWord>,
+    pub prompt_cache: Option<PromptCache>,
     /// Sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
     /// Share of the probability that tokens are taken from, above 0 and at most 1.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::{ConfigError, Fault};
-use crate::config::file::{ProviderTable, ProviderWord};
+use crate::config::file::ProviderTable;
 use crate::config::inputs::{Inputs, number, parameters};
 use crate::config::model_tables::{EFFORT_EXPECTED, OUTPUT, PRICE_EXPECTED, WINDOW, is_effort};
 use crate::config::secrets::{self, SecretSource};
@@ -165,14 +165,7 @@ fn resolve_one(
     table: &ProviderTable,
 ) -> Result<ProviderSettings, ConfigError> {
     let known = KNOWN.iter().find(|known| known.name == name);
-    let declared = table.kind.map(|word| match word {
-        ProviderWord::OpenaiChat => ProviderKind::OpenAiChat,
-        ProviderWord::OpenaiResponses => ProviderKind::OpenAiResponses,
-        ProviderWord::Anthropic => ProviderKind::Anthropic,
-        ProviderWord::Gemini => ProviderKind::Gemini,
-        ProviderWord::Ollama => ProviderKind::Ollama,
-        ProviderWord::Scripted => ProviderKind::Scripted,
-    });
+    let declared = table.kind;
     let by_name = match name {
         SCRIPTED => Some(ProviderKind::Scripted),
         _ => known.map(|known| known.kind),

@@ -10,7 +10,7 @@ use crate::config::settings::{
     ChannelSettings, EngineSettings, MemorySettings, ProviderSettings, Settings, Source,
 };
 use crate::protocol::configuration::SettingChange;
-use crate::protocol::words::ReloadEffect;
+use crate::protocol::enums::ReloadEffect;
 
 /// The keys of a channel that become part of its stored policy.
 const POLICY_KEYS: [&str; 4] = ["autonomy", "auto_approve", "block", "always_ask"];

@@ -5,14 +5,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 use crate::clock::quiet_hours::QuietHours;
 use crate::config::flags::Flags;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
-use crate::protocol::options::ModelParameters;
-use crate::protocol::words::{
+use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
 };
+use crate::protocol::options::ModelParameters;
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -151,11 +153,14 @@ pub struct KeyFile {
 }
 
 /// Wire format of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
     /// OpenAI-compatible Chat Completions.
+    #[serde(rename = "openai-chat")]
     OpenAiChat,
     /// OpenAI Responses.
+    #[serde(rename = "openai-responses")]
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
@@ -218,7 +223,8 @@ pub struct ModelTuning {
 }
 
 /// How a reply is shown while it is being written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReplyStyle {
     /// Only the final answer.
     Final,
@@ -229,7 +235,8 @@ pub enum ReplyStyle {
 }
 
 /// What a conversation's session is shared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SessionScope {
     /// Everybody in the chat.
     Chat,
@@ -331,7 +338,8 @@ pub enum Notify {
 }
 
 /// Whether the requester of a call may decide it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SelfApproval {
     /// From the console, not from the chat.
     Console,

@@ -58,7 +58,7 @@ pub struct TelegramChoice {
     /// Numeric ids that may talk to the agent.
     pub allowed_users: Vec<String>,
     /// `supervised`, `semi_auto` or `full`.
-    pub autonomy: crate::protocol::words::Autonomy,
+    pub autonomy: crate::protocol::enums::Autonomy,
 }
 
 /// The person who may do everything.

@@ -15,7 +15,7 @@ use crate::protocol::command::Actor;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::request::{GetDuty, GetSnapshot};
+use crate::protocol::request::{GetOnCall, GetSnapshot};
 use crate::protocol::snapshot::Snapshot;
 
 /// First wait after a failure; doubles up to what the client says.
@@ -115,11 +115,11 @@ async fn connect(
         })??;
     // A snapshot is the same for everybody: what this console is called there is asked for itself. Where that is not
     // answered, nothing is ever for this console in particular.
-    let who = client.call(GetDuty {
+    let who = client.call(GetOnCall {
         actor: Some(actor.clone()),
     });
-    if let Ok(Ok(duty)) = tokio::time::timeout(SNAPSHOT_TIMEOUT, who).await {
-        snapshot.duty = duty;
+    if let Ok(Ok(on_call_status)) = tokio::time::timeout(SNAPSHOT_TIMEOUT, who).await {
+        snapshot.on_call_status = on_call_status;
     }
     Ok((stream, snapshot))
 }

@@ -5,9 +5,9 @@ use crate::console::arming::Subject;
 use crate::console::format;
 use crate::protocol::approval::{Approval, snooze_end};
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{DecisionKind, DecisionScope};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::request::{Command, Decide};
-use crate::protocol::words::{DecisionScope, DecisionWord};
 
 /// What a dialog about a card is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +32,9 @@ pub fn title(approval: &Approval) -> String {
 }
 
 /// A request with nothing but the decision and what it is bound to.
-pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
+pub fn request(bound: &Bound, decision: DecisionKind) -> DecisionRequest {
     DecisionRequest {
-        scope: (decision == DecisionWord::Approve).then_some(DecisionScope::Once),
+        scope: (decision == DecisionKind::Approve).then_some(DecisionScope::Once),
         revision: u32::try_from(bound.subject.revision).ok(),
         seen_ms: Some(bound.seen_ms),
         ..DecisionRequest::new(decision, bound.subject.digest.clone())

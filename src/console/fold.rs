@@ -4,10 +4,10 @@
 use crate::console::loading;
 use crate::console::world::{CallResult, Stream, TOOL_OUTPUT_KEPT, World};
 use crate::protocol::cache::{CacheCounts, CacheGroup};
+use crate::protocol::enums::{ApprovalState, ContinuationState, OutboxState, SessionState};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
 use crate::protocol::session::{ContinuationSummary, Session, Usage};
-use crate::protocol::words::{ApprovalState, ContinuationState, OutboxState, SessionState};
 
 /// What the world cannot know from an event alone and should ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,7 +243,9 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             *counts.misses.entry(*reason).or_default() += 1;
         }),
         EventBody::EngineState { engine } => world.engine = Some((**engine).clone()),
-        EventBody::OnCallChanged { on_call } => world.duty.set(on_call.as_deref().cloned()),
+        EventBody::OnCallChanged { on_call } => {
+            world.on_call_status.set(on_call.as_deref().cloned());
+        }
         EventBody::LeftoversChanged { leftovers } => {
             let id = leftovers.tool_call_id;
             match leftovers.dismissed_at {

@@ -11,8 +11,8 @@ use crate::console::item;
 use crate::console::item::QueueKey;
 use crate::console::undo::Undo;
 use crate::console::world::World;
+use crate::protocol::enums::Scope;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::Scope;
 
 /// At most this many daemons at once: their names must fit where they are shown.
 pub const MOST: usize = 16;

@@ -4,11 +4,11 @@ use crate::clock::Timestamp;
 use crate::console::ids::HostId;
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use crate::protocol::session::{Flood, RefusedCalls};
-use crate::protocol::words::{
+use crate::protocol::enums::{
     ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
 };
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::session::{Flood, RefusedCalls};
 
 /// The stable identity of a queue item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +89,7 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
         ItemKey::Approval(id) => world
             .approvals
             .get(id)
-            .is_some_and(|a| a.state == crate::protocol::words::ApprovalState::Pending),
+            .is_some_and(|a| a.state == crate::protocol::enums::ApprovalState::Pending),
         ItemKey::Continuation(id) => {
             world
                 .continuations
@@ -261,7 +261,7 @@ fn searched(world: &World, key: &ItemKey) -> String {
             let person = a.requester.person.as_deref().unwrap_or_default();
             let question = a.question.as_deref().unwrap_or_default();
             let waits = a.assignment.as_ref().map_or_else(String::new, |one| {
-                let me = if world.duty.is_me(&one.to) {
+                let me = if world.on_call_status.is_me(&one.to) {
                     " for:me"
                 } else {
                     ""

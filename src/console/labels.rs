@@ -3,13 +3,13 @@
 use crate::console::decision;
 use crate::protocol::approval::Approval;
 use crate::protocol::configuration::ConfigurationReload;
+use crate::protocol::enums::{DecisionScope, ReloadEffect, VerdictKind};
 use crate::protocol::on_call::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Command, Decide, DiscoverModels, DrainChannel, Outcome, PauseChannel, PinCacheEntry,
     ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, UpdateSession,
 };
-use crate::protocol::words::{DecisionScope, ReloadEffect, VerdictWord};
 
 /// What was done, for the notice.
 pub fn done_text(command: &Command, outcome: &Outcome) -> String {
@@ -48,7 +48,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 _ => "it",
             };
             let done = match (&decision.rule, decision.scope) {
-                (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
+                (Some(rule), _) if rule.verdict == Some(VerdictKind::Deny) => {
                     "denied, and a rule made"
                 }
                 (Some(_), _) => "allowed, and a rule made",
@@ -88,8 +88,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         | Command::PinMemory(_)
         | Command::AcceptMemory(_)
         | Command::SupersedeMemories(_)
-        | Command::ForgetMemory(_)
-        | Command::ForgetPerson(_)
+        | Command::DeleteMemory(_)
+        | Command::EraseUser(_)
         | Command::ImportMemories(_)
         | Command::CompactSession(_) => "memory changed".to_owned(),
         Command::AcceptPairing(_) | Command::RefusePairing(_) | Command::RevokePairing(_) => {

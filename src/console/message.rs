@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::protocol::enums::Scope;
 use crate::protocol::event::Event;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Command, Outcome, Query};
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::words::Scope;
 
 /// One thing that a daemon, or the connection to it, says.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use crate::console::queue::QueueState;
 use crate::console::time::Now;
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
-use crate::protocol::words::Scope;
+use crate::protocol::enums::Scope;
 
 /// How serious a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use crate::clock::Timestamp;
 use crate::console::world::World;
 use crate::protocol::command::Waiting;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Command, ReleaseEmergencyStop};
 use crate::protocol::uncertain::{ConversationChoice, RELEASE_ASKS_AFTER_MS};
-use crate::protocol::words::ContinuationState;
 
 /// A conversation in which something waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

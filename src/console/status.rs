@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::console::model::Model;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::session::RefusedCalls;
-use crate::protocol::words::ContinuationState;
 
 /// What matters most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

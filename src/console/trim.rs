@@ -8,9 +8,9 @@ use crate::console::ids::HostId;
 use crate::console::item::ItemKey;
 use crate::console::model::Model;
 use crate::console::world::World;
+use crate::protocol::enums::{ApprovalState, OutboxState, SessionState};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::Session;
-use crate::protocol::words::{ApprovalState, OutboxState, SessionState};
 
 /// Ended items of each list that the console holds, as in a snapshot.
 pub const NEWEST: usize = 200;

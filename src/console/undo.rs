@@ -7,12 +7,12 @@ use crate::clock::Timestamp;
 use crate::console::decision;
 use crate::console::world::World;
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{ApprovalState, Autonomy, DecisionKind, DecisionScope, VerdictKind};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::policy::{Policy, PolicyPatch};
 use crate::protocol::request::{Command, Decide, Outcome, RemoveGrant, RemoveRule, SetPolicy};
 use crate::protocol::rule::Rule;
-use crate::protocol::words::{ApprovalState, Autonomy, DecisionScope, DecisionWord, VerdictWord};
 
 /// Steps that are remembered.
 const REMEMBERED: usize = 50;
@@ -24,7 +24,7 @@ enum UndoEntry {
     Decided {
         id: ApprovalId,
         title: String,
-        decision: DecisionWord,
+        decision: DecisionKind,
         shape: bool,
         rule: bool,
     },
@@ -91,7 +91,7 @@ pub fn sending(undo: &mut Undo, world: &World, command: &Command) {
 pub fn done(undo: &mut Undo, command: &Command, outcome: &Outcome, joins: bool) {
     let done = match (command, outcome) {
         (Command::Decide(Decide { decision, .. }), Outcome::Decide(_))
-            if decision.decision == DecisionWord::Revoke =>
+            if decision.decision == DecisionKind::Revoke =>
         {
             return;
         }
@@ -158,7 +158,7 @@ fn way(undo: &Undo, world: &World, now: Timestamp, done: &UndoEntry) -> (String,
         }
         UndoEntry::Rule(rule) => {
             let command = Command::RemoveRule(RemoveRule { id: rule.id });
-            let way = if rule.verdict == VerdictWord::Allow {
+            let way = if rule.verdict == VerdictKind::Allow {
                 Way::Send(command)
             } else {
                 Way::Ask(command)
@@ -203,15 +203,15 @@ fn way_back(
     undo: &Undo,
     world: &World,
     id: ApprovalId,
-    decision: DecisionWord,
+    decision: DecisionKind,
     shape: bool,
     rule: bool,
 ) -> Way {
     let approval = world.approvals.get(&id);
     match decision {
-        DecisionWord::Snooze => Way::Wake(id),
+        DecisionKind::Snooze => Way::Wake(id),
         // The permission and the rule made with it go with it.
-        DecisionWord::Approve
+        DecisionKind::Approve
             if approval.is_some_and(|one| one.state == ApprovalState::Approved) =>
         {
             let Some(approval) = approval else {
@@ -225,7 +225,7 @@ fn way_back(
         _ if rule => match undo.rules.get(&id) {
             Some(rule) => {
                 let command = Command::RemoveRule(RemoveRule { id: *rule });
-                if decision == DecisionWord::Approve {
+                if decision == DecisionKind::Approve {
                     Way::Send(command)
                 } else {
                     Way::Ask(command)
@@ -233,25 +233,25 @@ fn way_back(
             }
             None => Way::Never("its rule is gone already"),
         },
-        DecisionWord::Approve if shape => Way::Send(Command::RemoveGrant(RemoveGrant { id })),
-        DecisionWord::Approve => Way::Never("it has started"),
-        DecisionWord::Edit => Way::Never("the arguments can be edited again"),
-        DecisionWord::Deny | DecisionWord::DenyAndStop | DecisionWord::Answer => {
+        DecisionKind::Approve if shape => Way::Send(Command::RemoveGrant(RemoveGrant { id })),
+        DecisionKind::Approve => Way::Never("it has started"),
+        DecisionKind::Edit => Way::Never("the arguments can be edited again"),
+        DecisionKind::Deny | DecisionKind::DenyAndStop | DecisionKind::Answer => {
             Way::Never("the model has been told")
         }
-        DecisionWord::Revoke
-        | DecisionWord::Happened
-        | DecisionWord::RunAgain
-        | DecisionWord::GiveUp
-        | DecisionWord::Sent
-        | DecisionWord::SendAgain
-        | DecisionWord::Drop => Way::Never("it is settled"),
+        DecisionKind::Revoke
+        | DecisionKind::Happened
+        | DecisionKind::RunAgain
+        | DecisionKind::GiveUp
+        | DecisionKind::Sent
+        | DecisionKind::SendAgain
+        | DecisionKind::Drop => Way::Never("it is settled"),
     }
 }
 
 fn revoke(approval: &crate::protocol::approval::Approval) -> DecisionRequest {
     DecisionRequest {
         revision: Some(approval.revision),
-        ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
+        ..DecisionRequest::new(DecisionKind::Revoke, approval.digest.clone())
     }
 }

@@ -12,16 +12,16 @@ use crate::console::model::{Model, Tone};
 use crate::console::world::World;
 use crate::console::{labels, trim, undo};
 use crate::protocol::approval::snooze_end;
+use crate::protocol::enums::{ApprovalState, DecisionKind};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::SessionId;
-use crate::protocol::on_call::Duty;
+use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, Decide, GetApproval, GetContinuation, GetDelivery, GetSession, GetSnapshot,
     Outcome, Query,
 };
 use crate::protocol::snapshot::Snapshot;
-use crate::protocol::words::{ApprovalState, DecisionWord};
 
 /// What an event changed, for whoever shows it.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ pub fn settle(model: &mut Model) -> bool {
     let mut changed = false;
     for id in model.hosts.ids() {
         if let Some(host) = model.hosts.get_mut(id) {
-            changed |= host.world.duty.settle(now);
+            changed |= host.world.on_call_status.settle(now);
         }
     }
     changed
@@ -113,7 +113,7 @@ pub fn take_event(
     };
     let missing = fold::apply(&mut host.world, event);
     host.undo.note(event);
-    let mine = is_mine(&host.world.duty, event);
+    let mine = is_mine(&host.world.on_call_status, event);
     let mut change = EventChange {
         queries: missing.into_iter().map(ask_for).collect(),
         // Without a number, because nothing of them is stored, but every screen shows them.
@@ -246,12 +246,12 @@ pub fn notice(model: &mut Model, id: HostId, tone: Tone, text: String) {
 }
 
 /// Whether an event assigns a question to somebody who is called like this, by somebody else.
-fn is_mine(duty: &Duty, event: &Event) -> bool {
+fn is_mine(on_call_status: &OnCallStatus, event: &Event) -> bool {
     let EventBody::ApprovalAssigned { approval } = &event.body else {
         return false;
     };
     let assignment = approval.assignment.as_ref();
-    assignment.is_some_and(|one| duty.is_me(&one.to) && !duty.is_me(&one.by))
+    assignment.is_some_and(|one| on_call_status.is_me(&one.to) && !on_call_status.is_me(&one.by))
 }
 
 fn assigned_text(event: &Event) -> Option<String> {
@@ -303,7 +303,7 @@ fn ask_for(missing: Missing) -> Query {
 fn snoozed(now: Timestamp, command: &Command, outcome: &Outcome) -> Option<(ItemKey, Timestamp)> {
     match (command, outcome) {
         (Command::Decide(Decide { decision, .. }), Outcome::Decide(approval))
-            if decision.decision == DecisionWord::Snooze
+            if decision.decision == DecisionKind::Snooze
                 && approval.state == ApprovalState::Pending =>
         {
             let minutes = decision.minutes.unwrap_or(60);

@@ -7,12 +7,12 @@ use crate::console::opened::Opened;
 use crate::protocol::approval::Approval;
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
+use crate::protocol::enums::{ApprovalState, ContinuationState, SessionState, ToolCallState};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::on_call::Duty;
+use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
-use crate::protocol::words::{ApprovalState, ContinuationState, SessionState, ToolCallState};
 
 /// An open model stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub struct World {
     /// The response cache today.
     pub cache: CacheSummary,
     /// Who is on call, and who can be named.
-    pub duty: Duty,
+    pub on_call_status: OnCallStatus,
 }
 
 impl World {
@@ -101,7 +101,7 @@ impl World {
             seq: snapshot.seq,
             engine: Some(snapshot.engine),
             cache: snapshot.cache,
-            duty: snapshot.duty,
+            on_call_status: snapshot.on_call_status,
             ..Self::default()
         };
         for session in snapshot.sessions {
@@ -192,37 +192,37 @@ impl World {
     }
 
     /// The state word of a session.
-    pub fn session_word(&self, session: &Session) -> SessionWord {
+    pub fn session_status(&self, session: &Session) -> SessionStatus {
         if session.taken_over.is_some() {
-            return SessionWord::TakenOver;
+            return SessionStatus::TakenOver;
         }
         if session.pending_approvals > 0 {
-            return SessionWord::WaitingOnYou;
+            return SessionStatus::WaitingOnYou;
         }
         if let Some(open) = &session.open_continuation {
             return match open.state {
-                ContinuationState::AwaitingApproval => SessionWord::WaitingOnYou,
-                ContinuationState::Interrupted => SessionWord::Interrupted,
-                ContinuationState::Pending if session.paused => SessionWord::Paused,
-                ContinuationState::Pending => SessionWord::Queued,
+                ContinuationState::AwaitingApproval => SessionStatus::WaitingOnYou,
+                ContinuationState::Interrupted => SessionStatus::Interrupted,
+                ContinuationState::Pending if session.paused => SessionStatus::Paused,
+                ContinuationState::Pending => SessionStatus::Queued,
                 ContinuationState::Running | ContinuationState::Streaming
                     if !open.tools_in_flight.is_empty() =>
                 {
-                    SessionWord::WaitingOnTool
+                    SessionStatus::WaitingOnTool
                 }
-                ContinuationState::Running | ContinuationState::Streaming => SessionWord::Running,
+                ContinuationState::Running | ContinuationState::Streaming => SessionStatus::Running,
                 ContinuationState::Completed
                 | ContinuationState::Failed
                 | ContinuationState::Cancelled
-                | ContinuationState::Expired => SessionWord::Idle,
+                | ContinuationState::Expired => SessionStatus::Idle,
             };
         }
         if session.paused {
-            SessionWord::Paused
+            SessionStatus::Paused
         } else if self.failed.contains_key(&session.id) {
-            SessionWord::Error
+            SessionStatus::Error
         } else {
-            SessionWord::Idle
+            SessionStatus::Idle
         }
     }
 }
@@ -265,7 +265,7 @@ fn newest_failed(
 
 /// What a session is doing, in the word Live shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionWord {
+pub enum SessionStatus {
     /// A model call runs.
     Running,
     /// A person is asked.
@@ -286,7 +286,7 @@ pub enum SessionWord {
     TakenOver,
 }
 
-impl SessionWord {
+impl SessionStatus {
     /// The word.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -9,8 +9,8 @@ use crate::engine::core::Engine;
 use crate::engine::people;
 use crate::protocol::approval::{Preview, Requester};
 use crate::protocol::decision::capitalised;
+use crate::protocol::enums::{ApprovalKind, DecisionKind, Risk, Role};
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::{ApprovalKind, DecisionWord, Risk, Role};
 use crate::store::input::{NewApproval, NewCard};
 
 /// Letters of short codes: no vowels, nothing that looks like another.
@@ -54,8 +54,8 @@ pub fn life_seconds(settings: &Settings, risk: Risk) -> u64 {
 }
 
 /// The decisions an approval of this kind accepts.
-pub fn offered(kind: ApprovalKind) -> Vec<DecisionWord> {
-    use DecisionWord::{
+pub fn offered(kind: ApprovalKind) -> Vec<DecisionKind> {
+    use DecisionKind::{
         Answer, Approve, Deny, DenyAndStop, Drop, Edit, GiveUp, Happened, RunAgain, SendAgain, Sent,
     };
     let mut words = match kind {
@@ -70,7 +70,7 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionWord> {
         | ApprovalKind::PolicyRaise => vec![Approve, Deny],
     };
     // Anybody may hide a question from themselves for a while.
-    words.push(DecisionWord::Snooze);
+    words.push(DecisionKind::Snooze);
     words
 }
 
@@ -230,27 +230,27 @@ pub fn recipients(
     recipients
 }
 
-fn buttons(kind: ApprovalKind) -> Vec<(DecisionWord, String, String)> {
-    let words: &[DecisionWord] = match kind {
+fn buttons(kind: ApprovalKind) -> Vec<(DecisionKind, String, String)> {
+    let words: &[DecisionKind] = match kind {
         ApprovalKind::Execute
         | ApprovalKind::Budget
         | ApprovalKind::Pairing
         | ApprovalKind::Memory
         | ApprovalKind::ServerPin
-        | ApprovalKind::PolicyRaise => &[DecisionWord::Approve, DecisionWord::Deny],
+        | ApprovalKind::PolicyRaise => &[DecisionKind::Approve, DecisionKind::Deny],
         ApprovalKind::ResolveUnknown => &[
-            DecisionWord::Happened,
-            DecisionWord::RunAgain,
-            DecisionWord::GiveUp,
+            DecisionKind::Happened,
+            DecisionKind::RunAgain,
+            DecisionKind::GiveUp,
         ],
         ApprovalKind::Resend => &[
-            DecisionWord::Sent,
-            DecisionWord::SendAgain,
-            DecisionWord::Drop,
+            DecisionKind::Sent,
+            DecisionKind::SendAgain,
+            DecisionKind::Drop,
         ],
-        ApprovalKind::Question => &[DecisionWord::Deny],
+        ApprovalKind::Question => &[DecisionKind::Deny],
     };
-    let button = |word: &DecisionWord| (*word, capitalised(word.text().label), button_token());
+    let button = |word: &DecisionKind| (*word, capitalised(word.text().label), button_token());
     words.iter().map(button).collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::approval::PlanFacts;
-use crate::protocol::words::RuleMatcher;
+use crate::protocol::enums::RuleMatcher;
 use crate::text::quote::quote;
 
 /// The argument that holds the words of a command.

@@ -2,7 +2,7 @@
 
 use crate::engine::people;
 use crate::protocol::command::Actor;
-use crate::protocol::words::Surface;
+use crate::protocol::enums::Surface;
 use crate::store::input::ActorRef;
 
 /// Who acts and from where, as commands need it.

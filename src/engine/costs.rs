@@ -7,10 +7,10 @@ use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::model::prices;
 use crate::protocol::budget::Limit;
-use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
+use crate::protocol::costs::{BudgetUsage, CostItem, Costs};
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
-use crate::protocol::words::CostsBy;
 use crate::store::input::BudgetKind;
 use crate::store::queries::costs::SpendRow;
 use crate::store::queries::usage::{OpenCall, SessionUse};
@@ -23,7 +23,7 @@ const SESSIONS: u32 = 20;
 /// Sums what was spent.
 pub async fn costs(
     engine: &Engine,
-    by: CostsBy,
+    by: CostGrouping,
     since: Option<Day>,
     until: Option<Day>,
 ) -> Result<Costs, Problem> {
@@ -68,9 +68,9 @@ pub async fn costs(
     let mut total = CostItem::default();
     for row in &rows {
         let name = match by {
-            CostsBy::Channel => row.channel.clone(),
-            CostsBy::Model => row.model.clone(),
-            CostsBy::Day => row.day.to_string(),
+            CostGrouping::Channel => row.channel.clone(),
+            CostGrouping::Model => row.model.clone(),
+            CostGrouping::Day => row.day.to_string(),
         };
         let saved = saved(engine, row);
         add(&mut total, row, saved);
@@ -85,7 +85,7 @@ pub async fn costs(
     let of_today = added.iter().flat_map(|((channel, kinds, limit), added)| {
         standings(channel.as_deref(), *kinds, *limit, *added, &used, &open)
             .into_iter()
-            .map(move |standing| BudgetStanding {
+            .map(move |standing| BudgetUsage {
                 resets_at: midnight,
                 ..standing
             })
@@ -133,7 +133,7 @@ fn standings(
     [added_tokens, added_cost]: [f64; 2],
     used: &[SpendRow],
     open: &[OpenCall],
-) -> Vec<BudgetStanding> {
+) -> Vec<BudgetUsage> {
     let of = |name: &str| channel.is_none_or(|channel| channel == name);
     let spent = used.iter().filter(|row| of(&row.channel));
     let open = open.iter().filter(|call| of(&call.channel));
@@ -160,14 +160,14 @@ fn standings(
     .filter_map(|(budget, limit, [spent, reserved])| {
         Some(standing(budget, limit?, spent + reserved, reserved))
     })
-    .map(|standing| BudgetStanding {
+    .map(|standing| BudgetUsage {
         channel: channel.map(str::to_owned),
         ..standing
     })
     .collect()
 }
 
-fn session_standings(limit: Limit, session: &SessionUse) -> Vec<BudgetStanding> {
+fn session_standings(limit: Limit, session: &SessionUse) -> Vec<BudgetUsage> {
     let tokens = limit.max_tokens.map(|most| {
         let most = most as f64 + session.added_tokens;
         let reserved = session.reserved_tokens as f64;
@@ -190,15 +190,15 @@ fn session_standings(limit: Limit, session: &SessionUse) -> Vec<BudgetStanding> 
     [tokens, cost]
         .into_iter()
         .flatten()
-        .map(|standing| BudgetStanding {
+        .map(|standing| BudgetUsage {
             session_id: Some(session.id),
             ..standing
         })
         .collect()
 }
 
-fn standing(budget: BudgetKind, limit: f64, used: f64, reserved: f64) -> BudgetStanding {
-    BudgetStanding {
+fn standing(budget: BudgetKind, limit: f64, used: f64, reserved: f64) -> BudgetUsage {
+    BudgetUsage {
         budget: budget.as_str().to_owned(),
         channel: None,
         session_id: None,

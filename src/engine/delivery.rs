@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::engine::lock::lock;
 use crate::protocol::bridge::ProgressMessage;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
+use crate::protocol::enums::ChannelState;
 use crate::protocol::ids::{ContinuationId, OutboxId};
-use crate::protocol::words::ChannelState;
 
 /// Milliseconds between two words about exchanges that brought nothing: the grain in which consoles show ages.
 const EXCHANGE_NEWS_MS: u64 = 60_000;

@@ -20,8 +20,8 @@ use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{
     AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Standing,
 };
+use crate::protocol::enums::{ChannelState, HygieneState};
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{ChannelState, HygieneState};
 use crate::store::files::{DatabaseFacts, FileFacts, look};
 use crate::store::{anchors, check};
 
@@ -468,7 +468,7 @@ fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     unguarded.map(|(name, _)| {
         warn(
             &format!("channel {name}: taint guard"),
-            "is off in `full`: what strangers and web pages write can make calls run without a person",
+            "is off in `full`: what unknown senders and web pages write can make calls run without a person",
             "set `taint_guard_in_full = true`, unless you trust everything that the channel reads",
         )
     })

@@ -10,9 +10,9 @@ use crate::engine::problem::from_store;
 use crate::engine::slash;
 use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Ingestion, Sender};
 use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
+use crate::protocol::enums::{Disposition, OutboxClass};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{Disposition, OutboxClass};
 use crate::store::commands::announce_emergency_stop::AnnounceEmergencyStop;
 use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
@@ -127,7 +127,7 @@ impl Engine {
         text: &Text<'_>,
     ) -> Result<Ingestion, Problem> {
         if !self.may_talk(arrival, sender).await? {
-            return self.stranger(arrival, sender, text.is_direct).await;
+            return self.unknown_sender(arrival, sender, text.is_direct).await;
         }
         if !text.is_addressed
             && arrival.settings.require_mention

@@ -21,7 +21,7 @@ impl Maintenance {
         self.backup.try_lock().ok()
     }
 
-    /// The right to remove what is old or to be forgotten, until it is dropped; none = that is under way.
+    /// The right to remove what is old or to be erased, until it is dropped; none = that is under way.
     pub fn try_sweep(&self) -> Option<MutexGuard<'_, ()>> {
         self.sweep.try_lock().ok()
     }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::engine::core::Engine;
 use crate::engine::retention::{Batches, Job, Retention};
+use crate::protocol::enums::HygieneReason;
+use crate::protocol::enums::MemoryScope;
 use crate::protocol::hygiene::{HygieneExcess, HygieneReport};
 use crate::protocol::ids::HygieneRunId;
-use crate::protocol::words::HygieneReason;
-use crate::protocol::words::MemoryScope;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::clean_up_memories::{
     CleanUpMemories, CompareIndex, IndexRepair, RemoveStaleSummaries, RemoveStaleVectors,

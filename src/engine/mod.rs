@@ -18,7 +18,7 @@ pub mod doctor;
 pub mod drain;
 pub mod embeddings;
 pub mod emergency;
-pub mod forget;
+pub mod erase;
 pub mod handle;
 pub mod hooks;
 pub mod hygiene;

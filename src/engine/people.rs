@@ -7,7 +7,7 @@ use crate::config::settings::{
 };
 use crate::protocol::approval::{Approval, Requester};
 use crate::protocol::command::Actor;
-use crate::protocol::words::{Risk, Role, Scope, Surface};
+use crate::protocol::enums::{Risk, Role, Scope, Surface};
 
 /// A person of the configuration with the name they are configured under.
 pub struct Person<'a> {
@@ -108,7 +108,7 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
 
 /// Whether a sender may talk to the agent in a conversation.
 ///
-/// Who: people, ids in `allowed_users`, and whom an operator let in; where that list is empty, anybody in a chat of
+/// Who: people, ids in `allowed_users`, and whom an operator gave access; where that list is empty, anybody in a chat of
 /// `allowed_chats`.
 /// Where: any conversation, or only direct ones and those of `allowed_chats` when that list is not empty.
 pub fn may_talk(

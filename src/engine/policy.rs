@@ -5,10 +5,10 @@
 
 use crate::config::settings::SEMI_AUTO_RUNS;
 use crate::protocol::approval::only_once;
+use crate::protocol::enums::{Access, Autonomy, Effect, Risk, VerdictKind};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Policy, Verdict};
 use crate::protocol::rule::Rule;
-use crate::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
 use crate::store::input::Basis;
 
 /// What the policy looks at in a call.
@@ -116,7 +116,7 @@ pub fn once_only(facts: &CallFacts, policy_input: &PolicyInput) -> Option<String
         ..policy_input.clone()
     };
     let verdict = verdict(facts, &granted);
-    (verdict.decision != VerdictWord::Allow).then(|| {
+    (verdict.decision != VerdictKind::Allow).then(|| {
         format!(
             "it would ask all the same ({}); allow it once",
             verdict.rule
@@ -140,9 +140,9 @@ pub fn evaluate(facts: &CallFacts, policy_input: &PolicyInput) -> (Verdict, Opti
             let basis = first.1.or(second.1);
             let strict = stricter(first.0.clone(), second.0.clone());
             let basis = match strict.decision {
-                VerdictWord::Allow => basis,
-                VerdictWord::Ask | VerdictWord::Deny if strict == first.0 => first.1,
-                VerdictWord::Ask | VerdictWord::Deny => second.1,
+                VerdictKind::Allow => basis,
+                VerdictKind::Ask | VerdictKind::Deny if strict == first.0 => first.1,
+                VerdictKind::Ask | VerdictKind::Deny => second.1,
             };
             (strict, basis)
         }
@@ -151,10 +151,10 @@ pub fn evaluate(facts: &CallFacts, policy_input: &PolicyInput) -> (Verdict, Opti
 
 /// The stricter of two verdicts; the first when they are equally strict.
 pub fn stricter(first: Verdict, second: Verdict) -> Verdict {
-    let rank = |word: VerdictWord| match word {
-        VerdictWord::Allow => 0,
-        VerdictWord::Ask => 1,
-        VerdictWord::Deny => 2,
+    let rank = |word: VerdictKind| match word {
+        VerdictKind::Allow => 0,
+        VerdictKind::Ask => 1,
+        VerdictKind::Deny => 2,
     };
     if rank(second.decision) > rank(first.decision) {
         second
@@ -177,7 +177,7 @@ fn verdict_under(
         (verdict, basis)
     };
     let say = |decision, rule: String| lean(decision, rule, None);
-    let ruled = |word: VerdictWord| {
+    let ruled = |word: VerdictKind| {
         let rule = policy_input
             .rules
             .iter()
@@ -187,24 +187,24 @@ fn verdict_under(
     };
     if policy_input.held {
         return say(
-            VerdictWord::Ask,
+            VerdictKind::Ask,
             "emergency stop: nothing starts until it is released".to_owned(),
         );
     }
     if let Some(entry) = listed(&policy.block, &facts.tool) {
-        return say(VerdictWord::Deny, format!("block list: `{entry}`"));
+        return say(VerdictKind::Deny, format!("block list: `{entry}`"));
     }
-    if let Some(denied) = ruled(VerdictWord::Deny) {
+    if let Some(denied) = ruled(VerdictKind::Deny) {
         return denied;
     }
     if let Some(entry) = always_asked(policy, &facts.tool) {
-        return say(VerdictWord::Ask, format!("{ALWAYS_ASK_LIST}: `{entry}`"));
+        return say(VerdictKind::Ask, format!("{ALWAYS_ASK_LIST}: `{entry}`"));
     }
-    if let Some(asks) = ruled(VerdictWord::Ask) {
+    if let Some(asks) = ruled(VerdictKind::Ask) {
         return asks;
     }
     if let Some(reason) = &facts.always_asks {
-        return say(VerdictWord::Ask, format!("always asks: {reason}"));
+        return say(VerdictKind::Ask, format!("always asks: {reason}"));
     }
     let ceiling = policy_input.ceiling.unwrap_or(Autonomy::Full);
     let autonomy = policy.autonomy.min(ceiling);
@@ -212,7 +212,7 @@ fn verdict_under(
     let is_guarded = policy_input.taint_guard_in_full || autonomy < Autonomy::Full;
     if is_tainted && is_guarded {
         return say(
-            VerdictWord::Ask,
+            VerdictKind::Ask,
             format!(
                 "taint: untrusted content in context ({}){}",
                 facts.taint.join("; "),
@@ -233,18 +233,18 @@ fn verdict_under(
         && only_once(facts.risk, &facts.taint, facts.always_asks.as_deref()).is_none()
     {
         return lean(
-            VerdictWord::Allow,
+            VerdictKind::Allow,
             format!("this shape was allowed for the session by {}", grant.by),
             Some(Basis::Grant(grant.approval_id)),
         );
     }
     if facts.risk < Risk::Critical
-        && let Some(allowed) = ruled(VerdictWord::Allow)
+        && let Some(allowed) = ruled(VerdictKind::Allow)
     {
         return allowed;
     }
     if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
-        return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));
+        return say(VerdictKind::Allow, format!("auto_approve list: `{entry}`"));
     }
     let whose = if autonomy < policy.autonomy {
         format!(
@@ -256,16 +256,16 @@ fn verdict_under(
     };
     match autonomy {
         Autonomy::Supervised => say(
-            VerdictWord::Ask,
+            VerdictKind::Ask,
             format!("{whose}: everything not auto-approved asks"),
         ),
         Autonomy::SemiAuto if SEMI_AUTO_RUNS.contains(&facts.access) => say(
-            VerdictWord::Allow,
+            VerdictKind::Allow,
             format!("{whose}: {} runs", facts.access),
         ),
-        Autonomy::SemiAuto => say(VerdictWord::Ask, format!("{whose}: {} asks", facts.access)),
+        Autonomy::SemiAuto => say(VerdictKind::Ask, format!("{whose}: {} asks", facts.access)),
         Autonomy::Full if is_tainted => say(
-            VerdictWord::Allow,
+            VerdictKind::Allow,
             format!(
                 "{whose}: runs although untrusted content is in context ({}); \
                  the channel has taint_guard_in_full = false",
@@ -273,11 +273,11 @@ fn verdict_under(
             ),
         ),
         Autonomy::Full if facts.access == Access::Unknown => say(
-            VerdictWord::Allow,
+            VerdictKind::Allow,
             format!("{whose}: unclassified calls run"),
         ),
         Autonomy::Full => say(
-            VerdictWord::Allow,
+            VerdictKind::Allow,
             format!("{whose}: everything not listed runs"),
         ),
     }

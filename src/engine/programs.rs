@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::engine::call_shape::{ARGV, CallShape, words, words_match};
+use crate::protocol::enums::RuleMatcher;
 use crate::protocol::rule::Rule;
-use crate::protocol::words::RuleMatcher;
 use crate::tools::execute_command::system_program;
 
 /// Wrappers inside wrappers that are followed.

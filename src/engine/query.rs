@@ -12,7 +12,7 @@ use crate::engine::handle::{
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
-use crate::engine::{costs, doctor, forget, what_if, why};
+use crate::engine::{costs, doctor, erase, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -81,7 +81,7 @@ impl Engine {
                 rows.summary(q.session_id)
             }),
             ListCompactions(q) => read(self, move |rows| rows.compactions(q.session_id, &q.page)),
-            PreviewForgetPerson(q) => forget::preview(self, q.person),
+            PreviewEraseUser(q) => erase::preview(self, q.person),
             GetHygiene(_) => hygiene::status(self),
             PreviewHygiene(_) => crate::engine::hygiene::preview(self),
             ListHygieneRuns(q) => read(self, move |rows| rows.hygiene_runs(&q.page)),
@@ -98,7 +98,7 @@ impl Engine {
             TestRules(q) => rules::test(self, q.tool, q.args, q.channel, q.session_id),
             GetShiftSummary(q) => shift(self, q.since),
             ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),
-            GetDuty(q) => on_call::duty(self, q.actor.as_ref()),
+            GetOnCall(q) => on_call::status(self, q.actor.as_ref()),
             ListPeople(_) => on_call::people(self),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })
@@ -167,7 +167,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         streams,
         cache: stats::summary(engine).await,
         memory: remembered,
-        duty: on_call::duty(engine, None).await?,
+        on_call_status: on_call::status(engine, None).await?,
         leftovers: rows.leftovers,
         engine: status,
     })

@@ -16,8 +16,8 @@ use crate::engine::handle::decision;
 use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate::{self, PolicyContext};
 use crate::protocol::command::{Actor, DecisionRequest};
+use crate::protocol::enums::{DecisionKind, Surface, ToolCallState, VerdictKind};
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{DecisionWord, Surface, ToolCallState, VerdictWord};
 use crate::store::commands::record_unknown_call::RecordUnknownCall;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::store::queries::unknown::UnknownCall;
@@ -96,12 +96,12 @@ async fn settle(engine: &Engine, call: UnknownCall) -> Result<bool, Problem> {
     match probe {
         Probe::Done { content } => {
             let reason = format!("looked up: it happened: {}", said(engine, &content));
-            answer(engine, call, DecisionWord::Happened, reason, Some(content)).await?;
+            answer(engine, call, DecisionKind::Happened, reason, Some(content)).await?;
         }
         Probe::NotDone => match denied(engine, &rows, row).await? {
             None => {
                 let reason = "looked up: it did not happen".to_owned();
-                answer(engine, call, DecisionWord::RunAgain, reason, None).await?;
+                answer(engine, call, DecisionKind::RunAgain, reason, None).await?;
             }
             Some(why) => {
                 let text = format!("it did not happen; it is not run again by itself: {why}");
@@ -202,8 +202,8 @@ async fn denied(
     Ok(match evaluation {
         Err(refusal) => Some(refusal.rule),
         Ok(evaluation) => match evaluation.verdict.decision {
-            VerdictWord::Deny => Some(evaluation.verdict.rule),
-            VerdictWord::Ask | VerdictWord::Allow => None,
+            VerdictKind::Deny => Some(evaluation.verdict.rule),
+            VerdictKind::Ask | VerdictKind::Allow => None,
         },
     })
 }
@@ -212,7 +212,7 @@ async fn denied(
 async fn answer(
     engine: &Engine,
     call: UnknownCall,
-    decision: DecisionWord,
+    decision: DecisionKind,
     reason: String,
     content: Option<String>,
 ) -> Result<(), Problem> {

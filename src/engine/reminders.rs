@@ -1,4 +1,4 @@
-//! Nobody is forgotten: asks those whose quiet hours are over, asks more people than the one on call, and reminds
+//! Asks those whose quiet hours are over, asks more people than the one on call, and reminds
 //! everybody of what still waits.
 //!
 //! What is due follows from the store, the configuration and the time: a restart changes nothing.
@@ -6,8 +6,8 @@
 use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Origin, Recipient};
 use crate::engine::core::Engine;
+use crate::protocol::enums::Risk;
 use crate::protocol::on_call::OnCall;
-use crate::protocol::words::Risk;
 use crate::store::commands::remind::Remind;
 use crate::store::queries::waiting::WaitingApproval;
 

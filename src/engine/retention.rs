@@ -1,4 +1,4 @@
-//! What a sweep, memory hygiene and the forgetting of a person have in common: much is found in batches and removed in
+//! What a sweep, memory hygiene and the erasure of a user have in common: much is found in batches and removed in
 //! pieces. Whoever waits for the writer comes between two pieces, and a stop ends the work there.
 
 use crate::engine::core::Engine;
@@ -26,7 +26,7 @@ pub enum Job {
     /// What memory holds too long, or too much of.
     Hygiene,
     /// Everything of a person.
-    Forget,
+    Erase,
 }
 
 /// Refuses a job on a restored copy.
@@ -67,8 +67,8 @@ impl Retention<'_> {
             Job::Hygiene => {
                 crate::crash_point!("hygiene.mid");
             }
-            Job::Forget => {
-                crate::crash_point!("forget.mid");
+            Job::Erase => {
+                crate::crash_point!("erase.mid");
             }
         }
         tokio::task::yield_now().await;

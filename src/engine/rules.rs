@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::engine::call_shape::{ARGV, CWD, CallShape, Location, PLACES, fits, words, words_match};
 use crate::engine::policy::covers;
 use crate::engine::programs::{self, Fit};
+use crate::protocol::enums::{RuleMatcher, VerdictKind};
 use crate::protocol::rule::{COMMANDS, Rule};
-use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::tools::canonical::canonical_json;
 
 /// Tools that read everything below a directory.
@@ -115,7 +115,7 @@ pub fn fit(rule: &Rule, call: &CallShape<'_>) -> Fit {
     if !covers(&rule.tool, call.tool) {
         return Fit::Never;
     }
-    let wide = rule.verdict != VerdictWord::Allow;
+    let wide = rule.verdict != VerdictKind::Allow;
     if wide && rule.field.as_deref() == Some(ARGV) && call.tool == COMMANDS {
         return programs::fit(rule, call);
     }
@@ -152,7 +152,7 @@ fn reads_from_above(rule: &Rule, call: &CallShape<'_>) -> bool {
 }
 
 fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
-    let allows = rule.verdict == VerdictWord::Allow;
+    let allows = rule.verdict == VerdictKind::Allow;
     if allows && !within(rule, call) {
         return false;
     }
@@ -221,9 +221,9 @@ fn rules_that(rules: &[Rule], fits: impl Fn(&Rule) -> bool) -> Vec<Rule> {
         .cloned()
         .collect();
     matching.sort_by_key(|rule| match rule.verdict {
-        VerdictWord::Deny => 0,
-        VerdictWord::Ask => 1,
-        VerdictWord::Allow => 2,
+        VerdictKind::Deny => 0,
+        VerdictKind::Ask => 1,
+        VerdictKind::Allow => 2,
     });
     matching
 }

@@ -11,14 +11,14 @@ use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingestion;
 use crate::protocol::command::MAX_TEXT_BYTES;
+use crate::protocol::enums::{
+    ApprovalState, ContinuationState, DecisionKind, Disposition, SessionState,
+};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};
 use crate::protocol::slash::SlashCommand;
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{
-    ApprovalState, ContinuationState, DecisionWord, Disposition, SessionState,
-};
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::resume::Resume;
@@ -56,10 +56,10 @@ pub async fn carry_out(
     };
     let said = match command {
         SlashCommand::Approve => {
-            return slash_decide::carry_out(engine, arrival, DecisionWord::Approve, rest).await;
+            return slash_decide::carry_out(engine, arrival, DecisionKind::Approve, rest).await;
         }
         SlashCommand::Deny => {
-            return slash_decide::carry_out(engine, arrival, DecisionWord::Deny, rest).await;
+            return slash_decide::carry_out(engine, arrival, DecisionKind::Deny, rest).await;
         }
         SlashCommand::New => return new(engine, arrival).await,
         SlashCommand::Cancel => return cancel(engine, arrival, rest).await,

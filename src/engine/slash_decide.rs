@@ -12,9 +12,9 @@ use crate::engine::problem::from_store;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingestion;
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{ApprovalState, DecisionKind, Disposition};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{ApprovalState, DecisionWord, Disposition};
 use crate::store::commands::decide::DecideReport;
 use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::queue_cards::QueueCards;
@@ -28,7 +28,7 @@ const CARD_WAIT: Duration = Duration::from_secs(3);
 pub async fn carry_out(
     engine: &Engine,
     arrival: &Arrival<'_>,
-    decision: DecisionWord,
+    decision: DecisionKind,
     rest: &str,
 ) -> Result<Ingestion, Problem> {
     let say = async |text: String| reply(engine, arrival, decision.as_str(), text).await;
@@ -66,7 +66,7 @@ pub async fn carry_out(
         if revision != approval.revision || !is_current {
             return changed(engine, arrival, &approval, shown, decision).await;
         }
-        if decision == DecisionWord::Approve && !shown.whole {
+        if decision == DecisionKind::Approve && !shown.whole {
             return say(format!(
                 "Not decided: its card was shortened, or nobody knows whether it arrived. Read it whole in the \
                  console to allow it; /deny {} refuses it here.",
@@ -143,7 +143,7 @@ async fn changed(
     arrival: &Arrival<'_>,
     approval: &Approval,
     shown: CardDelivery,
-    decision: DecisionWord,
+    decision: DecisionKind,
 ) -> Result<Ingestion, Problem> {
     let origin = Origin {
         channel: approval.channel.clone(),
@@ -216,7 +216,7 @@ impl Engine {
         Ok(ingested(&outcome, Some(feedback)))
     }
 
-    fn feedback(&self, id: ApprovalId, word: DecisionWord, report: DecideReport) -> String {
+    fn feedback(&self, id: ApprovalId, word: DecisionKind, report: DecideReport) -> String {
         decision::settle(self, &report);
         match decision::outcome(id, report) {
             Ok(_) => format!("Recorded: {word}."),

@@ -9,7 +9,7 @@ use crate::engine::core::Engine;
 use crate::engine::deadlines;
 use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
-use crate::engine::forget;
+use crate::engine::erase;
 use crate::engine::handle::channels;
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
@@ -23,10 +23,10 @@ use crate::engine::storage;
 use crate::engine::sweeper;
 use crate::engine::turn::runner;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::{Autonomy, Surface};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Envelope, ResumeContinuation};
-use crate::protocol::words::{Autonomy, Surface};
 use crate::store::commands::recover::Recovery;
 use crate::store::commands::set_emergency_stop::SetEmergencyStop;
 use crate::store::commands::tell_interrupted::TellInterrupted;
@@ -89,7 +89,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     engine.spawn(storage::watch(engine.clone()));
     engine.spawn(sweeper::run(engine.clone()));
     engine.spawn(hygiene::run(engine.clone()));
-    engine.spawn(forget::resume(engine.clone()));
+    engine.spawn(erase::resume(engine.clone()));
     // Deadlines stand still during a quarantine: nothing can be answered, so nothing may run out.
     engine.spawn(once_released(
         engine.clone(),

@@ -11,9 +11,9 @@ use crate::engine::problem::from_store;
 use crate::engine::views;
 use crate::protocol::approval::Preview;
 use crate::protocol::bridge::{Ingestion, Sender};
+use crate::protocol::enums::{ApprovalKind, Disposition, Risk};
 use crate::protocol::hex::hex;
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{ApprovalKind, Disposition, Risk};
 use crate::store::commands::ask_pairing::AskPairing;
 use crate::store::input::NewApproval;
 
@@ -49,8 +49,8 @@ impl Engine {
             .map_err(from_store)
     }
 
-    /// Takes in what a stranger wrote. Nobody is told who is on the list.
-    pub async fn stranger(
+    /// Takes in what an unknown sender wrote. Nobody is told who is on the list.
+    pub async fn unknown_sender(
         &self,
         arrival: &Arrival<'_>,
         sender: &Sender,
@@ -104,7 +104,7 @@ impl Engine {
             preview: Preview::None,
             model_reason: None,
             question: Some(format!(
-                "{} wrote to `{}` and is not on its list. Who is let in talks to the agent as a user, and decides nothing. \
+                "{} wrote to `{}` and is not on its list. With access they talk to the agent as a user, and decide nothing. \
                  Their name can be anybody's: compare the code they were told, or ask them.",
                 requester.id, arrival.channel
             )),
@@ -118,7 +118,7 @@ impl Engine {
              them the code `{}`, it is good for one hour. Your id is `{}`.",
             approval.short_code, requester.id
         );
-        let detail = format!("{} may ask to be let in", requester.id);
+        let detail = format!("{} may ask for access", requester.id);
         let ask = AskPairing {
             record: self.record_row(arrival, Disposition::Pairing, detail, Some(notice)),
             approval,

@@ -6,9 +6,9 @@ use crate::engine::handle::policy::check_lists;
 use crate::engine::policy::{self, CallFacts, PolicyInput};
 use crate::engine::problem::from_store;
 use crate::engine::rules;
+use crate::protocol::enums::{Autonomy, Effect, Risk, VerdictKind};
 use crate::protocol::policy::{PolicyPatch, WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
 
 /// Evaluates the last calls of a channel as if its policy was changed.
 pub async fn what_if(
@@ -61,9 +61,9 @@ pub async fn what_if(
     let calls: Vec<WhatIfCall> = past
         .into_iter()
         // Calls that could not be carried out at all say nothing about a level.
-        .filter(|call| call.risk > Risk::Low || call.verdict.decision != VerdictWord::Deny)
+        .filter(|call| call.risk > Risk::Low || call.verdict.decision != VerdictKind::Deny)
         .map(|call| {
-            let unsandboxed = call.access == crate::protocol::words::Access::Exec && !confined;
+            let unsandboxed = call.access == crate::protocol::enums::Access::Exec && !confined;
             let mut facts = CallFacts {
                 tool: call.tool.clone(),
                 access: call.access,
@@ -96,7 +96,7 @@ pub async fn what_if(
             }
         })
         .collect();
-    let runs = |call: &&WhatIfCall| call.would_be.decision == VerdictWord::Allow;
+    let runs = |call: &&WhatIfCall| call.would_be.decision == VerdictKind::Allow;
     Ok(WhatIf {
         channel,
         autonomy,
@@ -105,7 +105,7 @@ pub async fn what_if(
         newly_unattended: calls
             .iter()
             .filter(runs)
-            .filter(|call| call.was != VerdictWord::Allow)
+            .filter(|call| call.was != VerdictKind::Allow)
             .count() as u32,
         calls,
     })

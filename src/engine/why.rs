@@ -3,11 +3,11 @@
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::VerdictKind;
 use crate::protocol::hook::{HookNote, HookVerdict};
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Why;
-use crate::protocol::words::VerdictWord;
 use crate::store::queries::why::WhyRows;
 
 /// Explains a call.
@@ -54,9 +54,9 @@ fn story(rows: &WhyRows) -> Vec<String> {
         rows.hooks.iter().partition(|note| note.at_start);
     story.extend(early.into_iter().map(hook_story));
     let verdict = match call.verdict.decision {
-        VerdictWord::Allow => "may run without asking",
-        VerdictWord::Ask => "a person is asked",
-        VerdictWord::Deny => "refused",
+        VerdictKind::Allow => "may run without asking",
+        VerdictKind::Ask => "a person is asked",
+        VerdictKind::Deny => "refused",
     };
     story.push(format!(
         "Policy version {}: {verdict} ({}).",

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::config::model_tables::PromptCache;
 use crate::config::providers;
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::http::is_loopback_address;
 use crate::model::prices::{self, PriceSource};
-use crate::model::profiles::{self, PromptCache, Source};
+use crate::model::profiles::{self, Source};
 use crate::protocol::models::{
     EMBEDS, KeyState, ModelEntry, ModelPrice, ModelProfile, ProviderModels,
 };

@@ -8,9 +8,10 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
+use crate::config::model_tables::PromptCache;
 use crate::config::settings::{ProviderKind, ProviderSettings};
 use crate::model::discovery::servers::{self, ServerModel};
-use crate::model::profiles::{Profile, PromptCache};
+use crate::model::profiles::Profile;
 use crate::model::registry::{ModelLookupError, Models};
 use crate::model::request::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest,

@@ -6,24 +6,10 @@
 
 use std::sync::LazyLock;
 
-use crate::config::model_tables::{CacheWord, OwnTables, ProfilePatch, Profiles, row_for};
+use crate::config::model_tables::{OwnTables, ProfilePatch, Profiles, PromptCache, row_for};
 use crate::config::settings::{ProviderKind, ProviderSettings};
 use crate::config::toml_text::TomlText;
 use crate::protocol::options::ModelParameters;
-
-/// How a provider's prompt cache is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PromptCache {
-    /// It has none, or we know nothing about it.
-    #[default]
-    None,
-    /// It caches by itself; nothing is sent.
-    Automatic,
-    /// Breakpoints in the request (Anthropic).
-    Breakpoints,
-    /// A key in the request, and an explicit mode where writing costs (OpenAI Responses).
-    Key,
-}
 
 /// One model.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,8 +159,7 @@ pub fn resolve(provider: &ProviderSettings, own: &OwnTables, model: &str) -> (Pr
             .and_then(|row| row.effort.clone())
             .or_else(|| tuning.effort.clone())
             .or_else(|| tables.iter().flatten().find_map(|row| row.effort.clone())),
-        prompt_cache: first(&rows, |row| row.prompt_cache)
-            .map_or_else(|| usual_cache(provider), from_word),
+        prompt_cache: first(&rows, |row| row.prompt_cache).unwrap_or_else(|| usual_cache(provider)),
         parameters,
     };
     (profile, source)
@@ -185,15 +170,6 @@ fn first<T>(
     field: impl Fn(&ProfilePatch) -> Option<T>,
 ) -> Option<T> {
     rows.iter().flatten().find_map(|row| field(row))
-}
-
-fn from_word(word: CacheWord) -> PromptCache {
-    match word {
-        CacheWord::None => PromptCache::None,
-        CacheWord::Automatic => PromptCache::Automatic,
-        CacheWord::Breakpoints => PromptCache::Breakpoints,
-        CacheWord::Key => PromptCache::Key,
-    }
 }
 
 /// How the interface of a provider caches; a server that only speaks its language may not.

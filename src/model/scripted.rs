@@ -28,7 +28,7 @@ use crate::model::request::{
     ModelRequest, ModelStream, ModelToolCall, StopReason, ToolResultMessage,
 };
 use crate::model::scripted::prefix::Prefixes;
-use crate::model::scripted::script::{FailureWord, Script, ScriptedArgs, ScriptedFailure};
+use crate::model::scripted::script::{FailureKind, Script, ScriptedArgs, ScriptedFailure};
 use crate::protocol::session::Usage;
 
 /// Characters of one streamed piece.
@@ -160,7 +160,7 @@ async fn answer(
         .unwrap_or_default();
     let mut planned = plan(&script, &asked, request.one_tool_per_step);
     if let Some(failure) = model.failure_now(request, asked.text, script.failure) {
-        if failure.kind == FailureWord::Cut {
+        if failure.kind == FailureKind::Cut {
             sink.send(ModelEvent::TextDelta("I was about to".to_owned()))
                 .await;
         }
@@ -437,14 +437,14 @@ fn call_size(call: &ModelToolCall) -> usize {
 
 fn scripted_error(provider: &str, failure: ScriptedFailure) -> ModelError {
     let (kind, what) = match failure.kind {
-        FailureWord::Auth => (ModelErrorKind::Authentication, "the key is wrong"),
-        FailureWord::RateLimit => (ModelErrorKind::RateLimited, "too many requests"),
-        FailureWord::Overloaded => (ModelErrorKind::Overloaded, "it is overloaded (529)"),
-        FailureWord::Cut => (ModelErrorKind::Disconnected, "the connection broke"),
-        FailureWord::Timeout => (ModelErrorKind::Timeout, "no byte came"),
+        FailureKind::Auth => (ModelErrorKind::Authentication, "the key is wrong"),
+        FailureKind::RateLimit => (ModelErrorKind::RateLimited, "too many requests"),
+        FailureKind::Overloaded => (ModelErrorKind::Overloaded, "it is overloaded (529)"),
+        FailureKind::Cut => (ModelErrorKind::Disconnected, "the connection broke"),
+        FailureKind::Timeout => (ModelErrorKind::Timeout, "no byte came"),
     };
     let retry_after =
-        (failure.kind == FailureWord::RateLimit).then_some(Duration::from_millis(failure.wait_ms));
+        (failure.kind == FailureKind::RateLimit).then_some(Duration::from_millis(failure.wait_ms));
     ModelError {
         retry_after,
         ..ModelError::new(

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{
+    Access, ApprovalKind, ApprovalState, DecisionKind, DecisionScope, Effect, OutboxClass, Risk,
+    Surface, VerdictKind,
+};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::on_call::Assignment;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
-use crate::protocol::words::{
-    Access, ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Effect, OutboxClass, Risk,
-    Surface, VerdictWord,
-};
 
 /// Seconds a permission for one shape in one session holds at most.
 pub const SHAPE_SECONDS: i64 = 8 * 3600;
@@ -125,7 +125,7 @@ impl PlanFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// What.
-    pub decision: DecisionWord,
+    pub decision: DecisionKind,
     /// How far.
     #[serde(default)]
     pub scope: Option<DecisionScope>,
@@ -158,9 +158,9 @@ pub struct SimilarCall {
     /// One-line preview of its arguments.
     pub preview: String,
     /// What the policy said.
-    pub verdict: VerdictWord,
+    pub verdict: VerdictKind,
     /// What a person said, if asked.
-    pub decision: Option<DecisionWord>,
+    pub decision: Option<DecisionKind>,
     /// Who.
     pub by: Option<String>,
     /// When.
@@ -220,7 +220,7 @@ pub struct Approval {
     /// Why it asks.
     pub verdict: Verdict,
     /// Decisions it accepts.
-    pub offered: Vec<DecisionWord>,
+    pub offered: Vec<DecisionKind>,
     /// When it was asked.
     pub requested_at: Timestamp,
     /// When it expires.

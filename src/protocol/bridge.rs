@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::SentFile;
+use crate::protocol::enums::{Disposition, OutboxClass};
 use crate::protocol::ids::{ContinuationId, InboxId, OutboxId, SessionId};
-use crate::protocol::words::{Disposition, OutboxClass};
 
 /// A platform-authenticated sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

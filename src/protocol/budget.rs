@@ -33,7 +33,7 @@ pub struct FloodLimits {
 
 /// What a continuation has used of its [`TurnLimits`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TurnUsed {
+pub struct TurnUsage {
     /// Model steps recorded.
     pub steps: u32,
     /// Tool calls proposed.

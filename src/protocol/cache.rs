@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::session::Usage;
-use crate::protocol::words::{
-    CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
+use crate::protocol::enums::{
+    CacheEviction, CacheMissReason, CacheScope, CacheSkipReason, ToolCacheMiss, ToolCacheSkipReason,
 };
+use crate::protocol::session::Usage;
 
 /// A cached response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ pub struct CacheCounts {
     /// Answers kept.
     pub stores: u64,
     /// Answers that could not be kept, by reason.
-    pub not_kept: BTreeMap<CacheNotKept, u64>,
+    pub not_kept: BTreeMap<CacheSkipReason, u64>,
     /// Cached responses that went, by reason.
     pub evictions: BTreeMap<CacheEviction, u64>,
     /// Input tokens that were not sent again.
@@ -84,7 +84,7 @@ pub struct ToolCacheCounts {
     /// Results kept.
     pub stores: u64,
     /// Results that could not be kept, by reason.
-    pub not_kept: BTreeMap<ToolCacheNotKept, u64>,
+    pub not_kept: BTreeMap<ToolCacheSkipReason, u64>,
 }
 
 /// Counters under a name: of a channel, a model or a day.
@@ -176,7 +176,7 @@ pub enum CachePurge {
 
 /// What a purge removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CachePurged {
+pub struct CachePurgeResult {
     /// Entries.
     pub entries: u64,
     /// Bytes of their questions and answers, and of the results.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{Autonomy, ChannelKind, ChannelState};
 use crate::protocol::policy::Policy;
-use crate::protocol::words::{Autonomy, ChannelKind, ChannelState};
 
 /// Health by exchanges, never "a task exists".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,10 +59,10 @@ pub struct Channel {
     /// Conversations that people hold in place of the agent.
     #[serde(default)]
     pub taken_over: u32,
-    /// Strangers who ask to be let in.
+    /// Unknown senders who ask for access.
     #[serde(default)]
     pub asking: u32,
-    /// People who were let in.
+    /// People with access by pairing.
     #[serde(default)]
     pub paired: u32,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::words::CitationKind;
+use crate::protocol::enums::CitationKind;
 
 /// Most sources that are named.
 pub const MOST_CITED: usize = 20;

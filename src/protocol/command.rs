@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{ContinuationState, DecisionKind, DecisionScope, Role, Scope};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::rule::RulePatch;
-use crate::protocol::words::{ContinuationState, DecisionScope, DecisionWord, Role, Scope};
 
 /// Who acts. Set by the adapter that authenticated the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +79,7 @@ pub struct BudgetRequest {
 #[serde(deny_unknown_fields)]
 pub struct DecisionRequest {
     /// What is decided.
-    pub decision: DecisionWord,
+    pub decision: DecisionKind,
     /// How far an `approve` reaches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<DecisionScope>,
@@ -119,7 +119,7 @@ pub struct DecisionRequest {
 
 impl DecisionRequest {
     /// A decision on what has this digest, without any extras.
-    pub fn new(decision: DecisionWord, digest: String) -> Self {
+    pub fn new(decision: DecisionKind, digest: String) -> Self {
         Self {
             decision,
             scope: None,

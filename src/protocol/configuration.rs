@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::words::ReloadEffect;
+use crate::protocol::enums::ReloadEffect;
 
 /// One setting that the configuration says otherwise than the engine goes by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::ids::SessionId;
-use crate::protocol::words::CostsBy;
 
 /// What was spent in a span of local days.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Costs {
     /// What the items are.
-    pub by: CostsBy,
+    pub by: CostGrouping,
     /// First day.
     pub since: Day,
     /// Last day.
@@ -25,7 +25,7 @@ pub struct Costs {
     /// Date of the price table that savings are estimated with, `YYYY-MM-DD`.
     pub prices_as_of: String,
     /// The budgets of today that have a limit, then those of the open sessions that are used up the furthest.
-    pub budgets: Vec<BudgetStanding>,
+    pub budgets: Vec<BudgetUsage>,
     /// Open sessions with a budget beyond those.
     #[serde(default)]
     pub more_sessions: u64,
@@ -59,7 +59,7 @@ pub struct CostItem {
 
 /// How far a budget of today, or of a session, is used up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BudgetStanding {
+pub struct BudgetUsage {
     /// Which: `day_tokens`, `day_cost`, `channel_tokens`, `channel_cost`, `session_tokens`, `session_cost`.
     pub budget: String,
     /// The channel, where it is of one.

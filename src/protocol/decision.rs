@@ -1,7 +1,7 @@
 //! What the words of a decision and the classes of a call are called, in one table. Cards, the console, the lines of
 //! the command line and the footer take their texts from it.
 
-use crate::protocol::words::{Access, DecisionWord, Effect};
+use crate::protocol::enums::{Access, DecisionKind, Effect};
 
 /// How one word of a decision is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct DecisionText {
     pub done: &'static str,
 }
 
-impl DecisionWord {
+impl DecisionKind {
     /// Whether a decision lets an effect happen (as opposed to preventing one).
     pub const fn allows(self) -> bool {
         match self {

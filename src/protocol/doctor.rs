@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::Surface;
 use crate::protocol::hex::from_hex;
-use crate::protocol::words::Surface;
 
 /// How a fact stands.
 #[derive(

@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
+use crate::protocol::enums::{
+    Access, CacheMissReason, ContinuationState, Effect, HookPoint, OutboxClass, OutboxState, Risk,
+    ToolCallState,
+};
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -23,10 +27,6 @@ use crate::protocol::routine::Routine;
 use crate::protocol::rule::Rule;
 use crate::protocol::session::{CachedAnswer, CachedResult, ErrorBody, Session, Usage};
 use crate::protocol::snapshot::EngineStatus;
-use crate::protocol::words::{
-    Access, CacheMissReason, ContinuationState, Effect, HookPoint, OutboxClass, OutboxState, Risk,
-    ToolCallState,
-};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -365,11 +365,11 @@ pub enum EventBody {
         /// How many calls waited before it; whose turn it is next is not theirs alone (`model::limits`).
         ahead: u32,
     },
-    /// Something remembered was written, changed, forgotten or compacted.
+    /// Something remembered was written, changed, deleted or compacted.
     #[serde(rename = "memory.changed")]
     MemoryChanged {
-        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`,
-        /// `forgetting` (a person, from now on), `compaction_failed`, `embedded` (their meaning can be searched for).
+        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `deleted`, `imported`, `compacted`,
+        /// `erasing` (a user, from now on), `erased` (a user), `compaction_failed`, `embedded` (their meaning can be searched for).
         change: String,
         /// Channel; none = global, or several.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
+use crate::protocol::enums::{HygieneReason, HygieneState, MemoryScope};
 use crate::protocol::ids::{HygieneRunId, MemoryId};
-use crate::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
 /// What goes for one reason in one scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

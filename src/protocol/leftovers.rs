@@ -22,7 +22,7 @@ pub struct SetAside {
 
 /// A place that is still there and should not be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftInPlace {
+pub struct BlockedRename {
     /// Path below the workspace.
     pub path: String,
     /// Why it could not be renamed.
@@ -35,7 +35,7 @@ pub struct NewPlaces {
     /// What was renamed, at most [`MOST_NAMED`].
     pub set_aside: Vec<SetAside>,
     /// What could not be renamed, at most [`MOST_NAMED`].
-    pub in_place: Vec<LeftInPlace>,
+    pub in_place: Vec<BlockedRename>,
     /// How many more were renamed, beyond what is listed.
     pub more: u64,
     /// Why not everything was looked at; none = everything was.

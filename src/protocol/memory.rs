@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::ids::{CompactionId, ContinuationId, HygieneRunId, MemoryId, SessionId};
-use crate::protocol::words::{
-    CompactionState, FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState,
+use crate::protocol::enums::{
+    CompactionState, MemoryAuthor, MemoryKind, MemoryScope, MemoryState, SearchMethod,
 };
+use crate::protocol::ids::{CompactionId, ContinuationId, HygieneRunId, MemoryId, SessionId};
 
 /// Most bytes of one remembered text.
 pub const MAX_TEXT: usize = 4 * 1024;
@@ -69,7 +69,7 @@ pub struct Memory {
 /// Where something is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "scope", rename_all = "snake_case")]
-pub enum MemoryPlace {
+pub enum MemoryTarget {
     /// In a session.
     Session {
         /// Which.
@@ -156,12 +156,12 @@ pub struct MemoryHit {
     #[serde(flatten)]
     pub memory: Memory,
     /// By what.
-    pub found_by: FoundBy,
+    pub found_by: SearchMethod,
 }
 
 /// What a search found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MemoryFound {
+pub struct MemoryMatch {
     /// Best first.
     pub items: Vec<MemoryHit>,
     /// Always none: a search has one page.
@@ -200,7 +200,7 @@ pub struct MemoryFilter {
 #[serde(deny_unknown_fields)]
 pub struct MemoryImport {
     /// Where.
-    pub place: MemoryPlace,
+    pub place: MemoryTarget,
     /// What it says.
     pub text: String,
     /// What kind.
@@ -231,16 +231,16 @@ pub struct MemoryImport {
 
 /// What an import did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MemoryImported {
+pub struct MemoryImportResult {
     /// Written.
     pub added: u64,
     /// There already, in the same place, with the same text.
     pub known: u64,
 }
 
-/// What the forgetting of a person removed, or would.
+/// What the erasure of a user removed, or would.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Forgotten {
+pub struct Erasure {
     /// Stable platform id.
     pub person: String,
     /// Remembered things.
@@ -255,7 +255,7 @@ pub struct Forgotten {
     pub artifacts: u64,
     /// Cached responses.
     pub cached: u64,
-    /// Rows that still hold their id after it: 0, or the forgetting failed.
+    /// Rows that still hold their id after it: 0, or the erasure failed.
     pub left: u64,
 }
 

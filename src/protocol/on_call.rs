@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::words::Role;
+use crate::protocol::enums::Role;
 
 /// Stands for nobody where a name is expected.
 pub const NOBODY: &str = "-";
@@ -64,7 +64,7 @@ pub struct Person {
 
 /// Who is on call, and who can be named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Duty {
+pub struct OnCallStatus {
     /// Who is on call now; none = nobody.
     pub on_call: Option<OnCall>,
     /// Who was on call last, where nobody is because their time is over.
@@ -75,7 +75,7 @@ pub struct Duty {
     pub you: Vec<String>,
 }
 
-impl Duty {
+impl OnCallStatus {
     /// What was said last is now this.
     pub fn set(&mut self, on_call: Option<OnCall>) {
         self.on_call = on_call;

@@ -1,4 +1,4 @@
-//! People who write to a channel without being on its list, and whether they were let in.
+//! People who write to a channel without being on its list, and whether they have access.
 //!
 //! Outside text is only in the display name and must be revealed before it is shown.
 
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::PairingState;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::PairingState;
 
-/// Somebody who asked to be let in on one channel: their newest asking.
+/// Somebody who asked for access on one channel: their newest asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairing {
     /// The question about them.

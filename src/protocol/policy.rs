@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::words::{Access, Autonomy, Risk, VerdictWord};
+use crate::protocol::enums::{Access, Autonomy, Risk, VerdictKind};
 
 /// What the text of a verdict begins with that the `always_ask` list gave.
 pub const ALWAYS_ASK_LIST: &str = "always_ask list";
@@ -76,7 +76,7 @@ impl PolicyPatch {
 
 /// How much a tool may do by the lists of a policy, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ToolStanding {
+pub enum ToolListing {
     /// On the list `block`: it never runs.
     Blocked,
     /// On the list `always_ask`.
@@ -87,7 +87,7 @@ pub enum ToolStanding {
     RunsAlone,
 }
 
-impl ToolStanding {
+impl ToolListing {
     /// Every standing, in order.
     pub const ALL: [Self; 4] = [
         Self::Blocked,
@@ -109,22 +109,22 @@ impl ToolStanding {
 
 impl Policy {
     /// What the lists say of a name, or of a prefix that stands in them.
-    pub fn standing(&self, entry: &str) -> ToolStanding {
+    pub fn standing(&self, entry: &str) -> ToolListing {
         let has = |list: &[String]| list.iter().any(|known| known == entry);
         if has(&self.block) {
-            ToolStanding::Blocked
+            ToolListing::Blocked
         } else if has(&self.always_ask) {
-            ToolStanding::AlwaysAsks
+            ToolListing::AlwaysAsks
         } else if has(&self.auto_approve) {
-            ToolStanding::RunsAlone
+            ToolListing::RunsAlone
         } else {
-            ToolStanding::Level
+            ToolListing::Level
         }
     }
 
     /// The change that puts tools into one list and out of the others, or out of all.
-    pub fn placing(&self, tools: &[String], standing: ToolStanding) -> PolicyPatch {
-        let changed = |before: &[String], own: ToolStanding| {
+    pub fn placing(&self, tools: &[String], standing: ToolListing) -> PolicyPatch {
+        let changed = |before: &[String], own: ToolListing| {
             let stays = |entry: &&String| standing == own || !tools.contains(entry);
             let mut after: Vec<String> = before.iter().filter(stays).cloned().collect();
             for tool in tools.iter().filter(|_| standing == own) {
@@ -135,9 +135,9 @@ impl Policy {
             (after != before).then_some(after)
         };
         PolicyPatch {
-            auto_approve: changed(&self.auto_approve, ToolStanding::RunsAlone),
-            block: changed(&self.block, ToolStanding::Blocked),
-            always_ask: changed(&self.always_ask, ToolStanding::AlwaysAsks),
+            auto_approve: changed(&self.auto_approve, ToolListing::RunsAlone),
+            block: changed(&self.block, ToolListing::Blocked),
+            always_ask: changed(&self.always_ask, ToolListing::AlwaysAsks),
             ..PolicyPatch::default()
         }
     }
@@ -147,7 +147,7 @@ impl Policy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// allow, ask or deny.
-    pub decision: VerdictWord,
+    pub decision: VerdictKind,
     /// The rule in words, for example ``autonomy supervised: everything not auto-approved asks``.
     pub rule: String,
     /// Version of the policy that was asked.
@@ -166,7 +166,7 @@ pub struct WhatIfCall {
     /// Its risk.
     pub risk: Risk,
     /// What happened.
-    pub was: VerdictWord,
+    pub was: VerdictKind,
     /// What would have happened.
     pub would_be: Verdict,
     /// When.

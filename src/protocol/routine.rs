@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::command::BudgetRequest;
+use crate::protocol::enums::{Autonomy, ContinuationState, MissedRuns, RoutineRunState};
 use crate::protocol::ids::{ContinuationId, RoutineId, RoutineRunId};
-use crate::protocol::words::{Autonomy, ContinuationState, MissedRuns, RoutineRunState};
 
 /// One routine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

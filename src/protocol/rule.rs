@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{
+    Access, DecisionKind, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictKind,
+};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
-use crate::protocol::words::{
-    Access, DecisionWord, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictWord,
-};
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub struct Rule {
     /// Its session, when it reaches that far.
     pub session_id: Option<SessionId>,
     /// What it says.
-    pub verdict: VerdictWord,
+    pub verdict: VerdictKind,
     /// Whether it is looked at.
     pub enabled: bool,
     /// When it ends; none = never.
@@ -96,7 +96,7 @@ impl Rule {
         let since = self.last_used_at.unwrap_or(self.updated_at);
         let days = now.millis_since(since.max(self.updated_at)) / 86_400_000;
         let stale =
-            self.verdict == VerdictWord::Allow && days >= UNUSED_DAYS && self.idle(now).is_none();
+            self.verdict == VerdictKind::Allow && days >= UNUSED_DAYS && self.idle(now).is_none();
         stale.then(|| format!("unused for {days} days"))
     }
 
@@ -123,12 +123,12 @@ pub const UNUSED_DAYS: u64 = 14;
 pub const COMMANDS: &str = "execute_command";
 
 /// Whether a rule allows commands: those run in a directory, with a program.
-pub fn covers_commands(verdict: VerdictWord, tool: &str) -> bool {
+pub fn covers_commands(verdict: VerdictKind, tool: &str) -> bool {
     let named = match tool.strip_suffix('*') {
         Some(start) => COMMANDS.starts_with(start),
         None => tool == COMMANDS,
     };
-    named && verdict == VerdictWord::Allow
+    named && verdict == VerdictKind::Allow
 }
 
 /// Where and with what commands run that a rule allows, and that it says nothing of what files say.
@@ -179,7 +179,7 @@ pub struct RulePatch {
     pub session_id: Option<SessionId>,
     /// What it says; default allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<VerdictWord>,
+    pub verdict: Option<VerdictKind>,
     /// Whether it is looked at; default yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -242,9 +242,9 @@ pub struct RuleMatch {
     /// Its risk.
     pub risk: Risk,
     /// What the policy said then.
-    pub was: VerdictWord,
+    pub was: VerdictKind,
     /// What a person said then, if asked.
-    pub decision: Option<DecisionWord>,
+    pub decision: Option<DecisionKind>,
     /// Who.
     pub by: Option<String>,
     /// Where it ended.
@@ -322,7 +322,7 @@ pub struct RuleSuggestions {
 impl RuleMatches {
     /// What speaks against the rule as far as the past tells: it allows, and matched one call or none. None = nothing.
     pub fn warning(&self) -> Option<&'static str> {
-        let allows = self.rule.starts_with(VerdictWord::Allow.as_str());
+        let allows = self.rule.starts_with(VerdictKind::Allow.as_str());
         match self.matched {
             0 if allows => Some("it matched no call: nothing shows yet that anybody needs it"),
             1 if allows => {

@@ -7,16 +7,16 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Requester};
 use crate::protocol::artifact::{ArtifactRef, Attachment, SentFile};
 use crate::protocol::citation::Citations;
+use crate::protocol::enums::{
+    Access, ContinuationState, Effect, FloodKind, OutboxClass, OutboxState, Risk, SessionState,
+    StepKind, Surface, ToolCallState,
+};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
 use crate::protocol::options::TurnOptions;
 use crate::protocol::policy::Verdict;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 use crate::protocol::take_over::TakeOver;
-use crate::protocol::words::{
-    Access, ContinuationState, Effect, FloodKind, OutboxClass, OutboxState, Risk, SessionState,
-    StepKind, Surface, ToolCallState,
-};
 
 /// Why an answer ended that a person wrote in place of the agent.
 pub const BY_HAND: &str = "by_hand";

@@ -10,7 +10,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::MemoryStats;
-use crate::protocol::on_call::Duty;
+use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 
 /// What a sweep removed, or would remove.
@@ -38,7 +38,7 @@ pub struct SweepReport {
     pub sessions: u64,
     /// Artifacts that nobody refers to.
     pub artifacts: u64,
-    /// Files of artifacts that were forgotten, or were never named.
+    /// Files of artifacts that the engine removed or never named.
     pub artifact_files: u64,
     /// Their bytes.
     pub artifact_bytes: u64,
@@ -152,7 +152,7 @@ pub struct Snapshot {
     pub memory: MemoryStats,
     /// Who is on call, and who can be named.
     #[serde(default)]
-    pub duty: Duty,
+    pub on_call_status: OnCallStatus,
     /// What runs left and nobody has dismissed (at most 200).
     #[serde(default)]
     pub leftovers: Vec<Leftovers>,

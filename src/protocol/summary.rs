@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{ApprovalKind, Autonomy};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::{Assignment, OnCall};
 use crate::protocol::rule::{Grant, Rule};
 use crate::protocol::take_over::TakeOver;
-use crate::protocol::words::{ApprovalKind, Autonomy};
 
 /// A summary of everything since a time, from what is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,11 +31,11 @@ pub struct ShiftSummary {
     pub rules: Vec<Rule>,
     /// Calls that were refused because too many approvals waited, by channel.
     #[serde(default)]
-    pub refused_calls: Vec<SummaryRefused>,
+    pub refused_calls: Vec<SummaryRefusal>,
     /// Since when, by whom and why everything is held.
     pub held: Option<(Timestamp, String)>,
     /// Who did what, most recent first.
-    pub deeds: Vec<SummaryDeed>,
+    pub deeds: Vec<SummaryAction>,
     /// What was spent, by channel.
     pub spent: Vec<SummarySpent>,
     /// Who is on call.
@@ -51,7 +51,7 @@ pub struct ShiftSummary {
 
 /// Calls that nobody was asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SummaryRefused {
+pub struct SummaryRefusal {
     /// Channel name.
     pub channel: String,
     /// How many calls.
@@ -138,7 +138,7 @@ pub struct SummaryChannel {
 
 /// Something that somebody did, and how often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SummaryDeed {
+pub struct SummaryAction {
     /// Who, as the audit names them.
     pub actor: String,
     /// What: the audit's word, with the decision where it was one.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::Surface;
 use crate::protocol::ids::TakeOverId;
-use crate::protocol::words::Surface;
 
 /// Who holds a conversation. There is one at most, whatever happens to the session behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::command::Waiting;
+use crate::protocol::enums::{ApprovalKind, ContinuationState, Effect, Risk, ToolCallState};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::OutboxItem;
-use crate::protocol::words::{ApprovalKind, ContinuationState, Effect, Risk, ToolCallState};
 
 /// What to do with what waited in one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -12,6 +12,7 @@ use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, PlanFacts};
 use crate::protocol::citation::Citations;
+use crate::protocol::enums::{ContinuationState, StepKind, ToolCallState};
 use crate::protocol::event::{Event, EventBody, EventFilter};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -20,7 +21,6 @@ use crate::protocol::session::{
     BY_HAND, ErrorBody, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::snapshot::Page;
-use crate::protocol::words::{ContinuationState, StepKind, ToolCallState};
 use crate::runtime::offline::{OfflineError, OfflineSessions, archived_events};
 
 /// Entries given at once where nobody says how many.

@@ -10,7 +10,7 @@ use crate::channels::scripted::{Schedule, ScriptedBridge};
 use crate::clock::Clock;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::model::scripted::demo::{demo_files, demo_visitors};
-use crate::protocol::words::{Autonomy, CacheScope, ChannelKind};
+use crate::protocol::enums::{Autonomy, CacheScope, ChannelKind};
 use crate::runtime::demo_repository;
 
 /// Adds the demo's channels to settings whose data directory is `root/data`.

@@ -20,7 +20,7 @@ use crate::protocol::cache::CacheSummary;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
 use crate::protocol::event::{Event, EventFilter, StreamItem};
 use crate::protocol::memory::MemoryStats;
-use crate::protocol::on_call::Duty;
+use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
     Answer, Envelope, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations,
@@ -284,7 +284,7 @@ impl OfflineSessions {
             streams: Vec::new(),
             cache: CacheSummary::default(),
             memory: MemoryStats::default(),
-            duty: Duty::default(),
+            on_call_status: OnCallStatus::default(),
             leftovers: Vec::new(),
             engine: EngineStatus {
                 version: env!("CARGO_PKG_VERSION").to_owned(),

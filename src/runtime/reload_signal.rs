@@ -7,8 +7,8 @@ use tokio::task::JoinHandle;
 
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::Surface;
 use crate::protocol::request::{Command, Envelope, Outcome, ReloadConfiguration};
-use crate::protocol::words::Surface;
 use crate::runtime::signals::ReloadSignal;
 
 /// Carries out every reload that comes by signal, like one that comes over the socket.

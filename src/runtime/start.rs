@@ -27,7 +27,7 @@ use crate::engine::drain::Progress;
 use crate::engine::emergency::ActiveStop;
 use crate::engine::start as engine_start;
 use crate::model::registry::Models;
-use crate::protocol::words::Scope;
+use crate::protocol::enums::Scope;
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
 use crate::runtime::signals::StopSignal;

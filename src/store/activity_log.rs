@@ -10,10 +10,10 @@ use tracing::{Level, enabled};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::session::Usage;
-use crate::protocol::words::ContinuationState;
 
 /// What the lines are filtered by, as in `LEVERFRAME_LOG=warn,leverframe::activity=info`.
 pub const TARGET: &str = "leverframe::activity";

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{HygieneReason, MemoryScope, MemoryState};
 use crate::protocol::hygiene::{HygieneExcess, HygieneGroup, HygieneReport};
 use crate::protocol::ids::MemoryId;
-use crate::protocol::words::{HygieneReason, MemoryScope, MemoryState};
 
 /// Most rows that one command changes.
 pub const CHUNK: usize = 500;

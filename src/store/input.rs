@@ -7,15 +7,15 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Preview, Requester};
 use crate::protocol::artifact::SentFile;
 use crate::protocol::budget::{FloodLimits, Limit};
+use crate::protocol::enums::{
+    Access, ApprovalKind, Autonomy, DecisionKind, Effect, OutboxClass, Risk, Surface,
+    ToolCallState, Unattended,
+};
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, ModelAttemptId, RuleId, SessionId, ToolCallId,
 };
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{CachedAnswer, NativeBlocks, Usage};
-use crate::protocol::words::{
-    Access, ApprovalKind, Autonomy, DecisionWord, Effect, OutboxClass, Risk, Surface,
-    ToolCallState, Unattended,
-};
 
 /// What pauses a conversation, by channel; of others nothing does.
 pub type ChannelFloods = Arc<BTreeMap<String, FloodLimits>>;
@@ -412,7 +412,7 @@ pub struct NewApproval {
     /// What the model gave as its reason: outside text.
     pub model_reason: Option<String>,
     /// Decisions it accepts.
-    pub offered: Vec<DecisionWord>,
+    pub offered: Vec<DecisionKind>,
     /// When it expires.
     pub expires_at: Option<Timestamp>,
     /// A free-text line for kinds without a tool.
@@ -433,7 +433,7 @@ pub struct NewCard {
     /// Conversation key.
     pub conversation: String,
     /// (what it decides, what it says, its one-shot token) in order; empty = information only.
-    pub buttons: Vec<(DecisionWord, String, String)>,
+    pub buttons: Vec<(DecisionKind, String, String)>,
     /// Platform id of the message it answers.
     pub reply_to: Option<String>,
 }
@@ -455,7 +455,7 @@ pub struct NewPart {
 
 /// What the engine says about itself. Such a word leaves during an emergency stop too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnWord {
+pub enum EngineNotice {
     /// An emergency stop holds everything.
     Held,
     /// A request was interrupted and waits.
@@ -464,7 +464,7 @@ pub enum OwnWord {
     Expired,
 }
 
-impl OwnWord {
+impl EngineNotice {
     /// As stored.
     pub const fn as_str(self) -> &'static str {
         match self {

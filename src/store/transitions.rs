@@ -2,7 +2,7 @@
 //!
 //! Source: DESIGN.md § Store, "Continuation transitions" and "Tool call".
 
-use crate::protocol::words::{ApprovalState, ContinuationState, OutboxState, ToolCallState};
+use crate::protocol::enums::{ApprovalState, ContinuationState, OutboxState, ToolCallState};
 
 /// Whether a continuation may go from one state to another. `streaming` is never stored.
 pub fn continuation(from: ContinuationState, to: ContinuationState) -> bool {

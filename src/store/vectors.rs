@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::protocol::words::FoundBy;
+use crate::protocol::enums::SearchMethod;
 
 /// The rank constant of reciprocal rank fusion: what is first counts little more than what is second.
 const RANK_CONSTANT: f64 = 60.0;
@@ -106,18 +106,21 @@ impl<K: Copy + Ord> Nearest<K> {
 
 /// Two lists as one, best first, by reciprocal rank fusion: a place in a list counts one over sixty more than its
 /// number, and what stands in both has the sum. Equal ones: those found by words first.
-pub fn fuse<K: Copy + Eq + Hash>(words: &[K], meaning: &[K]) -> Vec<(K, FoundBy)> {
-    let mut found: Vec<(K, f64, FoundBy)> = Vec::with_capacity(words.len() + meaning.len());
+pub fn fuse<K: Copy + Eq + Hash>(words: &[K], meaning: &[K]) -> Vec<(K, SearchMethod)> {
+    let mut found: Vec<(K, f64, SearchMethod)> = Vec::with_capacity(words.len() + meaning.len());
     let mut at: HashMap<K, usize> = HashMap::new();
-    for (list, by) in [(words, FoundBy::Words), (meaning, FoundBy::Meaning)] {
+    for (list, by) in [
+        (words, SearchMethod::Words),
+        (meaning, SearchMethod::Meaning),
+    ] {
         for (n, key) in list.iter().enumerate() {
             let score = 1.0 / (RANK_CONSTANT + (n + 1) as f64);
             match at.get(key).and_then(|at| found.get_mut(*at)) {
                 // A key twice in one list counts where it stands first.
-                Some(known) if known.2 == by || known.2 == FoundBy::Both => {}
+                Some(known) if known.2 == by || known.2 == SearchMethod::Both => {}
                 Some(known) => {
                     known.1 += score;
-                    known.2 = FoundBy::Both;
+                    known.2 = SearchMethod::Both;
                 }
                 None => {
                     at.insert(*key, found.len());

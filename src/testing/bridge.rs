@@ -20,7 +20,7 @@ use crate::protocol::bridge::{
     Delivery, Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender,
 };
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, LengthUnit, SendIdempotency};
-use crate::protocol::words::{ChannelKind, ChannelState};
+use crate::protocol::enums::{ChannelKind, ChannelState};
 
 /// Between two looks for messages.
 const POLL: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
-use crate::protocol::words::{Access, Effect, Risk};
+use crate::protocol::enums::{Access, Effect, Risk};
 use crate::testing::{self, TestService};
 use crate::tools::registry::{Registry, RegistryError};
 use crate::tools::risk::RiskReason;

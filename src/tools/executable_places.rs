@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::leftovers::{LeftInPlace, MOST_NAMED, NewPlaces, SetAside};
+use crate::protocol::leftovers::{BlockedRename, MOST_NAMED, NewPlaces, SetAside};
 use crate::tools::guard::Guard;
-use crate::tools::place::{ExecutablePlace, Identity, PlaceIndex, PlacesBefore};
+use crate::tools::place::{ExecutableDirectory, Identity, PlaceIndex, PlacesBefore};
 use crate::tools::place_scan::{
     MOST_PLACE_BYTES, MOST_PLACES, Purpose, Scan, ScanError, linked, set_aside,
 };
@@ -20,7 +20,7 @@ use crate::tools::place_scan::{
 /// The places of a workspace at one moment.
 #[derive(Debug, Clone)]
 pub struct ExecutablePlaces {
-    list: Vec<ExecutablePlace>,
+    list: Vec<ExecutableDirectory>,
     known: PlaceIndex,
     /// Bytes that the files of the workspace take on the disk.
     pub bytes: u64,
@@ -46,7 +46,7 @@ impl ExecutablePlaces {
         let mut scan = Scan::new(guard, Purpose::Before);
         scan.run()?;
         let mut list = scan.places;
-        let targets: Vec<ExecutablePlace> = list
+        let targets: Vec<ExecutableDirectory> = list
             .iter()
             .filter_map(|place| linked(guard, place))
             .collect();
@@ -73,7 +73,7 @@ impl ExecutablePlaces {
     }
 
     /// What there is, parents before what they hold.
-    pub fn list(&self) -> &[ExecutablePlace] {
+    pub fn list(&self) -> &[ExecutableDirectory] {
         &self.list
     }
 
@@ -133,7 +133,7 @@ impl ExecutablePlaces {
                 Ok(name) => new.set_aside.push(SetAside { path, name }),
                 // It went by itself.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => new.in_place.push(LeftInPlace {
+                Err(error) => new.in_place.push(BlockedRename {
                     path,
                     problem: error.to_string(),
                 }),

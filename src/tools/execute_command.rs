@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
-use crate::protocol::words::{Access, Effect};
+use crate::protocol::enums::{Access, Effect};
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::place_watch::PlaceWatch;
 use crate::tools::process::{ProcessEnd, Ran, run};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::protocol::words::{Access, Effect};
+use crate::protocol::enums::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
 use crate::tools::read_file::{blocking, number, read_outcome, reading_at, text};

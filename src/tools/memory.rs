@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::enums::{Access, Effect, MemoryScope};
 use crate::protocol::memory::MAX_TEXT;
-use crate::protocol::words::{Access, Effect, MemoryScope};
 use crate::tools::read_file::{number, read_outcome, reading, text};
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{

@@ -57,14 +57,14 @@ pub enum Protection {
 
 /// Something that exists and makes programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecutablePlace {
+pub struct ExecutableDirectory {
     pub(super) components: Vec<OsString>,
     pub(super) identity: Identity,
     /// How it is protected.
     pub protection: Protection,
 }
 
-impl ExecutablePlace {
+impl ExecutableDirectory {
     /// Its path below the workspace.
     pub fn relative(&self) -> PathBuf {
         self.components.iter().collect()

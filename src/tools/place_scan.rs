@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::leftovers::{MOST_NAMED, SetAside};
 use crate::tools::guard::Guard;
-use crate::tools::place::{ExecutablePlace, Identity, PlaceIndex, Protection};
+use crate::tools::place::{ExecutableDirectory, Identity, PlaceIndex, Protection};
 use crate::tools::place_names::{
     GIT, GIT_PARTS, HEAD, below_git, is, is_any, is_git_part, is_repository, is_setting,
 };
@@ -140,7 +140,7 @@ pub(super) struct Scan<'a> {
     longest: Duration,
     began: Instant,
     seen: usize,
-    pub(super) places: Vec<ExecutablePlace>,
+    pub(super) places: Vec<ExecutableDirectory>,
     pub(super) repositories: HashSet<(u64, u64)>,
     /// Bytes on the disk.
     pub(super) bytes: u64,
@@ -408,7 +408,7 @@ impl<'a> Scan<'a> {
 }
 
 /// What a link among the places leads to, when that is in the workspace: it must not be written either.
-pub(super) fn linked(guard: &Guard, place: &ExecutablePlace) -> Option<ExecutablePlace> {
+pub(super) fn linked(guard: &Guard, place: &ExecutableDirectory) -> Option<ExecutableDirectory> {
     place.identity.target.as_ref()?;
     let workspace = guard.workspace();
     let real = workspace.join(place.relative()).canonicalize().ok()?;
@@ -432,7 +432,7 @@ fn describe(
     parent: &OwnedFd,
     components: &[OsString],
     protection: Protection,
-) -> Option<ExecutablePlace> {
+) -> Option<ExecutableDirectory> {
     let (name, _) = components.split_last()?;
     let found: Stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let kind = FileType::from_raw_mode(found.st_mode);
@@ -452,7 +452,7 @@ fn describe(
         )
     });
     let (device, inode) = file_number(&found);
-    Some(ExecutablePlace {
+    Some(ExecutableDirectory {
         identity: Identity {
             name: if target.is_some() {
                 relative

@@ -13,7 +13,7 @@ use crate::text::quote::quote;
 use crate::tools::executable_places::{ExecutablePlaces, Leftovers};
 use crate::tools::guard::Guard;
 use crate::tools::output;
-use crate::tools::place::ExecutablePlace;
+use crate::tools::place::ExecutableDirectory;
 use crate::tools::place_scan::ScanError;
 use crate::tools::tool::{RunJournal, ToolContext};
 
@@ -83,7 +83,7 @@ impl PlaceWatch {
     }
 
     /// What is there, to be protected.
-    pub fn list(&self) -> &[ExecutablePlace] {
+    pub fn list(&self) -> &[ExecutableDirectory] {
         self.before
             .as_ref()
             .map_or(&[], |(_, places)| places.list())

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::{ARTIFACT_PREFIX, ArtifactHash, ArtifactHashError};
-use crate::protocol::words::{Access, Effect};
+use crate::protocol::enums::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
 use crate::tools::risk::RiskReason;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::protocol::words::{Access, Effect};
+use crate::protocol::enums::{Access, Effect};
 use crate::tools::canonical;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::list_files::ListFiles;

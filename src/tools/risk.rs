@@ -2,7 +2,7 @@
 //!
 //! A call has the highest risk of its reasons. One reason more never lowers it.
 
-use crate::protocol::words::{Access, MemoryScope, Risk};
+use crate::protocol::enums::{Access, MemoryScope, Risk};
 use crate::tools::output::first;
 
 /// Longest name of a file, program or cause in a reason, in bytes.

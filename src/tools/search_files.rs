@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
-use crate::protocol::words::{Access, Effect};
+use crate::protocol::enums::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath, Kind, open_regular};
 use crate::tools::output;
 use crate::tools::read_file::{blocking, number, read_outcome, reading_at, text};

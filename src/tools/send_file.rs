@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::{MAX_ATTACHED_MIB, media_type_of};
+use crate::protocol::enums::{Access, Effect};
 use crate::protocol::hex::hex;
-use crate::protocol::words::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::read_file::{blocking, read_outcome, text};
 use crate::tools::risk::RiskReason;

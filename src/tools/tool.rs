@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::enums::{Access, Effect, MemoryScope};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
-use crate::protocol::words::{Access, Effect, MemoryScope};
 use crate::tools::place::PlacesBefore;
 use crate::tools::risk::RiskReason;
 

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::enums::{Access, Effect};
 use crate::protocol::hex::hex;
-use crate::protocol::words::{Access, Effect};
 use crate::tools::atomic::{Replace, write_atomically};
 use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;

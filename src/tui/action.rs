@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::protocol::words::DecisionWord;
+use crate::protocol::enums::DecisionKind;
 
 /// How careful the keymap must be with an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,16 +77,16 @@ actions! {
     Open = "open", Ordinary, "open", "open what is selected; never decides anything";
     Back = "back", Ordinary, "back", "close what was opened last";
     NextPane = "next-pane", Ordinary, "pane", "move between the list and the card";
-    Approve = "approve", Decision, DecisionWord::Approve.text().label, "allow this call once";
-    Deny = "deny", Decision, DecisionWord::Deny.text().label, "refuse; the model is told and goes on";
+    Approve = "approve", Decision, DecisionKind::Approve.text().label, "allow this call once";
+    Deny = "deny", Decision, DecisionKind::Deny.text().label, "refuse; the model is told and goes on";
     DenyWithReason = "deny-with-reason", Decision, "deny, reason", "refuse with a reason that the model reads";
     EditArguments = "edit-arguments", Decision, "edit", "change the arguments; it stays pending until allowed";
     AnswerInstead = "answer-instead", Decision, "answer", "give the model an answer in place of the tool's";
     DenyAndStop = "deny-and-stop", Decision, "deny+stop", "refuse and end the whole turn";
-    Snooze = "snooze", Decision, DecisionWord::Snooze.text().label, "hide from me for some minutes";
-    SettleHappened = "settle-happened", Decision, DecisionWord::Happened.text().label, "unknown outcome: it happened, or was sent";
+    Snooze = "snooze", Decision, DecisionKind::Snooze.text().label, "hide from me for some minutes";
+    SettleHappened = "settle-happened", Decision, DecisionKind::Happened.text().label, "unknown outcome: it happened, or was sent";
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
-    SettleGiveUp = "settle-give-up", Decision, DecisionWord::GiveUp.text().label, "unknown outcome: give it up";
+    SettleGiveUp = "settle-give-up", Decision, DecisionKind::GiveUp.text().label, "unknown outcome: give it up";
     Dismiss = "dismiss", Decision, "dismiss", "what a run left behind: you have looked at it; no file changes";
     AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this session; a dialog prints it and asks again";
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
@@ -122,7 +122,7 @@ actions! {
     GroupCosts = "group-costs", Ordinary, "channel/model/day", "sum spending by channel, by model or by day";
     Numbers = "numbers", Ordinary, "numbers", "all the numbers of this screen, or the overview again";
     PinAnswer = "pin-answer", Ordinary, "pin", "keep this answer past its time, or no longer";
-    PurgeAnswer = "purge-answer", Ordinary, "forget", "forget this cached response; asks first";
+    PurgeAnswer = "purge-answer", Ordinary, "purge", "remove this cached response; asks first";
     PurgeAnswers = "purge-answers", Ordinary, "purge channel", "purge the cached responses of this channel; asks first";
     FullCheck = "full-check", Ordinary, "full check", "verify every rule of the database; says first what that reads";
     ResetHook = "reset-hook", Ordinary, "reset hook", "call this hook again although it failed too often";
@@ -134,7 +134,7 @@ actions! {
     MemoryEdit = "memory-edit", Ordinary, "edit", "change the text of what is remembered";
     MemoryPin = "memory-pin", Ordinary, "pin", "pin: into every context of its scope, or no longer";
     MemoryAccept = "memory-accept", Ordinary, "accept", "accept what is proposed to be remembered";
-    MemoryForget = "memory-forget", Ordinary, "forget", "forget it for good; a proposed one is refused that way";
+    MemoryDelete = "memory-delete", Ordinary, "delete", "delete this memory for good; a proposed one is refused that way";
     MemorySupersede = "memory-supersede", Ordinary, "replaces", "this one replaces the marked ones";
     MemoryMark = "memory-mark", Ordinary, "mark", "mark what is remembered, or no longer";
     MemorySummary = "memory-summary", Ordinary, "summary", "read the summary of its session";

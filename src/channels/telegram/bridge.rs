@@ -24,8 +24,8 @@ use crate::clock::Clock;
 use crate::clock::backoff::doubled;
 use crate::config::settings::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
+use crate::protocol::enums::ChannelKind;
 use crate::protocol::slash::SlashCommand;
-use crate::protocol::words::ChannelKind;
 
 /// Times and rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

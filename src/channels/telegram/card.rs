@@ -12,7 +12,7 @@ use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::bridge::CardButton;
 use crate::protocol::channel::LengthUnit;
 use crate::protocol::decision::capitalised;
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord};
+use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind};
 use crate::text::chunk::length;
 use crate::text::untrusted::{reveal, reveal_line};
 
@@ -272,7 +272,7 @@ fn body(approval: &Approval) -> Vec<Line> {
 
 fn tail(approval: &Approval) -> Vec<Line> {
     let code = reveal_line(&approval.short_code);
-    let commands = if approval.offered.contains(&DecisionWord::Approve) {
+    let commands = if approval.offered.contains(&DecisionKind::Approve) {
         format!("Code: {code}. /approve {code} or /deny {code} reason")
     } else {
         format!("Code: {code}")
@@ -329,7 +329,7 @@ fn title(approval: &Approval) -> String {
         ApprovalKind::Resend => "❓ Was this reply delivered? It was cut off".to_owned(),
         ApprovalKind::Budget => "💰 A budget is used up: continue?".to_owned(),
         ApprovalKind::Question => "💬 The agent asks".to_owned(),
-        ApprovalKind::Pairing => "👤 Somebody asks to be let in".to_owned(),
+        ApprovalKind::Pairing => "👤 Somebody asks for access".to_owned(),
         ApprovalKind::Memory => "🧠 The agent wants to remember something".to_owned(),
         ApprovalKind::ServerPin => "🔌 A tool server changed".to_owned(),
         ApprovalKind::PolicyRaise => "⬆ The configuration raises a channel's autonomy".to_owned(),

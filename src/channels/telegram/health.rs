@@ -8,7 +8,7 @@ use crate::channels::telegram::api::CallError;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::channel::ChannelHealth;
-use crate::protocol::words::ChannelState;
+use crate::protocol::enums::ChannelState;
 
 #[derive(Debug, Default)]
 struct Activity {

@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::console::access::Access;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::{Scope, Surface};
 use crate::protocol::event::EventFilter;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
-use crate::protocol::words::{Scope, Surface};
 
 /// The engine, as far as this console may use it.
 pub struct Gate {

@@ -14,11 +14,11 @@ use crate::console::labels::problem_text;
 use crate::console::{loading, queue};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
+use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope, OutboxState, Risk};
 use crate::protocol::request::{
     CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
     ResumeContinuation, UpdateSession,
 };
-use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
 use crate::tui::view;
 
@@ -29,14 +29,14 @@ pub const WIDTH: usize = 78;
 const RESULT_LINES: usize = 3;
 
 fn shape_possible(approval: &Approval) -> bool {
-    approval.only_once().is_none() && approval.offered.contains(&DecisionWord::Approve)
+    approval.only_once().is_none() && approval.offered.contains(&DecisionKind::Approve)
 }
 
 fn of_approval(approval: &Approval) -> Vec<Choice> {
     let mut choices = Vec::new();
     for word in &approval.offered {
         choices.push(Choice::Word(*word));
-        if *word == DecisionWord::Deny {
+        if *word == DecisionKind::Deny {
             choices.push(Choice::Reason);
         }
     }
@@ -294,13 +294,13 @@ impl Shell<'_> {
             Err(why) => return Ok(self.out.line(&format!("not armed: {why}"))?),
         };
         let wanted = match word {
-            "allow" | "approve" => Choice::Word(DecisionWord::Approve),
-            "deny" if rest.is_empty() => Choice::Word(DecisionWord::Deny),
+            "allow" | "approve" => Choice::Word(DecisionKind::Approve),
+            "deny" if rest.is_empty() => Choice::Word(DecisionKind::Deny),
             "deny" | "reason" => Choice::Reason,
-            "edit" => Choice::Word(DecisionWord::Edit),
-            "answer" => Choice::Word(DecisionWord::Answer),
-            "stop" => Choice::Word(DecisionWord::DenyAndStop),
-            "snooze" => Choice::Word(DecisionWord::Snooze),
+            "edit" => Choice::Word(DecisionKind::Edit),
+            "answer" => Choice::Word(DecisionKind::Answer),
+            "stop" => Choice::Word(DecisionKind::DenyAndStop),
+            "snooze" => Choice::Word(DecisionKind::Snooze),
             _ => Choice::Shape,
         };
         if !printed.choices.contains(&wanted) {
@@ -447,8 +447,8 @@ impl Shell<'_> {
     ) -> Result<Option<DecisionRequest>, Failure> {
         let word = match choice {
             Choice::Word(word) => word,
-            Choice::Reason => DecisionWord::Deny,
-            Choice::Shape => DecisionWord::Approve,
+            Choice::Reason => DecisionKind::Deny,
+            Choice::Shape => DecisionKind::Approve,
             Choice::Rule => {
                 self.say_rule(number, approval)?;
                 return Ok(None);
@@ -459,7 +459,7 @@ impl Shell<'_> {
         };
         let seen = printed.at.elapsed().as_millis();
         let mut request = DecisionRequest {
-            scope: (word == DecisionWord::Approve).then_some(DecisionScope::Once),
+            scope: (word == DecisionKind::Approve).then_some(DecisionScope::Once),
             revision: u32::try_from(printed.subject.revision).ok(),
             seen_ms: u64::try_from(seen).ok(),
             ..DecisionRequest::new(word, printed.subject.digest.clone())
@@ -490,7 +490,7 @@ impl Shell<'_> {
             _ => {}
         }
         match word {
-            DecisionWord::Edit => {
+            DecisionKind::Edit => {
                 let args =
                     serde_json::to_string_pretty(&approval.args).map_err(anyhow::Error::from)?;
                 self.out.line(&reveal(&args))?;
@@ -505,7 +505,7 @@ impl Shell<'_> {
                     }
                 }
             }
-            DecisionWord::Answer => {
+            DecisionKind::Answer => {
                 let text = if given.is_empty() {
                     let asked = self.ask_text("What the model reads in its place").await?;
                     match asked {
@@ -525,7 +525,7 @@ impl Shell<'_> {
                 };
                 request.answer = Some(text);
             }
-            DecisionWord::Snooze => {
+            DecisionKind::Snooze => {
                 let minutes = match given.parse() {
                     Ok(minutes) => Some(minutes),
                     Err(_) => {
@@ -543,7 +543,7 @@ impl Shell<'_> {
                 }
                 request.minutes = minutes;
             }
-            DecisionWord::Approve if approval.kind == ApprovalKind::Budget && !given.is_empty() => {
+            DecisionKind::Approve if approval.kind == ApprovalKind::Budget && !given.is_empty() => {
                 match given.parse::<f64>() {
                     Ok(extra) if extra.is_finite() => request.extra = Some(extra),
                     Ok(_) | Err(_) => {
@@ -558,7 +558,7 @@ impl Shell<'_> {
         if word.allows() && !self.twice(number, approval, word, &mut request).await? {
             return Ok(None);
         }
-        if word == DecisionWord::DenyAndStop && !self.closing_others(approval).await? {
+        if word == DecisionKind::DenyAndStop && !self.closing_others(approval).await? {
             return Ok(None);
         }
         Ok(Some(request))
@@ -569,7 +569,7 @@ impl Shell<'_> {
         &mut self,
         number: usize,
         approval: &Approval,
-        word: DecisionWord,
+        word: DecisionKind,
         request: &mut DecisionRequest,
     ) -> Result<bool, Failure> {
         let what = word.as_str().replace('_', " ");
@@ -642,7 +642,7 @@ impl Shell<'_> {
         };
         let decision = DecisionRequest {
             revision: Some(approval.revision),
-            ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
+            ..DecisionRequest::new(DecisionKind::Revoke, approval.digest.clone())
         };
         self.act(Command::Decide(Decide {
             approval_id: *id,

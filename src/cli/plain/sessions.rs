@@ -7,10 +7,10 @@ use crate::cli::plain::shell::{Open, Shell};
 use crate::cli::terminal::cell;
 use crate::console::format;
 use crate::protocol::command::BudgetRequest;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::SessionId;
 use crate::protocol::request::{Command, GetTranscript, SendMessage, StartSession, UpdateSession};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::limit_line;
 use crate::tui::view;
 
@@ -62,7 +62,7 @@ impl Shell<'_> {
                 let last = session.last_line.as_deref().unwrap_or("nothing said yet");
                 let words = format!(
                     "{}  {}  {}: {}  ({} turns, {}, {} ago)",
-                    world.session_word(session).as_str(),
+                    world.session_status(session).as_str(),
                     cell(&session.channel),
                     limit_line(title, 30),
                     limit_line(last, 60),

@@ -23,9 +23,9 @@ use crate::console::time::{Millis, Now};
 use crate::console::world::CallResult;
 use crate::console::{connection, update};
 use crate::protocol::command::DeliveryResolution;
+use crate::protocol::enums::{DecisionKind, ToolCallState};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::Command;
-use crate::protocol::words::{DecisionWord, ToolCallState};
 use crate::tui::message::QuitKind;
 use crate::tui::options::ConsoleOptions;
 
@@ -79,7 +79,7 @@ pub enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// A decision word as it is.
-    Word(DecisionWord),
+    Word(DecisionKind),
     /// Deny, and say why.
     Reason,
     /// Allow this shape for the session.
@@ -113,11 +113,11 @@ impl Choice {
             Self::Rule => "how to make a rule of it".to_owned(),
             Self::Resume => "resume from the last durable step".to_owned(),
             Self::Kill => "kill: end the turn without an answer".to_owned(),
-            Self::Delivery(DeliveryResolution::Sent) => DecisionWord::Sent.text().choice(),
+            Self::Delivery(DeliveryResolution::Sent) => DecisionKind::Sent.text().choice(),
             Self::Delivery(DeliveryResolution::SendAgain) => {
-                DecisionWord::SendAgain.text().choice()
+                DecisionKind::SendAgain.text().choice()
             }
-            Self::Delivery(DeliveryResolution::Drop) => DecisionWord::Drop.text().choice(),
+            Self::Delivery(DeliveryResolution::Drop) => DecisionKind::Drop.text().choice(),
             Self::Dismiss => "dismiss it: you have looked at it; no file changes".to_owned(),
         }
     }

@@ -9,10 +9,10 @@ use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::events;
 use crate::client::remote::target::Address;
 use crate::client::remote::wire::Submission;
+use crate::protocol::enums::Scope;
 use crate::protocol::event::EventFilter;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
-use crate::protocol::words::Scope;
 
 /// Whether a command may take longer than a request usually may.
 fn takes_long(command: &Command) -> bool {
@@ -22,7 +22,7 @@ fn takes_long(command: &Command) -> bool {
             | Command::RunHygiene(_)
             | Command::UndoHygiene(_)
             | Command::CreateBackup(_)
-            | Command::ForgetPerson(_)
+            | Command::EraseUser(_)
             | Command::ImportMemories(_)
             | Command::CompactSession(_)
     )

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use crate::client::remote::target::{Address, Target};
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER};
+use crate::protocol::enums::Scope;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::Scope;
 
 /// How long an idle connection is kept. The daemon cuts one after ten seconds; a request must not meet that.
 const IDLE: Duration = Duration::from_secs(5);

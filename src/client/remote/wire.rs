@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::enums::Surface;
 use crate::protocol::request::Command;
-use crate::protocol::words::Surface;
 
 /// Header of every answer; its value is [`PROTOCOL_VERSION`].
 pub const PROTOCOL_HEADER: &str = "leverframe-protocol";

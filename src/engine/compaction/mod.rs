@@ -14,10 +14,10 @@ use crate::engine::compaction::run::{Occasion, Pass};
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::turn::reply::ModelReply;
+use crate::protocol::enums::CompactionState;
 use crate::protocol::ids::SessionId;
 use crate::protocol::memory::Compaction;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::CompactionState;
 use crate::store::error::StoreError;
 use crate::store::queries::turn::TurnRows;
 

@@ -8,8 +8,8 @@ use crate::engine::context::block;
 use crate::engine::context::estimate;
 use crate::engine::context::exchange::Exchange;
 use crate::protocol::approval::Speaker;
+use crate::protocol::enums::ToolCallState;
 use crate::protocol::session::{BY_HAND, StepBody};
-use crate::protocol::words::ToolCallState;
 
 /// Most tokens of a digest.
 pub const MOST_TOKENS: u64 = 2_000;

@@ -1,4 +1,4 @@
-//! Pinning and forgetting cached responses. Who did it is in the audit; what was said in them is not.
+//! Pinning and removing cached responses. Who did it is in the audit; what was said in them is not.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats::problem;
-use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
 use crate::protocol::problem::Problem;
 use crate::store::commands::record_cache::RecordCache;
 use crate::store::response_cache::counters::local_day;
@@ -35,12 +35,12 @@ pub async fn pin(
     Ok(entry)
 }
 
-/// Forgets answers.
+/// Removes cached responses.
 pub async fn purge(
     engine: &Engine,
     caller: &Caller,
     what: CachePurge,
-) -> Result<CachePurged, Problem> {
+) -> Result<CachePurgeResult, Problem> {
     let (channel, subject) = match &what {
         CachePurge::Entry(id) => (None, id.chars().take(64).collect()),
         CachePurge::Channel(channel) => (Some(channel.clone()), "channel".to_owned()),

@@ -11,8 +11,8 @@ use crate::engine::problem::from_store;
 use crate::engine::views::{announce_channel, announce_engine};
 use crate::model::registry::Models;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
+use crate::protocol::enums::ReloadEffect;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::ReloadEffect;
 use crate::store::commands::record_reload::RecordReload;
 use crate::text::redact::Redactor;
 

@@ -8,11 +8,11 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{
+    ApprovalKind, ApprovalState, DecisionKind, DecisionScope, Risk, Scope,
+};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::{
-    ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Risk, Scope,
-};
 use crate::store::commands::decide::{Decide, DecideOutcome};
 
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
@@ -61,7 +61,7 @@ pub async fn decide(
         }
         None => None,
     };
-    if request.decision == DecisionWord::Edit {
+    if request.decision == DecisionKind::Edit {
         return edit::edit(engine, caller, &approval, request).await;
     }
     let word = request.decision;
@@ -75,7 +75,7 @@ pub async fn decide(
     decision::settle(engine, &report);
     decision::follow_up(engine, &approval, word).await;
     if let DecideOutcome::Lost { approval, .. } = &report.outcome
-        && word == DecisionWord::Revoke
+        && word == DecisionKind::Revoke
         && approval.state == ApprovalState::Consumed
     {
         return Err(Problem::new(
@@ -127,7 +127,7 @@ pub fn check(
         )
         .hint("`leverframe release` shows what is uncertain and releases it"));
     }
-    let always_possible = matches!(word, DecisionWord::Snooze | DecisionWord::Revoke);
+    let always_possible = matches!(word, DecisionKind::Snooze | DecisionKind::Revoke);
     if !always_possible && !approval.offered.contains(&word) {
         let offered: Vec<&str> = approval.offered.iter().map(|word| word.as_str()).collect();
         return Err(Problem::new(
@@ -142,14 +142,14 @@ pub fn check(
     }
     if request.scope == Some(DecisionScope::Session) {
         let why = approval.only_once();
-        let why = why.or((word != DecisionWord::Approve).then_some("only an approval has a scope"));
+        let why = why.or((word != DecisionKind::Approve).then_some("only an approval has a scope"));
         why.map_or(Ok(()), |why| Err(not_for_the_session(why)))?;
     }
     let right_code = request
         .confirm_code
         .as_deref()
         .is_some_and(|code| code.trim().eq_ignore_ascii_case(&approval.short_code));
-    if word == DecisionWord::Approve
+    if word == DecisionKind::Approve
         && approval.risk == Risk::Critical
         && approval.state == ApprovalState::Pending
         && !right_code
@@ -163,7 +163,7 @@ pub fn check(
     }
     check_reason(request.reason.as_deref())?;
     short_enough("answer", request.answer.as_deref(), MAX_ANSWER)?;
-    if word == DecisionWord::Answer
+    if word == DecisionKind::Answer
         && request
             .answer
             .as_deref()
@@ -176,7 +176,7 @@ pub fn check(
     if let Some(extra) = request.extra {
         check_extra(approval, word, extra)?;
     }
-    if word == DecisionWord::Snooze
+    if word == DecisionKind::Snooze
         && !request
             .minutes
             .is_some_and(|minutes| (1..=MAX_SNOOZE_MINUTES).contains(&minutes))
@@ -209,8 +209,8 @@ async fn check_still_used(engine: &Engine, approval: &Approval) -> Result<(), Pr
 }
 
 /// Refuses an amount that adds nothing, more than anybody means, or to what is no budget.
-fn check_extra(approval: &Approval, word: DecisionWord, extra: f64) -> Result<(), Problem> {
-    if approval.kind != ApprovalKind::Budget || word != DecisionWord::Approve {
+fn check_extra(approval: &Approval, word: DecisionKind, extra: f64) -> Result<(), Problem> {
+    if approval.kind != ApprovalKind::Budget || word != DecisionKind::Approve {
         return Err(Problem::invalid(format!(
             "`extra` goes with `approve` on a question about a budget; this is `{word}` on {}, of kind {}",
             approval.id, approval.kind
@@ -250,39 +250,39 @@ fn sentence(text: &str) -> String {
 }
 
 /// What the model reads in place of a result.
-fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
+fn result_content(word: DecisionKind, request: &DecisionRequest) -> String {
     let because = request
         .reason
         .as_deref()
         .map(|reason| format!(" Reason: {}", sentence(reason)))
         .unwrap_or_default();
     match word {
-        DecisionWord::Deny => format!("denied by the operator.{because} Do not repeat this call."),
-        DecisionWord::DenyAndStop => {
+        DecisionKind::Deny => format!("denied by the operator.{because} Do not repeat this call."),
+        DecisionKind::DenyAndStop => {
             format!("denied by the operator, and the turn was stopped.{because}")
         }
-        DecisionWord::Answer => {
+        DecisionKind::Answer => {
             format!(
                 "answered by the operator in place of the tool: {}",
                 request.answer.as_deref().unwrap_or("")
             )
         }
-        DecisionWord::Happened => format!(
+        DecisionKind::Happened => format!(
             "the outcome was unknown after an interruption; the operator says that it happened.{because}"
         ),
-        DecisionWord::GiveUp => format!(
+        DecisionKind::GiveUp => format!(
             "the outcome is unknown after an interruption; the operator gave the call up.{because} Do not repeat it."
         ),
-        DecisionWord::Revoke => {
+        DecisionKind::Revoke => {
             format!("the operator took the approval back before it ran.{because}")
         }
-        DecisionWord::Approve
-        | DecisionWord::Edit
-        | DecisionWord::Snooze
-        | DecisionWord::RunAgain
-        | DecisionWord::Sent
-        | DecisionWord::SendAgain
-        | DecisionWord::Drop => String::new(),
+        DecisionKind::Approve
+        | DecisionKind::Edit
+        | DecisionKind::Snooze
+        | DecisionKind::RunAgain
+        | DecisionKind::Sent
+        | DecisionKind::SendAgain
+        | DecisionKind::Drop => String::new(),
     }
 }
 

@@ -6,9 +6,9 @@ use crate::engine::turn::evaluate::{self, Evaluation, PolicyContext, Refusal};
 use crate::engine::turn::input::Halt;
 use crate::engine::views;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{ApprovalKind, DecisionKind};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::{ApprovalKind, DecisionWord};
 use crate::store::commands::decide::{DecideOutcome, DecideReport};
 use crate::store::commands::pause_flooded::PauseFlooded;
 use crate::store::queries::turn::TurnRows;
@@ -62,12 +62,12 @@ pub fn settle(engine: &Engine, report: &DecideReport) {
 
 /// What follows from a decision beside its turn: readers see whom somebody new may talk to, and too many denials in a
 /// row pause the conversation.
-pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionWord) {
+pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionKind) {
     if approval.kind == ApprovalKind::Pairing {
         views::announce_channel(engine, &approval.channel).await;
     }
     if let Some(session_id) = approval.session_id
-        && matches!(decision, DecisionWord::Deny | DecisionWord::DenyAndStop)
+        && matches!(decision, DecisionKind::Deny | DecisionKind::DenyAndStop)
     {
         let floods = engine.floods.clone();
         let pause = PauseFlooded { session_id, floods };

@@ -5,10 +5,10 @@ use crate::engine::core::Engine;
 use crate::engine::handle::decide;
 use crate::engine::problem::from_store;
 use crate::protocol::command::DeliveryResolution;
+use crate::protocol::enums::DecisionKind;
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::OutboxItem;
-use crate::protocol::words::DecisionWord;
 use crate::store::commands::resolve_delivery::{ResolveDelivery, Settlement};
 use crate::store::error::StoreError;
 
@@ -22,9 +22,9 @@ pub async fn resolve(
 ) -> Result<OutboxItem, Problem> {
     decide::check_reason(reason.as_deref())?;
     let (settlement, word) = match resolution {
-        DeliveryResolution::Sent => (Settlement::Sent, DecisionWord::Sent),
-        DeliveryResolution::SendAgain => (Settlement::SendAgain, DecisionWord::SendAgain),
-        DeliveryResolution::Drop => (Settlement::Drop, DecisionWord::Drop),
+        DeliveryResolution::Sent => (Settlement::Sent, DecisionKind::Sent),
+        DeliveryResolution::SendAgain => (Settlement::SendAgain, DecisionKind::SendAgain),
+        DeliveryResolution::Drop => (Settlement::Drop, DecisionKind::Drop),
     };
     let written = engine
         .store
@@ -53,7 +53,7 @@ pub async fn resolve(
 async fn late(
     engine: &Engine,
     item: OutboxItem,
-    word: DecisionWord,
+    word: DecisionKind,
     error: StoreError,
 ) -> Result<OutboxItem, Problem> {
     let Some(question) = item.question else {

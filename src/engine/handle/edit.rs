@@ -8,8 +8,8 @@ use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::VerdictKind;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::VerdictWord;
 use crate::store::commands::revise_approval::ReviseApproval;
 
 /// Carries out an edit.
@@ -35,7 +35,7 @@ pub async fn edit(
     let evaluation = evaluation.map_err(|refusal| {
         Problem::invalid(refusal.content).hint("the waiting call is unchanged")
     })?;
-    if evaluation.verdict.decision == VerdictWord::Deny {
+    if evaluation.verdict.decision == VerdictKind::Deny {
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "blocked by policy",

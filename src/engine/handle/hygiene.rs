@@ -4,11 +4,11 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
+use crate::protocol::enums::MemoryScope;
 use crate::protocol::hygiene::{HygieneRun, HygieneStatus};
 use crate::protocol::ids::HygieneRunId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::MemoryScope;
 
 /// Runs now. Goes on when nobody waits for the answer any more.
 pub async fn run(engine: &Engine, caller: &Caller, yes: bool) -> Result<HygieneRun, Problem> {

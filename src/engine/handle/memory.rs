@@ -8,17 +8,17 @@ use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
 use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::{MemoryAuthor, MemoryKind};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::Memory;
 use crate::protocol::memory::{
-    MAX_IMPORT, MAX_TEXT, MemoryFilter, MemoryFound, MemoryImport, MemoryImported, MemoryReview,
-    MemoryStats,
+    MAX_IMPORT, MAX_TEXT, MemoryFilter, MemoryImport, MemoryImportResult, MemoryMatch,
+    MemoryReview, MemoryStats,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{self, EditMemory};
-use crate::protocol::words::{MemoryAuthor, MemoryKind};
 use crate::store::commands::add_memory::{AddMemory, NewMemory};
-use crate::store::commands::change_memory::{ChangeMemory, ForgetMemory, MemoryChange};
+use crate::store::commands::change_memory::{ChangeMemory, DeleteMemory, MemoryChange};
 use crate::store::commands::import_memories::ImportMemories;
 
 /// Writes one.
@@ -92,9 +92,9 @@ pub async fn supersede(
 }
 
 /// Removes one for good. A proposed one is refused that way.
-pub async fn forget(engine: &Engine, caller: &Caller, id: MemoryId) -> Result<MemoryId, Problem> {
+pub async fn delete(engine: &Engine, caller: &Caller, id: MemoryId) -> Result<MemoryId, Problem> {
     let by = caller.reference();
-    let write = engine.store.write(ForgetMemory { id, by }).await;
+    let write = engine.store.write(DeleteMemory { id, by }).await;
     write.map_err(from_store)
 }
 
@@ -188,7 +188,7 @@ pub async fn import(
     engine: &Engine,
     caller: &Caller,
     items: Vec<MemoryImport>,
-) -> Result<MemoryImported, Problem> {
+) -> Result<MemoryImportResult, Problem> {
     if items.is_empty() || items.len() > MAX_IMPORT {
         return Err(Problem::invalid(format!(
             "an import has {} items; 1 to {MAX_IMPORT} are taken at once",
@@ -229,7 +229,7 @@ pub async fn search(
     text: String,
     filter: MemoryFilter,
     limit: Option<u32>,
-) -> Result<MemoryFound, Problem> {
+) -> Result<MemoryMatch, Problem> {
     let limit = few(limit)?;
     let now = engine.clock.now();
     let (meaning, words_only) = match embeddings::meaning(engine, &text, Searcher::Person).await {
@@ -241,7 +241,7 @@ pub async fn search(
         .read(move |reader| reader.search_memories(&text, meaning.as_deref(), &filter, limit, now))
         .await
         .map_err(from_store)?;
-    Ok(MemoryFound {
+    Ok(MemoryMatch {
         items,
         next_cursor: None,
         words_only,

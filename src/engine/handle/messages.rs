@@ -12,13 +12,13 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
+use crate::protocol::enums::{CacheScope, ContinuationState, Disposition};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{
     MAX_ALLOWED_TOOLS, MAX_HINT_BYTES, MAX_HINTS, ToolChoice, TurnOptions,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Ask, SendMessage};
-use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn, TurnFiles};
 use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
 

@@ -7,12 +7,12 @@ use futures_util::FutureExt as _;
 use crate::engine::caller::Caller;
 use crate::engine::compaction;
 use crate::engine::core::Engine;
-use crate::engine::forget;
+use crate::engine::erase;
 use crate::engine::people;
 use crate::engine::sweeper;
+use crate::protocol::enums::PairingState;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Command, Envelope, Outcome, dispatch};
-use crate::protocol::words::PairingState;
 use crate::store::commands::change_memory::MemoryChange;
 
 pub mod attachments;
@@ -104,8 +104,8 @@ impl Engine {
             PinMemory(c) => memory::change(self, by, c.id, MemoryChange::Pin(c.pinned)),
             AcceptMemory(c) => memory::change(self, by, c.id, MemoryChange::Accept),
             SupersedeMemories(c) => memory::supersede(self, by, c.id, c.others),
-            ForgetMemory(c) => memory::forget(self, by, c.id),
-            ForgetPerson(c) => forget::person(self, by, c.person),
+            DeleteMemory(c) => memory::delete(self, by, c.id),
+            EraseUser(c) => erase::user(self, by, c.person),
             ImportMemories(c) => memory::import(self, by, c.items),
             CompactSession(c) => compaction::on_demand(self, c.session_id),
             RunHygiene(c) => hygiene::run(self, by, c.yes),

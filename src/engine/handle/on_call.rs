@@ -10,18 +10,18 @@ use crate::engine::problem::from_store;
 use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
+use crate::protocol::enums::Role;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::{
-    AssignRequest, Duty, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest, Person,
+    AssignRequest, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest, OnCallStatus, Person,
 };
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
-use crate::protocol::words::Role;
 use crate::store::commands::assign::{Assign, SetOnCall};
 use crate::store::commands::decide::DecideReport;
 
 /// Who is on call, who can be named, and what `actor` is called.
-pub async fn duty(engine: &Engine, actor: Option<&Actor>) -> Result<Duty, Problem> {
+pub async fn status(engine: &Engine, actor: Option<&Actor>) -> Result<OnCallStatus, Problem> {
     let (on_call, operators) = engine
         .store
         .read_here(|reader| Ok((reader.on_call()?, reader.known_operators()?)))
@@ -35,20 +35,20 @@ pub async fn duty(engine: &Engine, actor: Option<&Actor>) -> Result<Duty, Proble
         .chain(operators)
         .chain(you.iter().cloned())
         .collect();
-    let mut duty = Duty {
+    let mut status = OnCallStatus {
         on_call,
         ended: None,
         names: names.into_iter().collect(),
         you,
     };
-    duty.settle(engine.clock.now());
-    Ok(duty)
+    status.settle(engine.clock.now());
+    Ok(status)
 }
 
 /// Everybody of the configuration.
 pub async fn people(engine: &Engine) -> Result<Page<Person>, Problem> {
     let now = engine.clock.now();
-    let on_call = duty(engine, None).await?.on_call;
+    let on_call = status(engine, None).await?.on_call;
     let people = engine.settings.people.iter().map(|(name, person)| {
         let conversations = person
             .ids
@@ -91,7 +91,7 @@ async fn named(engine: &Engine, caller: &Caller, name: &str) -> Result<Option<St
     if name == NOBODY {
         return Ok(None);
     }
-    let known = duty(engine, Some(&caller.actor)).await?.names;
+    let known = status(engine, Some(&caller.actor)).await?.names;
     if known.iter().any(|one| one == name) {
         return Ok(Some(name.to_owned()));
     }
@@ -175,7 +175,7 @@ pub async fn set_on_call(
     engine: &Engine,
     caller: &Caller,
     request: OnCallRequest,
-) -> Result<Duty, Problem> {
+) -> Result<OnCallStatus, Problem> {
     let name = named(engine, caller, &request.name).await?;
     if request
         .seconds
@@ -201,5 +201,5 @@ pub async fn set_on_call(
         })
         .await
         .map_err(from_store)?;
-    duty(engine, Some(&caller.actor)).await
+    status(engine, Some(&caller.actor)).await
 }

@@ -1,4 +1,4 @@
-//! Letting strangers in, keeping them out, and taking either back.
+//! Grants access to unknown senders, refuses it, and revokes either.
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -6,10 +6,10 @@ use crate::engine::handle::decide;
 use crate::engine::problem::from_store;
 use crate::engine::views;
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{DecisionKind, PairingState};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::{DecisionWord, PairingState};
 use crate::store::commands::revoke_pairing::RevokePairing;
 
 /// Brings a pairing to a state that a person wants: accepted, refused or revoked.
@@ -26,10 +26,10 @@ pub async fn settle(
     }
     match (wanted, found.state) {
         (PairingState::Accepted, PairingState::Pending) => {
-            decision(engine, caller, id, DecisionWord::Approve).await?;
+            decision(engine, caller, id, DecisionKind::Approve).await?;
         }
         (PairingState::Refused, PairingState::Pending) => {
-            decision(engine, caller, id, DecisionWord::Deny).await?;
+            decision(engine, caller, id, DecisionKind::Deny).await?;
         }
         (PairingState::Revoked, PairingState::Accepted | PairingState::Refused) => {
             let by = caller.reference();
@@ -51,7 +51,7 @@ async fn decision(
     engine: &Engine,
     caller: &Caller,
     id: ApprovalId,
-    word: DecisionWord,
+    word: DecisionKind,
 ) -> Result<(), Problem> {
     let approval = engine
         .store
@@ -69,7 +69,7 @@ fn too_late(found: &Pairing) -> Problem {
     let (kind, title, hint) = match found.state {
         PairingState::Pending => (
             ProblemKind::NotOffered,
-            "nobody was let in yet",
+            "nobody has access yet",
             format!(
                 "`leverframe channels pair {} --deny` keeps them out",
                 found.code

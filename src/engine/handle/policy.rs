@@ -7,9 +7,9 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::views::channel_view;
 use crate::protocol::channel::Channel;
+use crate::protocol::enums::{Autonomy, Scope};
 use crate::protocol::policy::{Policy, PolicyPatch};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::{Autonomy, Scope};
 use crate::store::commands::set_policy::SetPolicy;
 
 /// Seconds that `full` holds when nothing else is said.

@@ -13,14 +13,14 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::routine::schedule::{HINT, Schedule, begin_at};
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::{
+    Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
+};
 use crate::protocol::ids::RoutineId;
 use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::{
-    Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
-};
 use crate::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::commands::put_routine::{Due, NextDue, PutRoutine, RemoveRoutine, RoutineFields};

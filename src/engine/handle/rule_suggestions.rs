@@ -11,9 +11,9 @@ use crate::engine::core::Engine;
 use crate::engine::handle::rules::{kept_by, would_be};
 use crate::engine::problem::from_store;
 use crate::engine::rules;
+use crate::protocol::enums::{DecisionKind, RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::problem::Problem;
 use crate::protocol::rule::{COMMANDS, Rule, RulePatch, RuleSuggestion, RuleSuggestions};
-use crate::protocol::words::{DecisionWord, RuleMatcher, RuleScope, VerdictWord};
 use crate::store::commands::put_rule::RuleFields;
 use crate::store::queries::rules::TriedCall;
 use crate::tools::canonical::{canonical_json, sha256_hex};
@@ -50,7 +50,7 @@ pub struct Suggested {
 
 /// The fewest rules that answer most of what people allowed. `in_force`: what these rules match is answered already.
 pub fn suggest(calls: &[CallHere<'_>], in_force: &[Rule]) -> Suggested {
-    let approved = |call: &TriedCall| call.told.decision == Some(DecisionWord::Approve);
+    let approved = |call: &TriedCall| call.told.decision == Some(DecisionKind::Approve);
     let mut open: Vec<bool> = calls
         .iter()
         .map(|here| {
@@ -121,19 +121,19 @@ fn is_answered(rule: &Rule, (call, workspace): CallHere<'_>) -> bool {
         workspace,
         plan: &call.plan,
     };
-    here && rule.verdict == VerdictWord::Allow && rules::matches(rule, &shape)
+    here && rule.verdict == VerdictKind::Allow && rules::matches(rule, &shape)
 }
 
 /// Whether a person, or the policy, refused it or put something else in its place.
 fn is_refused(call: &TriedCall) -> bool {
-    call.told.was == VerdictWord::Deny
-        || (call.told.decision).is_some_and(|decision| decision != DecisionWord::Approve)
+    call.told.was == VerdictKind::Deny
+        || (call.told.decision).is_some_and(|decision| decision != DecisionKind::Approve)
 }
 
 fn told(rule: &Rule, matched: &[usize], calls: &[CallHere<'_>], open: &[bool]) -> RuleSuggestion {
     let others = matched.iter().filter_map(|at| {
         let (call, _) = calls[*at];
-        let asked = call.told.was == VerdictWord::Ask;
+        let asked = call.told.was == VerdictKind::Ask;
         (asked && call.told.decision.is_none()).then_some(&call.told.preview)
     });
     let mut also: Vec<String> = Vec::new();
@@ -181,7 +181,7 @@ fn candidates_of((call, workspace): CallHere<'_>) -> Vec<Rule> {
             scope: RuleScope::Channel,
             channel: Some(call.told.channel.clone()),
             session_id: None,
-            verdict: VerdictWord::Allow,
+            verdict: VerdictKind::Allow,
             enabled: true,
             expires_at: None,
             max_uses: None,

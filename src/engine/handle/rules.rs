@@ -11,6 +11,9 @@ use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
 use crate::engine::rules;
 use crate::engine::turn::evaluate::{CallSite, evaluate_at};
+use crate::protocol::enums::{
+    Access, ApprovalKind, DecisionKind, Risk, RuleMatcher, RuleScope, VerdictKind,
+};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -18,9 +21,6 @@ use crate::protocol::rule::{
     COMMANDS, Grant, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
 };
 use crate::protocol::snapshot::Page;
-use crate::protocol::words::{
-    Access, ApprovalKind, DecisionWord, Risk, RuleMatcher, RuleScope, VerdictWord,
-};
 use crate::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
 use crate::store::queries::rules::TriedCall;
 use crate::tools::canonical::canonical_json;
@@ -200,12 +200,12 @@ pub fn fields(
     let verdict = patch
         .verdict
         .or(before.map(|rule| rule.verdict))
-        .unwrap_or(VerdictWord::Allow);
+        .unwrap_or(VerdictKind::Allow);
     let max_uses = match patch.max_uses {
         Some(max) => Some(max).filter(|max| *max > 0),
         None => before.and_then(|rule| rule.max_uses),
     };
-    if max_uses.is_some() && verdict != VerdictWord::Allow {
+    if max_uses.is_some() && verdict != VerdictKind::Allow {
         return Err(Problem::invalid(format!(
             "`max_uses` bounds what a rule allows; this one says `{verdict}`"
         ))
@@ -267,7 +267,7 @@ pub fn fields(
 
 /// What decides in which directory, and with which program, the commands of a rule run.
 struct Bounds<'a> {
-    verdict: VerdictWord,
+    verdict: VerdictKind,
     tool: &'a str,
     field: Option<&'a str>,
     matcher: RuleMatcher,
@@ -577,14 +577,14 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
                 }
                 found.matched += 1;
                 match (call.told.was, call.told.decision) {
-                    (VerdictWord::Allow, _) => found.ran_unasked += 1,
-                    (VerdictWord::Deny, _) => found.refused += 1,
-                    (VerdictWord::Ask, Some(DecisionWord::Approve)) => found.approved += 1,
-                    (VerdictWord::Ask, Some(_)) => found.denied += 1,
-                    (VerdictWord::Ask, None) => {}
+                    (VerdictKind::Allow, _) => found.ran_unasked += 1,
+                    (VerdictKind::Deny, _) => found.refused += 1,
+                    (VerdictKind::Ask, Some(DecisionKind::Approve)) => found.approved += 1,
+                    (VerdictKind::Ask, Some(_)) => found.denied += 1,
+                    (VerdictKind::Ask, None) => {}
                 }
                 if found.calls.len() < MAX_TOLD {
-                    if rule.verdict == VerdictWord::Allow {
+                    if rule.verdict == VerdictKind::Allow {
                         call.told.kept_by = kept_by(&call);
                     }
                     found.calls.push(call.told);
@@ -657,7 +657,7 @@ pub async fn test(
             access: refusal.access,
             risk: None,
             verdict: Verdict {
-                decision: VerdictWord::Deny,
+                decision: VerdictKind::Deny,
                 rule: format!("{}: {}", refusal.rule, refusal.content),
                 policy_version: version,
             },
@@ -670,12 +670,12 @@ pub async fn test(
 pub fn with_decision(
     engine: &Engine,
     approval: &crate::protocol::approval::Approval,
-    word: DecisionWord,
+    word: DecisionKind,
     patch: RulePatch,
 ) -> Result<(RuleId, RuleFields), Problem> {
     let expected = match word {
-        DecisionWord::Approve => VerdictWord::Allow,
-        DecisionWord::Deny | DecisionWord::DenyAndStop => VerdictWord::Deny,
+        DecisionKind::Approve => VerdictKind::Allow,
+        DecisionKind::Deny | DecisionKind::DenyAndStop => VerdictKind::Deny,
         _ => {
             return Err(Problem::invalid(format!(
                 "a rule is made with `approve` or `deny`, not with `{word}`"
@@ -694,7 +694,7 @@ pub fn with_decision(
         ..patch
     };
     // What was seen is what is covered.
-    let patch = if expected == VerdictWord::Allow && approval.tool == COMMANDS {
+    let patch = if expected == VerdictKind::Allow && approval.tool == COMMANDS {
         RulePatch {
             cwd: patch.cwd.or_else(|| approval.plan.cwd.clone()),
             executable: patch
@@ -739,7 +739,7 @@ pub fn with_decision(
     }
     let critical = approval.risk == Risk::Critical;
     let never = matches!(approval.access, Access::Exec) && !engine.sandbox.is_confined();
-    if fields.verdict == VerdictWord::Allow && (critical || never) {
+    if fields.verdict == VerdictKind::Allow && (critical || never) {
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not offered",

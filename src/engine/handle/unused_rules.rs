@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::engine::core::Engine;
 use crate::engine::policy::always_asked;
 use crate::engine::problem::from_store;
+use crate::protocol::enums::VerdictKind;
 use crate::protocol::policy::Policy;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::Rule;
-use crate::protocol::words::VerdictWord;
 use crate::store::commands::put_rule::RuleFields;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -42,7 +42,7 @@ fn channels(engine: &Engine) -> Vec<String> {
 
 /// Refuses a rule that could never be used.
 pub async fn check(engine: &Engine, fields: &RuleFields) -> Result<(), Problem> {
-    if fields.verdict != VerdictWord::Allow {
+    if fields.verdict != VerdictKind::Allow {
         return Ok(());
     }
     let channels = channels(engine);
@@ -84,7 +84,7 @@ pub async fn tell(engine: &Engine, mut rules: Vec<Rule>) -> Result<Vec<Rule>, Pr
         .read(move |reader| {
             let policies = policies(reader, &channels)?;
             for rule in &mut rules {
-                if rule.verdict != VerdictWord::Allow {
+                if rule.verdict != VerdictKind::Allow {
                     continue;
                 }
                 let of_session = match rule.session_id {

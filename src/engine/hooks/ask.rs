@@ -13,8 +13,8 @@ use crate::engine::hooks::{
     shown,
 };
 use crate::engine::lock::lock;
+use crate::protocol::enums::HookPoint;
 use crate::protocol::hook::{HookNote, HookVerdict};
-use crate::protocol::words::HookPoint;
 use crate::text::untrusted::limit_line;
 
 /// Longest error of a hook, in characters.

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::HookPoint;
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
-use crate::protocol::words::HookPoint;
 
 /// Version of the document.
 pub const VERSION: u32 = 1;

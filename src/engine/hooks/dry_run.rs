@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::engine::hooks::{Entry, Hooks, Kind, document, limiter};
 use crate::engine::lock::lock;
+use crate::protocol::enums::HookPoint;
 use crate::protocol::hook::{HookTrial, HookVerdict};
 use crate::protocol::problem::Problem;
-use crate::protocol::words::HookPoint;
 
 impl Hooks {
     fn named(&self, name: &str) -> Result<Vec<&Arc<Entry>>, Problem> {

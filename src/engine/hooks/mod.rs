@@ -18,8 +18,8 @@ use crate::engine::hooks::limiter::{Limiter, Over};
 use crate::engine::hooks::stats::HookStats;
 use crate::engine::lock::lock;
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::HookPoint;
 use crate::protocol::hook::{Hook, HookNote, HookVerdict};
-use crate::protocol::words::HookPoint;
 use crate::text::redact::Redactor;
 
 mod ask;

@@ -13,10 +13,10 @@ use crate::engine::core::Engine;
 use crate::engine::hooks::breaker::BreakerVerdict;
 use crate::engine::hooks::{Entry, document, modifies};
 use crate::engine::lock::lock;
+use crate::protocol::enums::HookPoint;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::words::HookPoint;
 use crate::store::queries::hooks::HookFacts;
 
 /// Documents that wait for one observer.

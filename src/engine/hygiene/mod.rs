@@ -10,11 +10,11 @@ use crate::engine::memory_cleanup::{self, Chunk, carry_out, paced, plan};
 use crate::engine::problem::from_store;
 use crate::engine::retention::refuse_quarantined;
 use crate::engine::views::announce_if_changed;
+use crate::protocol::enums::{HygieneState, Surface};
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun};
 use crate::protocol::ids::HygieneRunId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{HygieneState, Surface};
 use crate::store::commands::run_hygiene::{
     BeginHygiene, CutHygieneShort, EndHygiene, HygieneEnd, NoteGrowth,
 };

@@ -1,7 +1,7 @@
 //! Which turns may be given a cached response, and which answers may be kept. Pure.
 
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest, StopReason};
-use crate::protocol::words::{CacheNotKept, CacheScope};
+use crate::protocol::enums::{CacheScope, CacheSkipReason};
 
 /// Largest answer that is kept, in bytes.
 pub const MAX_ANSWER: usize = 256 * 1024;
@@ -42,28 +42,28 @@ pub fn names(answer: &str, display: &str, id: &str) -> bool {
 
 /// Whether an answer may be kept. `own_model` says that the model that was asked for gave it, `noted` that it did not
 /// come as it should (the server cut the context, it had to be asked again).
-pub fn may_keep(answer: &ModelAnswer, own_model: bool, noted: bool) -> Result<(), CacheNotKept> {
+pub fn may_keep(answer: &ModelAnswer, own_model: bool, noted: bool) -> Result<(), CacheSkipReason> {
     if !answer.tool_calls.is_empty() {
-        return Err(CacheNotKept::ToolsUsed);
+        return Err(CacheSkipReason::ToolsUsed);
     }
     match &answer.stop {
         StopReason::EndTurn => {}
-        StopReason::ToolUse => return Err(CacheNotKept::ToolsUsed),
-        StopReason::MaxTokens => return Err(CacheNotKept::Cut),
-        StopReason::Refusal | StopReason::RefusedFor(_) => return Err(CacheNotKept::Refused),
-        StopReason::Paused | StopReason::Other(_) => return Err(CacheNotKept::Unnatural),
+        StopReason::ToolUse => return Err(CacheSkipReason::ToolsUsed),
+        StopReason::MaxTokens => return Err(CacheSkipReason::Cut),
+        StopReason::Refusal | StopReason::RefusedFor(_) => return Err(CacheSkipReason::Refused),
+        StopReason::Paused | StopReason::Other(_) => return Err(CacheSkipReason::Unnatural),
     }
     if !own_model {
-        return Err(CacheNotKept::StandIn);
+        return Err(CacheSkipReason::StandIn);
     }
     if noted {
-        return Err(CacheNotKept::Unnatural);
+        return Err(CacheSkipReason::Unnatural);
     }
     if answer.text.trim().is_empty() {
-        return Err(CacheNotKept::Empty);
+        return Err(CacheSkipReason::Empty);
     }
     if answer.text.len() > MAX_ANSWER {
-        return Err(CacheNotKept::TooLarge);
+        return Err(CacheSkipReason::TooLarge);
     }
     Ok(())
 }

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 
 use crate::model::profiles::Profile;
 use crate::model::request::{ModelMessage, ModelRequest, ToolDefinition};
+use crate::protocol::enums::CacheScope;
 use crate::protocol::options::ModelParameters;
 use crate::protocol::policy::Policy;
-use crate::protocol::words::CacheScope;
 use crate::store::response_cache::Key;
 use crate::tools::canonical::canonical_json;
 

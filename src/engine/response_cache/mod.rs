@@ -13,11 +13,11 @@ use crate::engine::response_cache::state::Shared;
 use crate::engine::turn::evaluate::PolicyContext;
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
 use crate::protocol::approval::Speaker;
+use crate::protocol::enums::{CacheMissReason, CacheScope, CacheSkipReason};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hex::hex;
 use crate::protocol::policy::Policy;
 use crate::protocol::session::{CachedAnswer, Usage};
-use crate::protocol::words::{CacheMissReason, CacheNotKept, CacheScope};
 use crate::store::queries::turn::TurnRows;
 use crate::store::response_cache::counters::{CounterKey, CounterKind, Delta, local_day};
 use crate::store::response_cache::{CacheState, Key, NewEntry, StoredAnswer};
@@ -343,21 +343,21 @@ impl Pass {
                     eligibility::names(&answer.text, &rows.requester.display, id)
                 });
             if names {
-                return Err(CacheNotKept::NamesSender);
+                return Err(CacheSkipReason::NamesSender);
             }
             Ok(())
         });
         if let Err(why) = may_keep {
             visit.count(CounterKind::NotKept(why), Delta::ONCE);
             let lasting = match why {
-                CacheNotKept::ToolsUsed => Some(CacheMissReason::ToolsUsed),
-                CacheNotKept::Cut
-                | CacheNotKept::Refused
-                | CacheNotKept::Unnatural
-                | CacheNotKept::Empty
-                | CacheNotKept::TooLarge => Some(CacheMissReason::Ineligible),
+                CacheSkipReason::ToolsUsed => Some(CacheMissReason::ToolsUsed),
+                CacheSkipReason::Cut
+                | CacheSkipReason::Refused
+                | CacheSkipReason::Unnatural
+                | CacheSkipReason::Empty
+                | CacheSkipReason::TooLarge => Some(CacheMissReason::Ineligible),
                 // The next answer may come from the right model, or to somebody whom it does not name.
-                CacheNotKept::StandIn | CacheNotKept::NamesSender => None,
+                CacheSkipReason::StandIn | CacheSkipReason::NamesSender => None,
             };
             if let Some(lead) = lead {
                 lead.unshareable();

@@ -7,7 +7,7 @@ use crate::config::settings::Settings;
 use crate::engine::lock::lock;
 use crate::engine::response_cache::single_flight::{FlightRole, Flights};
 use crate::engine::tool_cache::state;
-use crate::protocol::words::{CacheMissReason, CacheScope};
+use crate::protocol::enums::{CacheMissReason, CacheScope};
 use crate::store::response_cache::{Key, Options, ResponseCache, StoredAnswer};
 
 /// Most bytes of questions and answers that are kept.

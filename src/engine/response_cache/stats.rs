@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::engine::core::Engine;
 use crate::model::prices;
 use crate::protocol::cache::{CacheCounts, CacheGroup, CacheStats, CacheSummary};
+use crate::protocol::enums::CacheMissReason;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::CacheMissReason;
 use crate::store::response_cache::counters::{CounterKind, Row, local_day};
 use crate::store::response_cache::{CacheError, Picture};
 

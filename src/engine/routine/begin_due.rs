@@ -11,8 +11,8 @@ use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::routines::{due_after, turn};
 use crate::engine::views::announce_channel;
+use crate::protocol::enums::{Disposition, MissedRuns, RoutineRunState};
 use crate::protocol::routine::Routine;
-use crate::protocol::words::{Disposition, MissedRuns, RoutineRunState};
 use crate::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use crate::store::error::StoreError;
 

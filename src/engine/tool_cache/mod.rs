@@ -9,11 +9,11 @@ use crate::engine::tool_cache::key::Facts;
 use crate::engine::tool_cache::workspaces::Change;
 use crate::engine::turn::evaluate::PolicyContext;
 use crate::engine::turn::large_result::ResultExcerpt;
+use crate::protocol::enums::{Access, CacheScope, Effect, ToolCacheMiss, ToolCacheSkipReason};
 use crate::protocol::session::CachedResult;
-use crate::protocol::words::{Access, CacheScope, Effect, ToolCacheMiss, ToolCacheNotKept};
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::store::response_cache::counters::{CounterKey, CounterKind, Delta, local_day};
-use crate::store::response_cache::{Key, Made, NewResult, ResultLook};
+use crate::store::response_cache::{Key, Made, NewResult, ResultLookup};
 use crate::tools::registry::reads;
 use crate::tools::tool::{Cacheable, DependsOn, EffectDisposition, Plan, ToolOutcome};
 
@@ -124,7 +124,7 @@ pub async fn consult(
     let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let file = &engine.response_cache.file;
     let reason = match file.look_for_result(key, asked, made, ttl_ms, now).await {
-        ResultLook::Found(kept) => {
+        ResultLookup::Found(kept) => {
             count(engine, rows, name, CounterKind::ToolHit);
             let cached = CachedResult {
                 stored_at: kept.stored_at,
@@ -134,11 +134,11 @@ pub async fn consult(
             let content = kept.content;
             return (Some(StoredResult { content, cached }), Pass::default());
         }
-        ResultLook::Expired => ToolCacheMiss::Expired,
-        ResultLook::Stale => ToolCacheMiss::WorkspaceChanged,
-        ResultLook::OtherPolicy => ToolCacheMiss::PolicyChanged,
-        ResultLook::Nothing => ToolCacheMiss::First,
-        ResultLook::Unusable => ToolCacheMiss::Disabled,
+        ResultLookup::Expired => ToolCacheMiss::Expired,
+        ResultLookup::Stale => ToolCacheMiss::WorkspaceChanged,
+        ResultLookup::OtherPolicy => ToolCacheMiss::PolicyChanged,
+        ResultLookup::Nothing => ToolCacheMiss::First,
+        ResultLookup::Unusable => ToolCacheMiss::Disabled,
     };
     miss(reason);
     (None, pass)
@@ -163,12 +163,12 @@ pub fn begin_change(engine: &Engine, row: &CallRow, workspace: &std::path::Path)
 }
 
 /// Why a result may not be kept.
-pub fn may_keep(outcome: &ToolOutcome, shown: &ResultExcerpt) -> Result<(), ToolCacheNotKept> {
+pub fn may_keep(outcome: &ToolOutcome, shown: &ResultExcerpt) -> Result<(), ToolCacheSkipReason> {
     if outcome.is_error || outcome.disposition != EffectDisposition::Done {
-        return Err(ToolCacheNotKept::Failed);
+        return Err(ToolCacheSkipReason::Failed);
     }
     if outcome.partial || !shown.whole {
-        return Err(ToolCacheNotKept::Partial);
+        return Err(ToolCacheSkipReason::Partial);
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ impl Pass {
             if made(engine, rows) == Some(candidate.made) {
                 Ok(())
             } else {
-                Err(ToolCacheNotKept::WorkspaceChanged)
+                Err(ToolCacheSkipReason::WorkspaceChanged)
             }
         });
         if let Err(why) = refused {

@@ -8,8 +8,8 @@ use crate::config::settings::ReplyStyle;
 use crate::engine::delivery::{Link, platform_conversation};
 use crate::engine::lock::lock;
 use crate::protocol::bridge::ProgressMessage;
+use crate::protocol::enums::Surface;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
-use crate::protocol::words::Surface;
 use crate::store::queries::turn::TurnRows;
 
 /// Tools that the message names, the newest.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::protocol::artifact::{ARTIFACT_PREFIX, ArtifactHash};
 use crate::protocol::citation::{Citation, Citations};
-use crate::protocol::words::{CitationKind, DecisionWord, ToolCallState};
+use crate::protocol::enums::{CitationKind, DecisionKind, ToolCallState};
 use crate::store::queries::turn::CallRow;
 
 /// The sources of an answer. `retrieved` are ids of memories that were found for the message.
@@ -19,7 +19,7 @@ pub fn citations(calls: &[CallRow], retrieved: &[String]) -> Citations {
         let call = &row.call;
         // What a person answers in place of a tool is no reading.
         let answered = (call.decision.as_ref())
-            .is_some_and(|decision| decision.decision == DecisionWord::Answer);
+            .is_some_and(|decision| decision.decision == DecisionKind::Answer);
         if call.state != ToolCallState::Succeeded || answered {
             continue;
         }

@@ -17,13 +17,13 @@ use crate::engine::rules;
 use crate::engine::turn::after::MALFORMED_RULE;
 use crate::engine::turn::plan_risk;
 use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
+use crate::protocol::enums::{
+    Access, ApprovalKind, Effect, Risk, RuleScope, Surface, ToolCallState, Unattended, VerdictKind,
+};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::rule::Rule;
 use crate::protocol::session::TOO_MANY_WAIT;
-use crate::protocol::words::{
-    Access, ApprovalKind, Effect, Risk, RuleScope, Surface, ToolCallState, Unattended, VerdictWord,
-};
 use crate::store::input::{Basis, Fallback, NewApproval, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::queries::approvals::{PendingApprovals, Question};
 use crate::store::queries::turn::{CallRow, TurnRows};
@@ -151,7 +151,7 @@ impl PolicyContext {
         // What a rule allows on one channel it does not allow on the other whose policy applies too.
         if also.is_some() {
             rules.retain(|rule| {
-                rule.verdict != VerdictWord::Allow || rule.scope != RuleScope::Channel
+                rule.verdict != VerdictKind::Allow || rule.scope != RuleScope::Channel
             });
         }
         let grants = grants
@@ -397,14 +397,14 @@ pub fn evaluate_at(
     let mut matching = policy_input.rules.clone();
     matching.extend(rules::doubtful(place.rules, &shape));
     let once_only = match verdict.decision {
-        VerdictWord::Ask | VerdictWord::Deny => policy::once_only(&facts, &policy_input),
-        VerdictWord::Allow => None,
+        VerdictKind::Ask | VerdictKind::Deny => policy::once_only(&facts, &policy_input),
+        VerdictKind::Allow => None,
     };
-    let fallback = (basis.is_some() && verdict.decision == VerdictWord::Allow).then(|| {
+    let fallback = (basis.is_some() && verdict.decision == VerdictKind::Allow).then(|| {
         policy_input.grants.clear();
         policy_input
             .rules
-            .retain(|rule| rule.verdict != VerdictWord::Allow);
+            .retain(|rule| rule.verdict != VerdictKind::Allow);
         policy::verdict(&facts, &policy_input)
     });
     let definition = engine.tools.definition_digest(name).unwrap_or_default();
@@ -554,7 +554,7 @@ fn new_call(
             args_digest,
             idempotency_key,
             verdict: Verdict {
-                decision: VerdictWord::Deny,
+                decision: VerdictKind::Deny,
                 rule: refusal.rule,
                 policy_version: policy_context.policy.version,
             },
@@ -622,8 +622,8 @@ fn outcome(
     waiting: &mut PendingApprovals,
 ) -> (Verdict, NewCallOutcome) {
     match verdict.decision {
-        VerdictWord::Allow => (verdict, NewCallOutcome::Ready),
-        VerdictWord::Deny => {
+        VerdictKind::Allow => (verdict, NewCallOutcome::Ready),
+        VerdictKind::Deny => {
             let refused = NewCallOutcome::Refused {
                 state: ToolCallState::Blocked,
                 content: "denied by policy: this call is not allowed here. Do not repeat it."
@@ -631,20 +631,20 @@ fn outcome(
             };
             (verdict, refused)
         }
-        VerdictWord::Ask if nobody_is_there(rows) => {
+        VerdictKind::Ask if nobody_is_there(rows) => {
             let refused = NewCallOutcome::Refused {
                 state: ToolCallState::Denied,
                 content: UNATTENDED.to_owned(),
             };
             (verdict, refused)
         }
-        VerdictWord::Ask => match refusal_of_limit(engine, evaluation, waiting) {
+        VerdictKind::Ask => match refusal_of_limit(engine, evaluation, waiting) {
             Some(rule) => {
                 let content = format!(
                     "denied: {rule}, and nobody was asked. Go on without this call, or wait for the others first"
                 );
                 let verdict = Verdict {
-                    decision: VerdictWord::Deny,
+                    decision: VerdictKind::Deny,
                     rule,
                     ..verdict
                 };

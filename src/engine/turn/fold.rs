@@ -7,8 +7,8 @@ use crate::engine::context::{estimate, speaker};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::Turn;
 use crate::model::request::Picture;
+use crate::protocol::enums::{Access, Effect, ToolCallState};
 use crate::protocol::session::StepBody;
-use crate::protocol::words::{Access, Effect, ToolCallState};
 use crate::store::queries::history::Exchange as HistoryExchange;
 use crate::store::queries::turn::{CallRow, TurnRows};
 

@@ -7,7 +7,7 @@
 
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::input::{Call, CallStatus, Halt, Input};
-use crate::protocol::budget::{TurnLimits, TurnUsed};
+use crate::protocol::budget::{TurnLimits, TurnUsage};
 use crate::protocol::ids::ToolCallId;
 use crate::store::input::BudgetKind;
 
@@ -33,14 +33,14 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     limits: TurnLimits,
-    used: TurnUsed,
+    used: TurnUsage,
     calls: Vec<Call>,
     phase: Phase,
 }
 
 impl Turn {
     /// A turn as the store holds it: what it may use, what it has used, and the calls of its last step.
-    pub fn restore(limits: TurnLimits, used: TurnUsed, calls: Vec<Call>) -> Self {
+    pub fn restore(limits: TurnLimits, used: TurnUsage, calls: Vec<Call>) -> Self {
         Self {
             limits,
             used,
@@ -55,7 +55,7 @@ impl Turn {
     }
 
     /// What it has used.
-    pub fn used(&self) -> TurnUsed {
+    pub fn used(&self) -> TurnUsage {
         self.used
     }
 

@@ -14,17 +14,17 @@ use crate::engine::context::build::{MemoryContext, MemoryItem};
 use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
 use crate::engine::turn::evaluate::PolicyContext;
+use crate::protocol::enums::{ApprovalState, MemoryAuthor, MemoryKind, MemoryScope};
 use crate::protocol::ids::MemoryId;
-use crate::protocol::memory::{MAX_TEXT, Memory, MemoryPlace};
+use crate::protocol::memory::{MAX_TEXT, Memory, MemoryTarget};
 use crate::protocol::session::StepBody;
-use crate::protocol::words::{ApprovalState, MemoryAuthor, MemoryKind, MemoryScope};
 use crate::store::commands::add_memory::{AddMemory, NewMemory};
 use crate::store::commands::record_memory_use::RecordMemoryUse;
 use crate::store::commands::taint_session::TaintSession;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::memories::RecallLimits;
-use crate::store::queries::memory_rows::RecallPlace;
+use crate::store::queries::memory_rows::RecallContext;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::store::reader::Reader;
 use crate::text::fold;
@@ -61,8 +61,8 @@ pub struct Recollection {
 }
 
 /// Whose memory it is.
-fn place(engine: &Engine, rows: &TurnRows) -> RecallPlace {
-    RecallPlace {
+fn place(engine: &Engine, rows: &TurnRows) -> RecallContext {
+    RecallContext {
         session_id: rows.session_id,
         channel: rows.channel.clone(),
         now: engine.clock.now(),
@@ -316,7 +316,7 @@ fn model_of(rows: &TurnRows, row: &CallRow) -> String {
     proposed.unwrap_or_else(|| "model".to_owned())
 }
 
-/// Which untrusted content is in context, without names: a person that is forgotten leaves none behind here.
+/// Which untrusted content is in context, without names: the erasure of a user leaves none behind here.
 fn without_names(taint: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for entry in taint {
@@ -387,13 +387,13 @@ pub async fn remember(
         new: NewMemory {
             id,
             place: match scope {
-                MemoryScope::Session => MemoryPlace::Session {
+                MemoryScope::Session => MemoryTarget::Session {
                     session_id: rows.session_id,
                 },
-                MemoryScope::Channel => MemoryPlace::Channel {
+                MemoryScope::Channel => MemoryTarget::Channel {
                     channel: rows.channel.clone(),
                 },
-                MemoryScope::Global => MemoryPlace::Global,
+                MemoryScope::Global => MemoryTarget::Global,
             },
             kind: MemoryKind::Fact,
             text,

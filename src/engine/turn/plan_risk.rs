@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::engine::command_risk;
 use crate::engine::policy;
 use crate::protocol::approval::Preview;
-use crate::protocol::words::{Access, Risk};
+use crate::protocol::enums::{Access, Risk};
 use crate::text::scripts;
 use crate::tools::risk::{self, RiskReason};
 use crate::tools::tool::Plan;

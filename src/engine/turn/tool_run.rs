@@ -29,12 +29,12 @@ use crate::engine::turn::memory;
 use crate::engine::turn::outbound_files;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::enums::{
+    ApprovalKind, ApprovalState, Effect, MemoryScope, ToolCallState, VerdictKind,
+};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::CachedResult;
-use crate::protocol::words::{
-    ApprovalKind, ApprovalState, Effect, MemoryScope, ToolCallState, VerdictWord,
-};
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::reopen_approval::ReopenApproval;
@@ -170,7 +170,7 @@ pub async fn start_and_run(
     };
     let approved = row.call.state == ToolCallState::Approved;
     match evaluation.verdict.decision {
-        VerdictWord::Deny => {
+        VerdictKind::Deny => {
             return refuse(
                 engine,
                 &row,
@@ -179,10 +179,10 @@ pub async fn start_and_run(
             .await;
         }
         // Only what became stricter since it was evaluated comes here with nobody there.
-        VerdictWord::Ask if evaluate::nobody_is_there(rows) => {
+        VerdictKind::Ask if evaluate::nobody_is_there(rows) => {
             return refuse(engine, &row, evaluate::UNATTENDED.to_owned()).await;
         }
-        VerdictWord::Ask if !approved => {
+        VerdictKind::Ask if !approved => {
             return ask_again(
                 engine,
                 &policy_context,
@@ -192,7 +192,7 @@ pub async fn start_and_run(
             )
             .await;
         }
-        VerdictWord::Ask | VerdictWord::Allow => {}
+        VerdictKind::Ask | VerdictKind::Allow => {}
     }
     // A call that was allowed without a person is evaluated as it is now, just above; one that a person allowed must
     // still be what they saw.

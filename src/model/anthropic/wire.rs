@@ -6,10 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::config::model_tables::PromptCache;
 use crate::model::anthropic::decoder::FAMILY;
 use crate::model::decode::is_kind;
 use crate::model::parameters::Support;
-use crate::model::profiles::PromptCache;
 use crate::model::request::{
     AssistantToolCall, ModelMessage, ModelRequest, Picture, legal_word as legal,
 };

@@ -5,12 +5,12 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::config::model_tables::PromptCache;
 use crate::model::decode::{is_kind, word};
 use crate::model::failure;
 use crate::model::openai_responses::decoder::FAMILY;
 use crate::model::openai_responses::items::{has_content, text_of};
 use crate::model::parameters::Support;
-use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::options::ToolChoice;
 use crate::protocol::session::NativeBlocks;

@@ -15,7 +15,7 @@
 use serde_json::{Map, Value};
 
 use crate::model::scripted::script::{
-    FailureWord, RATE_LIMIT_WAIT_MS, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
+    FailureKind, RATE_LIMIT_WAIT_MS, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 
 const WORDS: &[&str] = &["THEN TOOL:", "TOOL:", "BADARGS:", "SAY:", "SLOW:", "FAIL:"];
@@ -99,11 +99,11 @@ fn failure(rest: &str) -> Option<ScriptedFailure> {
         (word, times.trim().parse().ok())
     });
     let kind = match word.trim() {
-        "auth" => FailureWord::Auth,
-        "rate_limit" => FailureWord::RateLimit,
-        "overloaded" => FailureWord::Overloaded,
-        "cut" => FailureWord::Cut,
-        "timeout" => FailureWord::Timeout,
+        "auth" => FailureKind::Auth,
+        "rate_limit" => FailureKind::RateLimit,
+        "overloaded" => FailureKind::Overloaded,
+        "cut" => FailureKind::Cut,
+        "timeout" => FailureKind::Timeout,
         _ => return None,
     };
     Some(ScriptedFailure {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::model::request::{ModelMessage, StopReason, ToolDefinition};
 use crate::model::scripted::script::{
-    FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
+    FailureKind, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 
 /// File that the gated phrases write.
@@ -235,7 +235,7 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
         }
         "fail" => Script {
             failure: Some(ScriptedFailure {
-                kind: FailureWord::RateLimit,
+                kind: FailureKind::RateLimit,
                 times: Some(1),
                 again: true,
                 wait_ms: FAIL_WAIT_MS,
@@ -246,7 +246,7 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
         },
         "break" => Script {
             failure: Some(ScriptedFailure {
-                kind: FailureWord::Cut,
+                kind: FailureKind::Cut,
                 times: Some(1),
                 again: true,
                 wait_ms: 0,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model::scripted::script::{
-    FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
+    FailureKind, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 
 fn call(name: &str, args: Value) -> ScriptedCall {
@@ -183,7 +183,7 @@ pub fn scenario(text: &str) -> Option<Script> {
     if has(&["high tide"]) {
         return Some(Script {
             failure: Some(ScriptedFailure {
-                kind: FailureWord::RateLimit,
+                kind: FailureKind::RateLimit,
                 times: Some(1),
                 again: true,
                 wait_ms: 1_500,
@@ -196,7 +196,7 @@ pub fn scenario(text: &str) -> Option<Script> {
     if has(&["summarise", "week"]) {
         return Some(Script {
             failure: Some(ScriptedFailure {
-                kind: FailureWord::Cut,
+                kind: FailureKind::Cut,
                 times: Some(1),
                 again: true,
                 wait_ms: 0,

@@ -61,7 +61,7 @@ pub enum ScriptedArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptedFailure {
     /// How.
-    pub kind: FailureWord,
+    pub kind: FailureKind,
     /// How many tries fail; none = all.
     pub times: Option<u32>,
     /// Whether it fails again the next time it is asked, after it has worked.
@@ -72,7 +72,7 @@ pub struct ScriptedFailure {
 
 /// The words of `FAIL:`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureWord {
+pub enum FailureKind {
     /// The key is wrong.
     Auth,
     /// Too many requests.

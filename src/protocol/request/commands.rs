@@ -11,12 +11,13 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::NewAttachment;
 use crate::protocol::backup::BackupReport;
-use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{
     Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
 use crate::protocol::configuration::ConfigurationReload;
+use crate::protocol::enums::{HookPoint, MemoryKind, Scope, Surface};
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{
@@ -25,10 +26,10 @@ use crate::protocol::ids::{
 };
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::{
-    Compaction, Forgotten, Memory, MemoryImport, MemoryImported, MemoryPlace,
+    Compaction, Erasure, Memory, MemoryImport, MemoryImportResult, MemoryTarget,
 };
 use crate::protocol::models::{Discovery, ModelTest};
-use crate::protocol::on_call::{AssignRequest, Duty, OnCallRequest};
+use crate::protocol::on_call::{AssignRequest, OnCallRequest, OnCallStatus};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::PolicyPatch;
@@ -39,7 +40,6 @@ use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Page, SweepReport};
 use crate::protocol::uncertain::ConversationChoice;
-use crate::protocol::words::{HookPoint, MemoryKind, Scope, Surface};
 
 /// A command with its origin.
 #[derive(Debug, Clone, PartialEq)]
@@ -280,8 +280,8 @@ requests! {
         pinned: bool,
     }
 
-    /// Forgets cached responses.
-    PurgeCache: Operate -> CachePurged {
+    /// Removes cached responses.
+    PurgeCache: Operate -> CachePurgeResult {
         /// Which.
         what: CachePurge,
     }
@@ -289,7 +289,7 @@ requests! {
     /// Remembers something.
     AddMemory: Operate -> Memory {
         /// Where: `{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`.
-        place: MemoryPlace,
+        place: MemoryTarget,
         /// What it says, at most 4096 bytes.
         text: String,
         /// What kind; default `fact`.
@@ -340,20 +340,20 @@ requests! {
         others: Vec<MemoryId>,
     }
 
-    /// Forgets a memory for good; a proposed one is refused that way.
-    ForgetMemory: Operate -> MemoryId {
+    /// Deletes a memory for good; a proposed one is refused that way.
+    DeleteMemory: Operate -> MemoryId {
         /// Which.
         id: MemoryId,
     }
 
     /// Removes everything of a person for good: in memory, sessions, artifacts and caches.
-    ForgetPerson: Admin -> Forgotten {
+    EraseUser: Admin -> Erasure {
         /// Stable platform id.
         person: String,
     }
 
     /// Remembers many things: all of them or none.
-    ImportMemories: Admin -> MemoryImported {
+    ImportMemories: Admin -> MemoryImportResult {
         /// The objects of an export.
         items: Vec<MemoryImport>,
     }
@@ -523,7 +523,7 @@ requests! {
     }
 
     /// Says who is on call.
-    SetOnCall: Operate -> Duty {
+    SetOnCall: Operate -> OnCallStatus {
         /// Who, for how long.
         #[serde(flatten)]
         request: OnCallRequest,

@@ -11,6 +11,9 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
+use crate::protocol::enums::{
+    ApprovalState, ContinuationState, CostGrouping, OutboxState, PairingState, Scope, SessionState,
+};
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{
@@ -18,10 +21,10 @@ use crate::protocol::ids::{
 };
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::{
-    Compaction, Forgotten, Memory, MemoryFilter, MemoryFound, MemoryReview, MemoryStats, Summary,
+    Compaction, Erasure, Memory, MemoryFilter, MemoryMatch, MemoryReview, MemoryStats, Summary,
 };
 use crate::protocol::models::ProviderModels;
-use crate::protocol::on_call::{Duty, Person};
+use crate::protocol::on_call::{OnCallStatus, Person};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;
@@ -32,9 +35,6 @@ use crate::protocol::session::{Continuation, OutboxItem, Session, Step, Transcri
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
 use crate::protocol::uncertain::Uncertain;
-use crate::protocol::words::{
-    ApprovalState, ContinuationState, CostsBy, OutboxState, PairingState, Scope, SessionState,
-};
 
 requests! {
     /// A question that changes nothing.
@@ -226,7 +226,7 @@ requests! {
     /// What was spent, by channel, model or day, and how far the budgets of today are used up.
     GetCosts: Read -> Costs {
         /// What to sum by; over HTTP by day when left out.
-        by: CostsBy,
+        by: CostGrouping,
         /// First local day, YYYY-MM-DD; none = 30 days up to the last.
         #[serde(default)]
         since: Option<Day>,
@@ -250,7 +250,7 @@ requests! {
 
     /// What is remembered of something, best first; any text is a valid search. `found_by` says what each was found by,
     /// `words_only` why meaning was not looked for.
-    SearchMemories: Read -> MemoryFound {
+    SearchMemories: Read -> MemoryMatch {
         /// What for.
         text: String,
         /// Which.
@@ -292,8 +292,8 @@ requests! {
         page: PageRequest,
     }
 
-    /// What a forgetting of a person would remove.
-    PreviewForgetPerson: Read -> Forgotten {
+    /// What the erasure of a user would remove.
+    PreviewEraseUser: Read -> Erasure {
         /// Stable platform id, for example `telegram:123456`.
         person: String,
     }
@@ -410,7 +410,7 @@ requests! {
         limit: Option<u32>,
     }
 
-    /// Strangers who ask to be let in on a channel, and who was: whoever waits first, then the newest.
+    /// Unknown senders who ask for access to a channel, and who has it: whoever waits first, then the newest.
     ListPairings: Read -> Page<Pairing> {
         /// Only this state.
         #[serde(default)]
@@ -418,7 +418,7 @@ requests! {
     }
 
     /// Who is on call, and who can be named.
-    GetDuty: Read -> Duty {
+    GetOnCall: Read -> OnCallStatus {
         /// Who asks. A remote client's is ignored: the daemon takes it from the credential.
         #[serde(default)]
         actor: Option<Actor>,

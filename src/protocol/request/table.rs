@@ -1,7 +1,7 @@
 //! What a table of requests is: the trait of a request, and the macros that make a table and carry out what is in it.
 
+use crate::protocol::enums::Scope;
 use crate::protocol::problem::Problem;
-use crate::protocol::words::Scope;
 
 /// A request of a table. The type of its reply follows from it.
 pub trait Request: Into<Self::Wire> + Send {

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
-use crate::protocol::words::ContinuationState;
 use crate::store::check::rule::{Findings, Rule, Subject, code, query};
 use crate::store::error::StoreError;
 use crate::store::meta;

@@ -1,4 +1,4 @@
-//! People who were let in. Not among the invariants of DESIGN.md by number: they are named `pairing`.
+//! People with access by pairing. Not among the invariants of DESIGN.md by number: they are named `pairing`.
 
 use crate::store::check::rule::{Rule, Subject, query};
 

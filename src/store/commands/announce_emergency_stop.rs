@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{NewNotice, OwnWord};
+use crate::store::input::{EngineNotice, NewNotice};
 use crate::store::meta;
 use crate::store::sql::{Statements, params};
 
@@ -31,6 +31,6 @@ impl WriteCommand for AnnounceEmergencyStop {
         if told {
             return Ok(());
         }
-        tx.queue_own(&self.notice, OwnWord::Held)
+        tx.queue_own(&self.notice, EngineNotice::Held)
     }
 }

@@ -1,8 +1,8 @@
 //! Asks a person whether a continuation may use more than its budget.
 
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{BudgetLevel, EventBody};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval};

@@ -1,7 +1,7 @@
-//! Takes in what a stranger wrote in a direct message, and asks whether they may come in.
+//! Takes in what an unknown sender wrote in a direct message, and asks whether they get access.
 
 use crate::clock::Timestamp;
-use crate::protocol::words::PairingState;
+use crate::protocol::enums::PairingState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, seen_before};
@@ -16,8 +16,8 @@ pub const MOST_PENDING: u32 = 3;
 
 /// A direct message of somebody who is not on the list. Durable; answers the item's row and whether it asked.
 ///
-/// It asks unless the sender asks already, was let in or kept out, or as many wait as may. Only with a question is
-/// anything said to the sender: however many strangers write, the channel says no more to them than operators are asked.
+/// It asks unless the sender asks already, has access or was refused, or as many wait as may. Only with a question is
+/// anything said to the sender: however many unknown senders write, the channel says no more to them than operators are asked.
 #[derive(Debug, Clone)]
 pub struct AskPairing {
     /// The item. Its notices go out only with the question.

@@ -1,10 +1,10 @@
 //! Assigns a question to somebody, and says who is on call. Neither decides anything or changes who may.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::ApprovalState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::{Assignment, OnCall};
-use crate::protocol::words::ApprovalState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::decide::DecideOutcome;
 use crate::store::error::StoreError;

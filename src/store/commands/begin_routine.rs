@@ -3,10 +3,10 @@
 //! A due time has one run however often this is tried: the row of the run, the turn and the step to the next due time
 //! are committed together, and the next due time is always a later one.
 
+use crate::protocol::enums::{ContinuationState, Disposition, RoutineRunState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, RoutineId, RoutineRunId};
 use crate::protocol::routine::{Routine, RoutineRun};
-use crate::protocol::words::{ContinuationState, Disposition, RoutineRunState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::put_routine::Due;

@@ -1,8 +1,8 @@
 //! Writes the intent of a send before the platform sees it.
 
 use crate::protocol::channel::SendIdempotency;
+use crate::protocol::enums::OutboxState;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::words::OutboxState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::end_send::ask_unknown;
 use crate::store::error::StoreError;

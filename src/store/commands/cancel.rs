@@ -1,7 +1,7 @@
 //! Ends a continuation on a person's word.
 
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
-use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, ModelStep, NewNotice};

@@ -1,11 +1,11 @@
-//! What people do with one remembered thing: change it, pin it, accept it, let it replace others, forget it.
+//! What people do with one remembered thing: change it, pin it, accept it, let it replace others, delete it.
 
 use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{MemoryKind, MemoryState};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::Memory;
-use crate::protocol::words::{MemoryKind, MemoryState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -190,14 +190,14 @@ impl WriteCommand for ChangeMemory {
 
 /// Removes one for good. Durable; audited without its text.
 #[derive(Debug, Clone)]
-pub struct ForgetMemory {
+pub struct DeleteMemory {
     /// Which.
     pub id: MemoryId,
     /// Who.
     pub by: ActorRef,
 }
 
-impl WriteCommand for ForgetMemory {
+impl WriteCommand for DeleteMemory {
     type Output = MemoryId;
     const DURABILITY: Durability = Durability::Durable;
 
@@ -205,14 +205,14 @@ impl WriteCommand for ForgetMemory {
         let memory = tx.memory(self.id)?;
         tx.delete_memory(self.id)?;
         tx.audit(
-            "memory.forgotten",
+            "memory.deleted",
             &self.by,
             memory.channel.as_deref(),
             memory.id,
             &json!({ "scope": memory.scope, "was": memory.state }),
         )?;
         tx.emit_memory(
-            "forgotten",
+            "deleted",
             memory.session_id,
             memory.channel.as_deref(),
             1,

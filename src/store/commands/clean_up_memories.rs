@@ -1,9 +1,9 @@
 //! The pieces of a run of hygiene: each decides again about the rows it was given, and tells the run what it did with
 //! them in the same transaction.
 
+use crate::protocol::enums::HygieneReason;
 use crate::protocol::hygiene::HygieneReport;
 use crate::protocol::ids::HygieneRunId;
-use crate::protocol::words::HygieneReason;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, add_memory, add_orphans, reason};

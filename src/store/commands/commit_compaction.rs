@@ -3,10 +3,10 @@
 //! All or nothing: a turn is put away only together with the summary that covers it, and what was put away is what
 //! lies directly behind what the summary before covered.
 
+use crate::protocol::enums::{Autonomy, MemoryAuthor, MemoryKind};
 use crate::protocol::ids::{CompactionId, ContinuationId, MemoryId, ModelAttemptId};
-use crate::protocol::memory::{Compaction, MemoryPlace};
+use crate::protocol::memory::{Compaction, MemoryTarget};
 use crate::protocol::session::Usage;
-use crate::protocol::words::{Autonomy, MemoryAuthor, MemoryKind};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::queries::channels::load_policy;
@@ -100,7 +100,7 @@ impl CommitCompaction {
         )?;
         let remembered = tx.insert_memory(&NewMemory {
             id: MemoryId::generate(),
-            place: MemoryPlace::Session {
+            place: MemoryTarget::Session {
                 session_id: compaction.session_id,
             },
             kind: fact.kind,

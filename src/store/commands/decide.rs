@@ -2,14 +2,14 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, MAX_SNOOZE_MINUTES, only_once, snooze_end};
-use crate::protocol::event::EventBody;
-use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
-use crate::protocol::session::{ErrorBody, StepBody};
-use crate::protocol::words::{
+use crate::protocol::enums::{
     ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, PairingState, Risk,
     ToolCallState,
 };
-use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
+use crate::protocol::enums::{ApprovalState, DecisionKind, DecisionScope};
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
+use crate::protocol::session::{ErrorBody, StepBody};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ensure_channel::Baseline;
 use crate::store::commands::put_rule::{PutRule, RuleFields};
@@ -33,7 +33,7 @@ pub struct Decide {
     /// Revision that was shown.
     pub revision: Option<u32>,
     /// What; `edit` is [`crate::store::commands::revise_approval::ReviseApproval`].
-    pub decision: DecisionWord,
+    pub decision: DecisionKind,
     /// How far an `approve` reaches.
     pub scope: Option<DecisionScope>,
     /// Who.
@@ -130,9 +130,9 @@ enum Action {
 impl Action {
     /// The only list of decisions per kind that this command carries out; none = the kind does not take the decision.
     /// `edit` and `snooze` are not in it: neither decides the approval.
-    fn of(kind: ApprovalKind, decision: DecisionWord) -> Option<Self> {
+    fn of(kind: ApprovalKind, decision: DecisionKind) -> Option<Self> {
         use ApprovalKind as K;
-        use DecisionWord as D;
+        use DecisionKind as D;
         let on = |of: K, action: Self| (kind == of).then_some(action);
         match decision {
             D::Approve => match kind {
@@ -557,12 +557,12 @@ impl WriteCommand for Decide {
             ended: false,
         };
         let revoking =
-            self.decision == DecisionWord::Revoke && gate.state == ApprovalState::Approved;
+            self.decision == DecisionKind::Revoke && gate.state == ApprovalState::Approved;
         if gate.state != ApprovalState::Pending && !revoking {
             report.outcome = self.late(tx, &gate)?;
             return Ok(report);
         }
-        if self.decision == DecisionWord::Revoke && !revoking {
+        if self.decision == DecisionKind::Revoke && !revoking {
             return Ok(report);
         }
         // A return to pending cannot happen between approval and revocation, so the same check serves both.
@@ -572,11 +572,11 @@ impl WriteCommand for Decide {
             report.outcome = outcome;
             return Ok(report);
         }
-        if self.decision == DecisionWord::Snooze {
+        if self.decision == DecisionKind::Snooze {
             report.outcome = self.snooze(tx, &gate)?;
             return Ok(report);
         }
-        if !revoking && (self.decision == DecisionWord::Edit || !gate.offers(self.decision)) {
+        if !revoking && (self.decision == DecisionKind::Edit || !gate.offers(self.decision)) {
             return Err(self.not_possible(&gate));
         }
         let mut head = gate.continuation_id.map(|id| tx.head(id)).transpose()?;
@@ -608,7 +608,7 @@ impl WriteCommand for Decide {
         if let Some(head) = head.as_mut()
             && gate.kind != ApprovalKind::Resend
         {
-            if self.decision == DecisionWord::DenyAndStop && !head.state.is_terminal() {
+            if self.decision == DecisionKind::DenyAndStop && !head.state.is_terminal() {
                 tx.cancel_continuation(head, &self.by, self.reason.as_deref(), &[])?;
             }
             report.ended = head.state.is_terminal();

@@ -1,7 +1,7 @@
 //! Drops a word about work under way that came too late to be of use.
 
+use crate::protocol::enums::{OutboxClass, OutboxState};
 use crate::protocol::ids::{ContinuationId, OutboxId};
-use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::sql::{Statements, params};

@@ -1,9 +1,9 @@
 //! Settles what waited while the engine was held.
 
 use crate::protocol::command::Waiting;
+use crate::protocol::enums::OutboxClass;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::uncertain::ConversationChoice;
-use crate::protocol::words::OutboxClass;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

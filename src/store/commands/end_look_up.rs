@@ -1,7 +1,7 @@
 //! Records what a look at the platform said about a part whose send nobody knows the end of.
 
+use crate::protocol::enums::{ApprovalState, DecisionKind, OutboxClass, OutboxState};
 use crate::protocol::ids::OutboxId;
-use crate::protocol::words::{ApprovalState, DecisionWord, OutboxClass, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::end_send::EndSend;
 use crate::store::commands::recover::OLD_ANSWER_MS;
@@ -61,7 +61,7 @@ impl WriteCommand for EndLookUp {
                 EndSend::sent(tx, &mut part, refs, None)?;
                 tx.answer_resend(
                     &part,
-                    DecisionWord::Sent,
+                    DecisionKind::Sent,
                     ApprovalState::Consumed,
                     &engine,
                     Some("looked up: it arrived"),
@@ -84,7 +84,7 @@ impl WriteCommand for EndLookUp {
                 tx.send_later(&part)?;
                 tx.answer_resend(
                     &part,
-                    DecisionWord::SendAgain,
+                    DecisionKind::SendAgain,
                     ApprovalState::Consumed,
                     &engine,
                     Some("looked up: it did not arrive"),

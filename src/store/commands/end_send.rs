@@ -2,10 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind, OutboxClass, OutboxState};
 use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, OutboxClass, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
@@ -128,9 +128,9 @@ fn unknown_delivery(part: &Part, detail: &str) -> NewApproval {
         ApprovalKind::Resend,
         hex(&Sha256::digest(part.id.to_bytes())),
         vec![
-            DecisionWord::Sent,
-            DecisionWord::SendAgain,
-            DecisionWord::Drop,
+            DecisionKind::Sent,
+            DecisionKind::SendAgain,
+            DecisionKind::Drop,
         ],
         format!(
             "A message to `{}` on `{}` may have been delivered: {detail}. Did it arrive?",
@@ -147,7 +147,7 @@ pub(crate) fn ask_old(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<(), Store
         format!("it waited {hours} h, and an earlier send may have arrived")
     } else {
         // It never left: whether it arrived is no question.
-        asked.offered.retain(|word| *word != DecisionWord::Sent);
+        asked.offered.retain(|word| *word != DecisionKind::Sent);
         format!("it waited {hours} h and was not sent")
     };
     asked.question = Some(format!(

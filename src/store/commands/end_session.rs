@@ -1,8 +1,8 @@
 //! Ends a session and cancels what is open in it.
 
+use crate::protocol::enums::SessionState;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::SessionId;
-use crate::protocol::words::SessionState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

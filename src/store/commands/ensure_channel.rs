@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind, Surface};
+use crate::protocol::enums::{Autonomy, ChannelKind};
 use crate::protocol::hex::hex;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::policy::Policy;
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, Surface};
-use crate::protocol::words::{Autonomy, ChannelKind};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
@@ -265,7 +265,7 @@ impl EnsureChannel {
                     text: raises.join("\n"),
                 },
                 model_reason: None,
-                offered: vec![DecisionWord::Approve, DecisionWord::Deny],
+                offered: vec![DecisionKind::Approve, DecisionKind::Deny],
                 expires_at: None,
                 once_only: None,
                 question: Some(format!(

@@ -1,16 +1,16 @@
 //! Closes what nobody answered in time, and ends temporary autonomy.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{
+    ApprovalKind, ApprovalState, Autonomy, ContinuationState, OutboxClass, ToolCallState,
+};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::policy::Policy;
 use crate::protocol::session::ErrorBody;
-use crate::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, OutboxClass, ToolCallState,
-};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, NewNotice, OwnWord};
+use crate::store::input::{ActorRef, EngineNotice, NewNotice};
 use crate::store::queries::channels::load_policy;
 use crate::store::sql::Statements;
 use serde_json::json;
@@ -102,7 +102,7 @@ impl ExpireDue {
                 reply_to: head.message_ref.clone(),
                 continuation_id: Some(head.id),
             };
-            tx.queue_own(&notice, OwnWord::Expired)?;
+            tx.queue_own(&notice, EngineNotice::Expired)?;
             tx.end_if_temporary(head)?;
         }
         Ok(Some(ExpiredApproval {

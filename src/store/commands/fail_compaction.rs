@@ -1,9 +1,9 @@
 //! Ends a compaction that changed nothing.
 
+use crate::protocol::enums::CompactionState;
 use crate::protocol::ids::{CompactionId, ModelAttemptId};
 use crate::protocol::memory::Compaction;
 use crate::protocol::session::Usage;
-use crate::protocol::words::CompactionState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::queries::compactions::load_compaction;

@@ -1,10 +1,10 @@
 //! Ends a continuation with an error.
 
+use crate::protocol::enums::{ApprovalState, ContinuationState, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId};
 use crate::protocol::session::StepBody;
 use crate::protocol::session::{ErrorBody, Usage};
-use crate::protocol::words::{ApprovalState, ContinuationState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;

@@ -1,10 +1,10 @@
 //! Records how a started call ended.
 
 use crate::protocol::artifact::ArtifactRef;
+use crate::protocol::enums::ApprovalKind;
+use crate::protocol::enums::ToolCallState;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::CachedResult;
-use crate::protocol::words::ApprovalKind;
-use crate::protocol::words::ToolCallState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

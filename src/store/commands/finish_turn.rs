@@ -1,10 +1,10 @@
 //! Completes a continuation: final step and all outbox parts in one transaction.
 
 use crate::protocol::citation::Citations;
+use crate::protocol::enums::{ContinuationState, OutboxClass};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::StepBody;
-use crate::protocol::words::{ContinuationState, OutboxClass};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewPart};

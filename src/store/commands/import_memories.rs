@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::protocol::memory::MemoryImported;
+use crate::protocol::memory::MemoryImportResult;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -18,11 +18,11 @@ pub struct ImportMemories {
 }
 
 impl WriteCommand for ImportMemories {
-    type Output = MemoryImported;
+    type Output = MemoryImportResult;
     const DURABILITY: Durability = Durability::Durable;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<MemoryImported, StoreError> {
-        let mut done = MemoryImported::default();
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<MemoryImportResult, StoreError> {
+        let mut done = MemoryImportResult::default();
         for (n, item) in self.items.iter().enumerate() {
             let remembered = tx.insert_memory(item).map_err(|error| match error {
                 StoreError::Rejected { what } => {

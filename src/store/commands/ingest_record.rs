@@ -1,6 +1,6 @@
 //! Takes in an inbound item that queues no turn: a command, a click, an unknown sender, something not for us.
 
-use crate::protocol::words::Disposition;
+use crate::protocol::enums::Disposition;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ingest_turn::{IngestOutcome, record, save_cursor, seen_before};
 use crate::store::error::StoreError;

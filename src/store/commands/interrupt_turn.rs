@@ -1,9 +1,9 @@
 //! Puts a turn down that nobody drives any more, whatever was in flight of it.
 
+use crate::protocol::enums::{ContinuationState, Effect, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::session::ErrorBody;
-use crate::protocol::words::{ContinuationState, Effect, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::start_model_test::is_test;
 use crate::store::error::StoreError;

@@ -1,8 +1,8 @@
 //! Parks a running continuation on its gates.
 
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;

@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::command::BudgetRequest;
+use crate::protocol::enums::{Autonomy, MissedRuns};
 use crate::protocol::ids::RoutineId;
 use crate::protocol::routine::Routine;
-use crate::protocol::words::{Autonomy, MissedRuns};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

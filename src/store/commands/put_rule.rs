@@ -1,10 +1,10 @@
 //! Makes, changes and removes rules, and takes permissions for shapes back. Only a person's word leads here.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{RuleMatcher, RuleScope, SessionState, VerdictKind};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
 use crate::protocol::rule::Rule;
-use crate::protocol::words::{RuleMatcher, RuleScope, SessionState, VerdictWord};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -37,7 +37,7 @@ pub struct RuleFields {
     /// Its session.
     pub session_id: Option<SessionId>,
     /// What it says.
-    pub verdict: VerdictWord,
+    pub verdict: VerdictKind,
     /// Whether it is looked at.
     pub enabled: bool,
     /// When it ends.

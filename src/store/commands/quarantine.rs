@@ -6,9 +6,9 @@
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::protocol::enums::{ApprovalKind, DecisionKind, OutboxClass, OutboxState, ToolCallState};
 use crate::protocol::hex::hex;
 use crate::protocol::ids::{ApprovalId, OutboxId, ToolCallId};
-use crate::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, OutboxState, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::commands::end_send::set_unknown;
 use crate::store::error::StoreError;
@@ -71,9 +71,9 @@ fn doubt_part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError>
         ApprovalKind::Resend,
         hex(&Sha256::digest(part.id.to_bytes())),
         vec![
-            DecisionWord::Sent,
-            DecisionWord::SendAgain,
-            DecisionWord::Drop,
+            DecisionKind::Sent,
+            DecisionKind::SendAgain,
+            DecisionKind::Drop,
         ],
         format!(
             "A message to `{}` on `{}` waited to be sent when the copy was made that this database was restored from: \
@@ -119,11 +119,11 @@ fn ask_ready(tx: &mut WriteTx<'_>, id: ToolCallId) -> Result<(), StoreError> {
         ApprovalKind::Execute,
         call.digest.clone(),
         vec![
-            DecisionWord::Approve,
-            DecisionWord::Deny,
-            DecisionWord::DenyAndStop,
-            DecisionWord::Answer,
-            DecisionWord::Snooze,
+            DecisionKind::Approve,
+            DecisionKind::Deny,
+            DecisionKind::DenyAndStop,
+            DecisionKind::Answer,
+            DecisionKind::Snooze,
         ],
         may_have_run(&call.name),
     );

@@ -1,7 +1,7 @@
 //! Sends cards for an approval that already waits.
 
+use crate::protocol::enums::ApprovalState;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::ApprovalState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewCard;

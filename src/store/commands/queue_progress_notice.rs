@@ -1,7 +1,7 @@
 //! Tells a chat, once for each turn, that work on its message goes on.
 
+use crate::protocol::enums::{ContinuationState, OutboxClass};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::words::{ContinuationState, OutboxClass};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;

@@ -1,7 +1,7 @@
 //! Adds what a look at the other side said to a question about an unknown outcome.
 
+use crate::protocol::enums::{ApprovalKind, ApprovalState};
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::{ApprovalKind, ApprovalState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

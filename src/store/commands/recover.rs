@@ -1,8 +1,8 @@
 //! Takes the database over after a start: new epoch, and a truthful state for everything that was in flight.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::ApprovalKind;
 use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
-use crate::protocol::words::ApprovalKind;
 use crate::store::command::WriteTx;
 use crate::store::commands::end_send::{ask_old, settle_lost};
 use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::words::{ApprovalState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

@@ -1,9 +1,9 @@
 //! Gives a running continuation back without ending it.
 
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::ErrorBody;
-use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::protocol::enums::ApprovalState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::ApprovalState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewCard;

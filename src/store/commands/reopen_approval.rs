@@ -1,7 +1,7 @@
 //! Makes a call that was ready or approved ask (again).
 
+use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::words::{ApprovalState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

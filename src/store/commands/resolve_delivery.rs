@@ -1,10 +1,10 @@
 //! Settles a failed or unknown delivery on a person's word.
 
 use crate::protocol::approval::Decision;
+use crate::protocol::enums::{ApprovalState, DecisionKind, OutboxState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::words::{ApprovalState, DecisionWord, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -86,7 +86,7 @@ impl WriteTx<'_> {
     pub(crate) fn answer_resend(
         &mut self,
         part: &Part,
-        word: DecisionWord,
+        word: DecisionKind,
         gate_state: ApprovalState,
         by: &ActorRef,
         reason: Option<&str>,
@@ -126,17 +126,17 @@ impl WriteCommand for ResolveDelivery {
         let (to, word, gate_state) = match self.settlement {
             Settlement::Sent => (
                 OutboxState::Sent,
-                DecisionWord::Sent,
+                DecisionKind::Sent,
                 ApprovalState::Consumed,
             ),
             Settlement::SendAgain => (
                 OutboxState::Pending,
-                DecisionWord::SendAgain,
+                DecisionKind::SendAgain,
                 ApprovalState::Consumed,
             ),
             Settlement::Drop => (
                 OutboxState::Abandoned,
-                DecisionWord::Drop,
+                DecisionKind::Drop,
                 ApprovalState::Denied,
             ),
         };

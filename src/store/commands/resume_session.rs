@@ -1,8 +1,8 @@
 //! Makes an earlier session the active one of its conversation again.
 
+use crate::protocol::enums::SessionState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::words::SessionState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::end_session::EndSession;
 use crate::store::error::StoreError;

@@ -1,8 +1,8 @@
 //! Replaces the arguments of a call that waits for approval.
 
 use crate::protocol::approval::Preview;
+use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::{ApprovalState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::decide::{DecideOutcome, DecideReport};
 use crate::store::error::StoreError;

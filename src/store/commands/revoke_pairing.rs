@@ -1,7 +1,7 @@
-//! Takes back that somebody was let in, or kept out.
+//! Revokes an access, or a refusal of it.
 
+use crate::protocol::enums::PairingState;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::PairingState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -28,7 +28,7 @@ impl WriteCommand for RevokePairing {
             }
             PairingState::Revoked => Ok(()),
             PairingState::Pending | PairingState::Expired => Err(StoreError::rejected(format!(
-                "{} is not let in on {}: the pairing is {}",
+                "{} has no access to {}: the pairing is {}",
                 pairing.sender, pairing.channel, pairing.state
             ))),
         }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use crate::protocol::enums::{HygieneState, Surface};
 use crate::protocol::event::EventBody;
 use crate::protocol::hygiene::{Growth, HygieneReport, HygieneRun};
 use crate::protocol::ids::HygieneRunId;
-use crate::protocol::words::{HygieneState, Surface};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

@@ -4,10 +4,10 @@
 //! text. Where nobody waited, it is a turn of its own. So the agent finds in its history what the conversation read.
 
 use crate::protocol::citation::Citations;
+use crate::protocol::enums::{ContinuationState, Disposition};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{BY_HAND, StepBody, Usage};
-use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::finish_turn::queue_reply;
 use crate::store::commands::ingest_turn::{

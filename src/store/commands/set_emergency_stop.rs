@@ -1,6 +1,6 @@
 //! Records the emergency stop, or its release.
 
-use crate::protocol::words::Autonomy;
+use crate::protocol::enums::Autonomy;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

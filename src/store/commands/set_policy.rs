@@ -1,8 +1,8 @@
 //! Changes a channel's policy.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::Autonomy;
 use crate::protocol::policy::Policy;
-use crate::protocol::words::Autonomy;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;

@@ -1,11 +1,11 @@
 //! Writes the intent of a tool call before its effect, and consumes its approval.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::ToolCallState;
+use crate::protocol::enums::{ApprovalState, Effect};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::ids::{ApprovalId, ToolAttemptId};
-use crate::protocol::words::ToolCallState;
-use crate::protocol::words::{ApprovalState, Effect};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, Basis};

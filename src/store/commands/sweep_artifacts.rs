@@ -1,4 +1,4 @@
-//! Forgets artifacts that nobody refers to any more. Their files go later, and only because this is durable.
+//! Removes artifacts that nobody refers to any more. Their files go later, and only because this is durable.
 
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::remove::Removal;

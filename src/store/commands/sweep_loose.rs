@@ -86,7 +86,7 @@ impl Removal for OldMessages {
 }
 
 /// Milliseconds after which it is forgotten that a budget was nearly used up (a limit that still is may say so again),
-/// that somebody asked in vain or was let in once, and what a run left once it was dismissed.
+/// that somebody asked in vain or had access once, and what a run left once it was dismissed.
 const WARNED_MS: i64 = 60 * 24 * 3600 * 1000;
 
 /// What one piece of [`SweepGrants`] removes; `?1` = those that ended before it, `?2` = at most.

@@ -1,10 +1,10 @@
 //! Tells conversations that a request was interrupted and waits for somebody.
 
+use crate::protocol::enums::{ContinuationState, OutboxClass};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::words::{ContinuationState, OutboxClass};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{NewNotice, OwnWord};
+use crate::store::input::{EngineNotice, NewNotice};
 use crate::store::sql::Statements;
 
 /// Says it for each of them that is interrupted and was not told since. Durable.
@@ -42,7 +42,7 @@ impl WriteCommand for TellInterrupted {
                 reply_to: head.message_ref.clone(),
                 continuation_id: Some(head.id),
             };
-            tx.queue_own(&notice, OwnWord::Interrupted)?;
+            tx.queue_own(&notice, EngineNotice::Interrupted)?;
         }
         Ok(())
     }

@@ -4,9 +4,9 @@
 
 use serde_json::json;
 
+use crate::protocol::enums::HygieneState;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::HygieneRunId;
-use crate::protocol::words::HygieneState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::run_hygiene::tell;
 use crate::store::error::StoreError;

@@ -96,7 +96,7 @@ impl WriteCommand for EndRun {
              WHERE call_id = ?1",
             params![id, Json(earlier.and(self.new.clone())), tx.now],
         )?;
-        // The person was forgotten meanwhile, and all of their turn.
+        // Somebody erased the user meanwhile, and all of their turn.
         let Some(leftovers) = load_leftovers(tx.conn, self.call_id)? else {
             return Ok(());
         };

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, PlanFacts, PriorMessage, SimilarCall};
+use crate::protocol::enums::{
+    Access, ApprovalKind, ApprovalState, DecisionKind, Effect, OutboxState, Risk, VerdictKind,
+};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::StepBody;
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::{
-    Access, ApprovalKind, ApprovalState, DecisionWord, Effect, OutboxState, Risk, VerdictWord,
-};
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::unknown::tell_unknown;
@@ -50,7 +50,7 @@ pub struct CardToken {
     /// Revision the button showed.
     pub revision: u32,
     /// What the button says.
-    pub decision: DecisionWord,
+    pub decision: DecisionKind,
     /// Digest the button showed.
     pub digest: String,
 }
@@ -89,7 +89,7 @@ fn without_call(kind: ApprovalKind) -> (Risk, &'static str) {
             Risk::Critical,
             "the configuration raises this channel's policy",
         ),
-        ApprovalKind::Pairing => (Risk::High, "an unknown sender asks to be let in"),
+        ApprovalKind::Pairing => (Risk::High, "an unknown sender asks for access"),
         ApprovalKind::ServerPin => (Risk::High, "a tool server changed"),
         ApprovalKind::Budget => (Risk::Medium, "a budget is used up"),
         ApprovalKind::Resend => (Risk::Medium, "nobody knows whether this was delivered"),
@@ -106,7 +106,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
     let mut words = Vec::new();
     for text in offered.split(',').filter(|text| !text.is_empty()) {
         words.push(
-            text.parse::<DecisionWord>()
+            text.parse::<DecisionKind>()
                 .map_err(|error| StoreError::Corrupt(format!("column `offered`: {error}")))?,
         );
     }
@@ -137,7 +137,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
                 Vec::new(),
                 PlanFacts::default(),
                 Verdict {
-                    decision: VerdictWord::Ask,
+                    decision: VerdictKind::Ask,
                     rule: rule.to_owned(),
                     policy_version: 0,
                 },

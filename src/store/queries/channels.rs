@@ -2,8 +2,8 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::channel::ChannelDrain;
+use crate::protocol::enums::ChannelKind;
 use crate::protocol::policy::Policy;
-use crate::protocol::words::ChannelKind;
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;
@@ -32,7 +32,7 @@ pub struct ChannelRow {
     pub draining: Option<ChannelDrain>,
     /// Conversations that people hold.
     pub taken_over: u32,
-    /// Strangers who ask to be let in, and people who were.
+    /// Unknown senders who ask for access, and people who have it.
     pub pairings: (u32, u32),
     /// When it last talked to its platform, as far as that was kept.
     pub last: LastTimes,

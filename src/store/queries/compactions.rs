@@ -2,10 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::SessionState;
 use crate::protocol::ids::{CompactionId, SessionId};
 use crate::protocol::memory::{Compaction, SessionMemory, Summary};
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::SessionState;
 use crate::store::error::StoreError;
 use crate::store::queries::history::Exchange;
 use crate::store::queries::page::{page_limit, page_of, page_start};

@@ -3,10 +3,10 @@
 use crate::clock::Timestamp;
 use crate::protocol::bridge::ShownProgress;
 use crate::protocol::citation::Citations;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::{Continuation, Step, StepBody, TextBody};
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::ContinuationState;
 use crate::store::error::StoreError;
 use crate::store::queries::files::load_outbound_files;
 use crate::store::queries::page::{page_limit, page_of, page_start};

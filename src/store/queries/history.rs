@@ -3,10 +3,10 @@
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Speaker};
 use crate::protocol::artifact::Attachment;
+use crate::protocol::enums::{Access, DecisionKind, Effect, Risk};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, StepBody};
-use crate::protocol::words::{Access, DecisionWord, Effect, Risk};
 use crate::store::error::StoreError;
 use crate::store::queries::steps::load_steps;
 use crate::store::queries::turn::{CallRow, load_calls};
@@ -54,7 +54,7 @@ pub struct PastCall {
     /// What the policy said.
     pub verdict: Verdict,
     /// What a person said, if asked.
-    pub decision: Option<DecisionWord>,
+    pub decision: Option<DecisionKind>,
     /// When it was proposed.
     pub at: Timestamp,
 }

@@ -2,7 +2,9 @@
 //!
 //! Only active ones whose end has not come go into a context.
 
-use crate::store::queries::memory_rows::{Condition, MEMORY, RecallPlace, load_memory, memory_row};
+use crate::store::queries::memory_rows::{
+    Condition, MEMORY, RecallContext, load_memory, memory_row,
+};
 use crate::store::rows::digest;
 use crate::store::sql::Value;
 
@@ -143,7 +145,7 @@ impl Reader<'_> {
     /// nothing is remembered this is one look-up; where there is a lot, only the newest are weighed.
     pub fn recall(
         &self,
-        place: &RecallPlace,
+        place: &RecallContext,
         message: &str,
         meaning: Option<&Meaning>,
         limits: RecallLimits,
@@ -203,7 +205,7 @@ impl Reader<'_> {
     /// What a conversation at this place sees and says the same as a text; the one recalled most widely.
     pub fn recalled_equal(
         &self,
-        place: &RecallPlace,
+        place: &RecallContext,
         text: &str,
     ) -> Result<Option<Memory>, StoreError> {
         let condition = Condition::recalled(place);

@@ -88,7 +88,7 @@ impl Condition {
     }
 
     /// Those that go into a context of this place now.
-    pub(crate) fn recalled(place: &RecallPlace) -> Self {
+    pub(crate) fn recalled(place: &RecallContext) -> Self {
         Self {
             text: "m.state = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?)
                 AND ((m.scope = 'session' AND m.session_id = ?) OR (m.scope = 'channel' AND m.channel = ?)
@@ -105,7 +105,7 @@ impl Condition {
 
 /// Whose context it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecallPlace {
+pub struct RecallContext {
     /// The session.
     pub session_id: SessionId,
     /// Its channel.

@@ -5,11 +5,11 @@
 use crate::store::sql::Value;
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::SearchMethod;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{MemoryFilter, MemoryHit};
-use crate::protocol::words::FoundBy;
 use crate::store::error::StoreError;
-use crate::store::queries::memory_rows::{Condition, RecallPlace, load_memory};
+use crate::store::queries::memory_rows::{Condition, RecallContext, load_memory};
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 use crate::store::vectors::{Meaning, Nearest, WEIGHED, cosine, fuse};
@@ -47,7 +47,7 @@ impl Reader<'_> {
     /// The same of what a conversation at this place may see.
     pub fn search_recalled(
         &self,
-        place: &RecallPlace,
+        place: &RecallContext,
         text: &str,
         meaning: Option<&Meaning>,
         limit: u32,
@@ -69,7 +69,7 @@ impl Reader<'_> {
             let found = self.find(text, within, limit, now)?;
             let by_words = |memory| MemoryHit {
                 memory,
-                found_by: FoundBy::Words,
+                found_by: SearchMethod::Words,
             };
             return Ok(found.into_iter().map(by_words).collect());
         };

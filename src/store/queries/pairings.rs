@@ -1,9 +1,9 @@
-//! Who asks to be let in, and who was.
+//! Who asks for access, and who has it.
 
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::PairingState;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::pairing::Pairing;
-use crate::protocol::words::PairingState;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Row, Statements, params};
@@ -50,13 +50,13 @@ pub(crate) fn load_pairing(conn: &Connection, id: ApprovalId) -> Result<Pairing,
 }
 
 impl Reader<'_> {
-    /// Whether somebody was let in on a channel. `sender` with its platform: `telegram:123456`.
+    /// Whether somebody has access to a channel by pairing. `sender` with its platform: `telegram:123456`.
     pub fn is_paired(&self, channel: &str, sender: &str) -> Result<bool, StoreError> {
         standing(self.conn, channel, sender)
             .map(|standing| standing == Some(PairingState::Accepted))
     }
 
-    /// Those of these senders who were let in on a channel. Looked up one by one: it is asked at every call, and the
+    /// Those of these senders who have access to a channel. Looked up one by one: it is asked at every call, and the
     /// people of a session are few where those of a channel may be many.
     pub fn paired(&self, channel: &str, among: &[Requester]) -> Result<Vec<String>, StoreError> {
         let mut paired = Vec::new();

@@ -1,11 +1,11 @@
 //! Where a person's id stands in any text of any table: to put another name there, and to count what is left.
 //!
-//! Tables and columns come from the schema, so that no table can be forgotten here.
+//! Tables and columns come from the schema, so that no table can be left out here.
 
 use crate::store::sql::Value;
 
 use crate::store::error::StoreError;
-use crate::store::queries::forget::UNDER_WAY;
+use crate::store::queries::erase::UNDER_WAY;
 use crate::store::reader::Reader;
 use crate::store::sql::Statements;
 

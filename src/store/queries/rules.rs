@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts};
+use crate::protocol::enums::VerdictKind;
 use crate::protocol::ids::{RuleId, SessionId};
 use crate::protocol::rule::{Grant, Rule, RuleMatch};
-use crate::protocol::words::VerdictWord;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Params, Row, Statements, params};
@@ -162,7 +162,7 @@ impl Reader<'_> {
                 }
                 let decision: Option<Decision> = row.json_opt("decision_body")?;
                 let taint: Option<Vec<String>> = row.json_opt("taint")?;
-                let was: VerdictWord = row.get("verdict")?;
+                let was: VerdictKind = row.get("verdict")?;
                 each(TriedCall {
                     told: RuleMatch {
                         call_id: row.get("id")?,

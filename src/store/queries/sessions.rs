@@ -1,13 +1,13 @@
 //! Sessions and their transcripts.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{ContinuationState, FloodKind, SessionState};
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{
     ContinuationSummary, ErrorBody, Flood, RefusedCall, RefusedCalls, Session, StepBody,
     TOO_MANY_WAIT, TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::{ContinuationState, FloodKind, SessionState};
 use crate::store::error::StoreError;
 use crate::store::queries::page::page_limit;
 use crate::store::queries::steps::load_steps;

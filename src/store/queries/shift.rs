@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::clock::Timestamp;
-use crate::protocol::on_call::Duty;
+use crate::protocol::enums::Autonomy;
+use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::session::TOO_MANY_WAIT;
 use crate::protocol::summary::{
-    ShiftSummary, SummaryAssignment, SummaryChannel, SummaryDeed, SummaryHold, SummaryQuestion,
-    SummaryRefused, SummarySpent,
+    ShiftSummary, SummaryAction, SummaryAssignment, SummaryChannel, SummaryHold, SummaryQuestion,
+    SummaryRefusal, SummarySpent,
 };
-use crate::protocol::words::Autonomy;
 use crate::store::error::StoreError;
 use crate::store::queries::channels::held;
 use crate::store::queries::take_overs::take_over;
@@ -48,14 +48,14 @@ impl Reader<'_> {
                 && rule.max_uses.is_none_or(|most| rule.uses < most)
         });
         let (deeds, assignments) = self.deeds(since)?;
-        let mut duty = Duty {
+        let mut on_call_status = OnCallStatus {
             on_call: self.on_call()?,
-            ..Duty::default()
+            ..OnCallStatus::default()
         };
-        duty.settle(now);
+        on_call_status.settle(now);
         Ok(ShiftSummary {
-            on_call: duty.on_call,
-            on_call_ended: duty.ended,
+            on_call: on_call_status.on_call,
+            on_call_ended: on_call_status.ended,
             assignments,
             since,
             until: now,
@@ -153,8 +153,8 @@ impl Reader<'_> {
     fn deeds(
         &self,
         since: Timestamp,
-    ) -> Result<(Vec<SummaryDeed>, Vec<SummaryAssignment>), StoreError> {
-        let mut deeds: Vec<SummaryDeed> = Vec::new();
+    ) -> Result<(Vec<SummaryAction>, Vec<SummaryAssignment>), StoreError> {
+        let mut deeds: Vec<SummaryAction> = Vec::new();
         let mut assignments = Vec::new();
         let mut places: HashMap<(String, String), usize> = HashMap::new();
         self.conn.each_while(
@@ -195,7 +195,7 @@ impl Reader<'_> {
                     }
                     None if deeds.len() < DEEDS => {
                         places.insert((actor.clone(), action.clone()), deeds.len());
-                        deeds.push(SummaryDeed {
+                        deeds.push(SummaryAction {
                             actor,
                             action,
                             count: 1,
@@ -210,14 +210,14 @@ impl Reader<'_> {
         Ok((deeds, assignments))
     }
 
-    fn refused_since(&self, since: Timestamp) -> Result<Vec<SummaryRefused>, StoreError> {
+    fn refused_since(&self, since: Timestamp) -> Result<Vec<SummaryRefusal>, StoreError> {
         self.conn.rows(
             "SELECT channel, count(*) AS calls, max(created_at) AS last_at FROM tool_calls
              WHERE created_at >= ?1 AND state = 'denied' AND substr(rule, 1, ?2) = ?3
              GROUP BY channel ORDER BY channel",
             params![since, TOO_MANY_WAIT.len(), TOO_MANY_WAIT],
             |row| {
-                Ok(SummaryRefused {
+                Ok(SummaryRefusal {
                     channel: row.get("channel")?,
                     calls: row.get("calls")?,
                     last_at: row.get("last_at")?,

@@ -2,12 +2,12 @@
 
 use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::artifact::Attachment;
-use crate::protocol::budget::{TurnLimits, TurnUsed};
+use crate::protocol::budget::{TurnLimits, TurnUsage};
+use crate::protocol::enums::{ApprovalState, ContinuationState, Surface};
 use crate::protocol::ids::{ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
-use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
 use crate::store::error::StoreError;
 use crate::store::input::{TurnBounds, TurnCache};
 use crate::store::queries::steps::load_steps;
@@ -76,7 +76,7 @@ pub struct TurnRows {
     /// Budgets, extended by decisions.
     pub limits: TurnLimits,
     /// What it used.
-    pub used: TurnUsed,
+    pub used: TurnUsage,
     /// Platform id of the user's message.
     pub message_ref: Option<String>,
     /// Turns of its session that its summary does not cover, at most: this one, and failed ones too.
@@ -255,7 +255,7 @@ impl Reader<'_> {
                             max_tokens: row.get("max_tokens")?,
                             max_cost_usd: row.get("max_cost_usd")?,
                         },
-                        used: TurnUsed {
+                        used: TurnUsage {
                             steps: row.get("used_steps")?,
                             tool_calls: row.get("used_tool_calls")?,
                             active_ms: row.get("used_active_ms")?,

@@ -2,8 +2,8 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, UnknownDelivery, UnknownOutcome};
+use crate::protocol::enums::ApprovalKind;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
-use crate::protocol::words::ApprovalKind;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::rows::send_key;

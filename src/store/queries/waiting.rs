@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::{ApprovalKind, Risk};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::Assignment;
-use crate::protocol::words::{ApprovalKind, Risk};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::rows::requester;

@@ -2,10 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Requester};
+use crate::protocol::enums::ToolCallState;
 use crate::protocol::hook::HookNote;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::ToolCall;
-use crate::protocol::words::ToolCallState;
 use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approvals;
 use crate::store::queries::hooks::load_notes;

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use rusqlite::{Connection, params};
 
 use crate::clock::Timestamp;
-use crate::protocol::words::{
-    CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
+use crate::protocol::enums::{
+    CacheEviction, CacheMissReason, CacheScope, CacheSkipReason, ToolCacheMiss, ToolCacheSkipReason,
 };
 
 /// The local day of a time, `YYYY-MM-DD`.
@@ -30,7 +30,7 @@ pub enum CounterKind {
     /// An answer was kept.
     Store,
     /// An answer could not be kept.
-    NotKept(CacheNotKept),
+    NotKept(CacheSkipReason),
     /// A cached response went.
     Evicted(CacheEviction),
     /// A tool's kept result was given; the counter's model is the tool's name, here and below.
@@ -40,7 +40,7 @@ pub enum CounterKind {
     /// A result was kept.
     ToolStore,
     /// A result could not be kept.
-    ToolNotKept(ToolCacheNotKept),
+    ToolNotKept(ToolCacheSkipReason),
 }
 
 impl CounterKind {

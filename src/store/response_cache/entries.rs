@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
 use crate::protocol::cache::CacheEntry;
+use crate::protocol::enums::CacheScope;
 use crate::protocol::hex::hex;
 use crate::protocol::session::Usage;
-use crate::protocol::words::CacheScope;
 use crate::store::response_cache::types::{Key, NewEntry, StoredAnswer};
 use crate::store::rows::preview;
 

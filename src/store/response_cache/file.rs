@@ -112,7 +112,7 @@ impl CacheFile {
         conn.pragma_update(None, "cell_size_check", true)?;
         // Half a megabyte: what is asked for often stays, and the process stays small.
         conn.pragma_update(None, "cache_size", -512)?;
-        // What is forgotten is gone from the file.
+        // Removed text is gone from the file.
         conn.pragma_update(None, "secure_delete", true)?;
         if new {
             // Nobody misses a file that a loss of power leaves half made: it is made anew.

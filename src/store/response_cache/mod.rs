@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
-use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::response_cache::counters::{CounterKey, Delta};
 use crate::store::response_cache::types::{Problem, unpoisoned};
@@ -26,7 +26,7 @@ mod worker;
 
 pub use types::{
     CacheError, CacheState, KeptResult, Key, Made, NewEntry, NewResult, Options, Picture,
-    ResultLook, StoredAnswer,
+    ResultLookup, StoredAnswer,
 };
 
 /// Requests that may wait for the thread; more are dropped, which is a miss.
@@ -211,8 +211,12 @@ impl ResponseCache {
             .map_err(CacheError::Unusable)?
     }
 
-    /// Forgets answers; their text is overwritten in the file.
-    pub async fn purge(&self, what: CachePurge, day: String) -> Result<CachePurged, CacheError> {
+    /// Removes answers; their text is overwritten in the file.
+    pub async fn purge(
+        &self,
+        what: CachePurge,
+        day: String,
+    ) -> Result<CachePurgeResult, CacheError> {
         self.ask(ANSWER_WITHIN, move |worker| worker.purge(&what, &day))
             .await
             .map_err(CacheError::Unusable)?
@@ -223,8 +227,8 @@ impl ResponseCache {
         self.of_requester(requester.to_owned(), None).await
     }
 
-    /// Forgets the answers to one who asked; their text is overwritten in the file.
-    pub async fn forget(&self, requester: &str, day: String) -> Result<u64, CacheError> {
+    /// Removes the answers to one who asked; their text is overwritten in the file.
+    pub async fn erase(&self, requester: &str, day: String) -> Result<u64, CacheError> {
         self.of_requester(requester.to_owned(), Some(day)).await
     }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
-use crate::store::response_cache::types::{KeptResult, Key, Made, NewResult, ResultLook};
+use crate::store::response_cache::types::{KeptResult, Key, Made, NewResult, ResultLookup};
 
 fn sum(key: &Key, content: &str, ran_ms: u64, made: Made, stored_at: i64) -> [u8; 8] {
     let mut hash = Sha256::new();
@@ -27,7 +27,7 @@ pub(super) fn look(
     made: Made,
     ttl_ms: u64,
     now: Timestamp,
-) -> rusqlite::Result<ResultLook> {
+) -> rusqlite::Result<ResultLookup> {
     let row = conn
         .prepare_cached(
             "SELECT content, ran_ms, stored_at, epoch, changes, sum FROM results WHERE key = ?1",
@@ -50,9 +50,9 @@ pub(super) fn look(
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM results WHERE asked = ?1)")?
             .query_row([asked.as_slice()], |row| row.get(0))?;
         return Ok(if known {
-            ResultLook::OtherPolicy
+            ResultLookup::OtherPolicy
         } else {
-            ResultLook::Nothing
+            ResultLookup::Nothing
         });
     };
     let whole = written == sum(key, &kept.content, kept.ran_ms, under, kept.stored_at.0);
@@ -63,16 +63,16 @@ pub(super) fn look(
             "UPDATE results SET used = (SELECT coalesce(max(used), 0) + 1 FROM results) WHERE key = ?1",
         )?
         .execute([key.as_slice()])?;
-        return Ok(ResultLook::Found(kept));
+        return Ok(ResultLookup::Found(kept));
     }
     conn.prepare_cached("DELETE FROM results WHERE key = ?1")?
         .execute([key.as_slice()])?;
     Ok(if !whole {
-        ResultLook::Nothing
+        ResultLookup::Nothing
     } else if under != made {
-        ResultLook::Stale
+        ResultLookup::Stale
     } else {
-        ResultLook::Expired
+        ResultLookup::Expired
     })
 }
 
@@ -126,8 +126,8 @@ pub(super) fn totals(conn: &Connection) -> rusqlite::Result<(u64, u64)> {
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Forgets the results of a channel, or all: how many, and their bytes.
-pub(super) fn forget(conn: &Connection, channel: Option<&str>) -> rusqlite::Result<(u64, u64)> {
+/// Removes the results of a channel, or all: how many, and their bytes.
+pub(super) fn purge(conn: &Connection, channel: Option<&str>) -> rusqlite::Result<(u64, u64)> {
     let gone = conn
         .prepare_cached(
             "SELECT count(*), coalesce(sum(bytes), 0) FROM results WHERE ?1 IS NULL OR channel = ?1",

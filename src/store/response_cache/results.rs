@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::store::response_cache::ResponseCache;
 use crate::store::response_cache::file::Fault;
 use crate::store::response_cache::result_rows::{look, make_room, put};
-use crate::store::response_cache::types::{Key, Made, NewResult, ResultLook};
+use crate::store::response_cache::types::{Key, Made, NewResult, ResultLookup};
 use crate::store::response_cache::worker::Worker;
 
 impl ResponseCache {
@@ -18,10 +18,10 @@ impl ResponseCache {
         made: Made,
         ttl_ms: u64,
         now: Timestamp,
-    ) -> ResultLook {
+    ) -> ResultLookup {
         self.look_with(
             move |worker| worker.look_for_result(&key, &asked, made, ttl_ms, now),
-            ResultLook::Unusable,
+            ResultLookup::Unusable,
         )
         .await
     }
@@ -40,9 +40,9 @@ impl Worker {
         made: Made,
         ttl_ms: u64,
         now: Timestamp,
-    ) -> ResultLook {
+    ) -> ResultLookup {
         self.with(|worker| Ok(look(worker.conn()?, key, asked, made, ttl_ms, now)?))
-            .unwrap_or(ResultLook::Unusable)
+            .unwrap_or(ResultLookup::Unusable)
     }
 
     fn keep_result(&mut self, result: &NewResult) {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::CacheScope;
 use crate::protocol::session::Usage;
-use crate::protocol::words::CacheScope;
 use crate::store::response_cache::counters::Row;
 
 /// SHA-256 over everything an answer depends on.
@@ -155,7 +155,7 @@ pub struct KeptResult {
 
 /// What a look for a result found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ResultLook {
+pub enum ResultLookup {
     /// One that may be given.
     Found(KeptResult),
     /// One that was too old; it is gone now.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::clock::Timestamp;
-use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
+use crate::protocol::enums::CacheEviction;
 use crate::protocol::hex::from_hex;
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::CacheEviction;
 use crate::store::response_cache::counters::{
     self, CounterKey, CounterKind, Delta, Row, local_day,
 };
@@ -453,17 +453,17 @@ impl Worker {
         self.show(id)
     }
 
-    /// Counts the answers to one who asked, and forgets them unless it is only a preview.
+    /// Counts the answers to one who asked, and removes them unless it is only a preview.
     pub(super) fn of_requester(
         &mut self,
         requester: &str,
-        forget: Option<&str>,
+        purge: Option<&str>,
     ) -> Result<u64, CacheError> {
         self.with(|worker| {
             let gone = entries::of_requester(worker.conn()?, requester)?;
-            if let Some(day) = forget {
+            if let Some(day) = purge {
                 // Results of tools do not say who asked: what they saved is made again.
-                result_rows::forget(worker.conn()?, None)?;
+                result_rows::purge(worker.conn()?, None)?;
                 worker.remove_for_good(&gone, day)?;
             }
             Ok(gone.len() as u64)
@@ -487,7 +487,7 @@ impl Worker {
         &mut self,
         what: &CachePurge,
         day: &str,
-    ) -> Result<CachePurged, CacheError> {
+    ) -> Result<CachePurgeResult, CacheError> {
         let one = match what {
             CachePurge::Entry(id) => Some(self.one(id)?.0),
             CachePurge::Channel(_) | CachePurge::All => None,
@@ -501,10 +501,10 @@ impl Worker {
             gone.retain(|entry| one.is_none_or(|row| entry.row == row));
             let (results, result_bytes) = match one {
                 Some(_) => (0, 0),
-                None => result_rows::forget(worker.conn()?, channel)?,
+                None => result_rows::purge(worker.conn()?, channel)?,
             };
             worker.remove_for_good(&gone, day)?;
-            Ok(CachePurged {
+            Ok(CachePurgeResult {
                 entries: gone.len() as u64,
                 bytes: gone.iter().map(|entry| entry.bytes).sum::<u64>() + result_bytes,
                 results,

@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 
 use crate::clock::{Day, Timestamp};
 use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::enums;
 use crate::protocol::ids::{
     ApprovalId, CompactionId, ContinuationId, HygieneRunId, InboxId, MemoryId, ModelAttemptId,
     OutboxId, RoutineId, RoutineRunId, RuleId, SessionId, TakeOverId, TokenId, ToolAttemptId,
     ToolCallId,
 };
-use crate::protocol::words;
-use crate::store::input::{BudgetKind, OwnWord};
+use crate::store::input::{BudgetKind, EngineNotice};
 
 /// A value that is stored as JSON text.
 pub(crate) struct Json<T>(pub(crate) T);
@@ -75,7 +75,7 @@ ids!(
 );
 
 /// Words are their text.
-macro_rules! words {
+macro_rules! string_enums {
     ($($word:path),+ $(,)?) => { $(
         impl From<$word> for Value {
             fn from(word: $word) -> Self {
@@ -97,55 +97,55 @@ macro_rules! words {
     )+ };
 }
 
-words!(
-    words::ContinuationState,
-    words::SessionState,
-    words::ToolCallState,
-    words::ApprovalState,
-    words::ApprovalKind,
-    words::DecisionWord,
-    words::DecisionScope,
-    words::Autonomy,
-    words::Access,
-    words::Effect,
-    words::Risk,
-    words::VerdictWord,
-    words::OutboxState,
-    words::OutboxClass,
-    words::Disposition,
-    words::PairingState,
-    words::Role,
-    words::Scope,
-    words::Surface,
-    words::ChannelState,
-    words::ChannelKind,
-    words::StepKind,
-    words::CacheScope,
-    words::CacheMissReason,
-    words::CacheNotKept,
-    words::CacheEviction,
-    words::CostsBy,
-    words::MemoryScope,
-    words::MemoryKind,
-    words::MemoryAuthor,
-    words::MemoryState,
-    words::CompactionState,
-    words::HygieneReason,
-    words::HygieneState,
-    words::HookPoint,
-    words::MissedRuns,
-    words::RoutineRunState,
-    words::FloodKind,
-    words::Unattended,
-    words::ToolCacheMiss,
-    words::ToolCacheNotKept,
-    words::RuleMatcher,
-    words::RuleScope,
-    words::FoundBy,
+string_enums!(
+    enums::ContinuationState,
+    enums::SessionState,
+    enums::ToolCallState,
+    enums::ApprovalState,
+    enums::ApprovalKind,
+    enums::DecisionKind,
+    enums::DecisionScope,
+    enums::Autonomy,
+    enums::Access,
+    enums::Effect,
+    enums::Risk,
+    enums::VerdictKind,
+    enums::OutboxState,
+    enums::OutboxClass,
+    enums::Disposition,
+    enums::PairingState,
+    enums::Role,
+    enums::Scope,
+    enums::Surface,
+    enums::ChannelState,
+    enums::ChannelKind,
+    enums::StepKind,
+    enums::CacheScope,
+    enums::CacheMissReason,
+    enums::CacheSkipReason,
+    enums::CacheEviction,
+    enums::CostGrouping,
+    enums::MemoryScope,
+    enums::MemoryKind,
+    enums::MemoryAuthor,
+    enums::MemoryState,
+    enums::CompactionState,
+    enums::HygieneReason,
+    enums::HygieneState,
+    enums::HookPoint,
+    enums::MissedRuns,
+    enums::RoutineRunState,
+    enums::FloodKind,
+    enums::Unattended,
+    enums::ToolCacheMiss,
+    enums::ToolCacheSkipReason,
+    enums::RuleMatcher,
+    enums::RuleScope,
+    enums::SearchMethod,
 );
 
-/// Words that are only written, or read as text.
-macro_rules! written_words {
+/// Enums that are only written, or read as text.
+macro_rules! written_enums {
     ($($word:ident),+ $(,)?) => { $(
         impl ToSql for $word {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -155,7 +155,7 @@ macro_rules! written_words {
     )+ };
 }
 
-written_words!(BudgetKind, OwnWord);
+written_enums!(BudgetKind, EngineNotice);
 
 /// Times are milliseconds, days are days, both since 1970.
 macro_rules! numbers {

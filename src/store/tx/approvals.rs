@@ -4,9 +4,9 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, Requester};
+use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind, PairingState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, PairingState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval, NewCard};
@@ -87,7 +87,7 @@ pub(crate) struct ApprovalRow {
 }
 
 impl ApprovalRow {
-    pub(crate) fn offers(&self, word: DecisionWord) -> bool {
+    pub(crate) fn offers(&self, word: DecisionKind) -> bool {
         self.offered
             .split(',')
             .any(|offered| offered == word.as_str())

@@ -1,10 +1,10 @@
 //! Tool calls: proposing, moving the state, writing the one result the model reads.
 
 use crate::protocol::artifact::ArtifactRef;
+use crate::protocol::enums::{Effect, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::protocol::session::{CachedResult, StepBody};
-use crate::protocol::words::{Effect, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{Basis, NewCall, NewCallFacts, NewCallOutcome};

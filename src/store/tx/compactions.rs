@@ -1,9 +1,9 @@
 //! Compactions: reserving their model calls, and ending them. One is under way in a session at most.
 
+use crate::protocol::enums::{CompactionState, ContinuationState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{CompactionId, ModelAttemptId, SessionId};
 use crate::protocol::memory::Compaction;
-use crate::protocol::words::{CompactionState, ContinuationState};
 use crate::store::command::WriteTx;
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::error::StoreError;

@@ -1,10 +1,10 @@
 //! Continuations: reading the head, moving the state, adding steps, closing what is open.
 
 use crate::protocol::approval::Requester;
+use crate::protocol::enums::{ApprovalState, ContinuationState, StepKind, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{ErrorBody, StepBody};
-use crate::protocol::words::{ApprovalState, ContinuationState, StepKind, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::rows::requester;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::protocol::budget::FloodLimits;
+use crate::protocol::enums::{FloodKind, OutboxClass};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
 use crate::protocol::session::{Flood, Session};
-use crate::protocol::words::{FloodKind, OutboxClass};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};

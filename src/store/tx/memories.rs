@@ -1,10 +1,10 @@
 //! What is remembered, as part of a transaction: the same text is written into the same place once.
 
 use crate::clock::Timestamp;
+use crate::protocol::enums::{MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, MemoryId, SessionId};
-use crate::protocol::memory::{MAX_TEXT, Memory, MemoryPlace};
-use crate::protocol::words::{MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
+use crate::protocol::memory::{MAX_TEXT, Memory, MemoryTarget};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::queries::memory_rows::load_memory;
@@ -18,7 +18,7 @@ pub struct NewMemory {
     /// Its id, where it is not known yet.
     pub id: MemoryId,
     /// Where.
-    pub place: MemoryPlace,
+    pub place: MemoryTarget,
     /// What kind.
     pub kind: MemoryKind,
     /// What it says: outside text without secrets, at most [`MAX_TEXT`] bytes.
@@ -77,17 +77,17 @@ impl WriteTx<'_> {
     /// Scope, session and channel of a place that exists.
     fn place(
         &self,
-        place: &MemoryPlace,
+        place: &MemoryTarget,
     ) -> Result<(MemoryScope, Option<SessionId>, Option<String>), StoreError> {
         match place {
-            MemoryPlace::Session { session_id } => {
+            MemoryTarget::Session { session_id } => {
                 let channel: String = self
                     .conn
                     .value_opt("SELECT channel FROM sessions WHERE id = ?1", [session_id])?
                     .ok_or_else(|| StoreError::not_found("session", session_id))?;
                 Ok((MemoryScope::Session, Some(*session_id), Some(channel)))
             }
-            MemoryPlace::Channel { channel } => {
+            MemoryTarget::Channel { channel } => {
                 let known: bool = self.conn.value(
                     "SELECT EXISTS (SELECT 1 FROM channel_accounts WHERE name = ?1)",
                     [channel],
@@ -97,7 +97,7 @@ impl WriteTx<'_> {
                 }
                 Ok((MemoryScope::Channel, None, Some(channel.clone())))
             }
-            MemoryPlace::Global => Ok((MemoryScope::Global, None, None)),
+            MemoryTarget::Global => Ok((MemoryScope::Global, None, None)),
         }
     }
 

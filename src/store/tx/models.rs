@@ -1,9 +1,9 @@
 //! Model calls: settling an attempt and writing the step it gave.
 
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId};
 use crate::protocol::session::{CachedAnswer, StepBody, Usage};
-use crate::protocol::words::ContinuationState;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};

@@ -3,11 +3,11 @@
 use crate::clock::Timestamp;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::channel::SendIdempotency;
+use crate::protocol::enums::{OutboxClass, OutboxState};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
-use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::input::{NewCard, NewNotice, OwnWord};
+use crate::store::input::{EngineNotice, NewCard, NewNotice};
 use crate::store::rows::to_json;
 use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
@@ -172,7 +172,7 @@ impl WriteTx<'_> {
     pub(crate) fn queue_own(
         &mut self,
         notice: &NewNotice,
-        says: OwnWord,
+        says: EngineNotice,
     ) -> Result<(), StoreError> {
         let id = self.queue_notice(notice)?;
         self.conn.run(

@@ -1,19 +1,19 @@
-//! Settling who is let in: with the question about it, in its transaction.
+//! Settles who gets access: with the question about it, in its transaction.
 
+use crate::protocol::enums::{OutboxClass, PairingState};
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::{OutboxClass, PairingState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
 use crate::store::sql::{Statements, params};
 use serde_json::json;
 
-/// What somebody reads who was let in. What they wrote before was not kept.
-const LET_IN: &str = "You were let in: from now on what you write here is answered. \
+/// What somebody reads who got access. What they wrote before was not kept.
+const ACCESS_GRANTED: &str = "You have access: the bot answers from now on. \
                       What you wrote before was not kept; please send it again.";
 
 impl WriteTx<'_> {
-    /// Moves the pairing of a question on with it. None of it is left where the person was forgotten meanwhile.
+    /// Moves the pairing of a question on with it. None of it is left where somebody erased the user meanwhile.
     pub(crate) fn settle_pairing(
         &mut self,
         id: ApprovalId,
@@ -46,7 +46,7 @@ impl WriteTx<'_> {
                 channel,
                 conversation,
                 class: OutboxClass::Notice,
-                text: LET_IN.to_owned(),
+                text: ACCESS_GRANTED.to_owned(),
                 reply_to: None,
                 continuation_id: None,
             })?;

@@ -1,8 +1,8 @@
 //! Questions that the engine asks of its own accord.
 
 use crate::protocol::approval::Preview;
+use crate::protocol::enums::{ApprovalKind, DecisionKind};
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::words::{ApprovalKind, DecisionWord};
 use crate::store::input::NewApproval;
 use crate::store::tx::approvals::short_code;
 use crate::store::tx::calls::Call;
@@ -11,7 +11,7 @@ use crate::store::tx::calls::Call;
 pub(crate) fn question(
     kind: ApprovalKind,
     digest: String,
-    offered: Vec<DecisionWord>,
+    offered: Vec<DecisionKind>,
     text: String,
 ) -> NewApproval {
     let id = ApprovalId::generate();
@@ -37,9 +37,9 @@ pub(crate) fn unknown_call(call: &Call) -> NewApproval {
         ApprovalKind::ResolveUnknown,
         call.digest.clone(),
         vec![
-            DecisionWord::Happened,
-            DecisionWord::RunAgain,
-            DecisionWord::GiveUp,
+            DecisionKind::Happened,
+            DecisionKind::RunAgain,
+            DecisionKind::GiveUp,
         ],
         format!(
             "{} was running when the process ended: did it happen?",

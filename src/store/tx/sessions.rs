@@ -1,9 +1,9 @@
 //! Sessions: finding, opening, ending.
 
+use crate::protocol::enums::{ApprovalState, ContinuationState, SessionState, ToolCallState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::session::ErrorBody;
-use crate::protocol::words::{ApprovalState, ContinuationState, SessionState, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};

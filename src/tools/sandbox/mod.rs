@@ -32,7 +32,7 @@ pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
 
 pub use system::helper;
 
-use crate::protocol::words::Risk;
+use crate::protocol::enums::Risk;
 use crate::tools::sandbox::level::Level;
 use crate::tools::sandbox::profile::SYSTEM;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tools::place::ExecutablePlace;
+use crate::tools::place::ExecutableDirectory;
 
 /// Exit status of a program that was not started because a protected path changed meanwhile.
 pub const REFUSED: i32 = 125;
@@ -15,7 +15,7 @@ pub struct Program<'a> {
     /// Directories it must not see (absolute, canonical).
     pub hidden: &'a [PathBuf],
     /// What in the workspace it must not change.
-    pub protected: &'a [ExecutablePlace],
+    pub protected: &'a [ExecutableDirectory],
     /// Working directory, inside the workspace.
     pub cwd: &'a Path,
     /// Absolute path of the executable.

@@ -5,11 +5,11 @@ use crate::console::access::Access;
 use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
 use crate::console::queue::Step;
+use crate::protocol::enums::{ChannelKind, ContinuationState};
 use crate::protocol::request::{
     CancelContinuation, Command, PauseChannel, ResumeChannel, ResumeContinuation,
     RetryContinuation, StartSession, UpdateSession,
 };
-use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -229,7 +229,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::MemoryEdit
         | Action::MemoryPin
         | Action::MemoryAccept
-        | Action::MemoryForget
+        | Action::MemoryDelete
         | Action::MemorySupersede
         | Action::MemoryMark
         | Action::MemorySummary

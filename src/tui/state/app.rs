@@ -12,8 +12,8 @@ use crate::console::model::{Model, Tone};
 use crate::console::time::{Millis, Now};
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::DecisionKind;
 use crate::protocol::ids::{OutboxId, SessionId, TakeOverId};
-use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
@@ -63,7 +63,7 @@ pub struct HighConfirm {
     /// What was shown.
     pub subject: Subject,
     /// What would be decided.
-    pub decision: DecisionWord,
+    pub decision: DecisionKind,
     /// When the first press counted.
     pub since: Millis,
     /// Whether that press opened the card.
@@ -324,7 +324,7 @@ impl State {
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));
         }
-        let on_call = self.model.world().duty.on_call.as_ref();
+        let on_call = self.model.world().on_call_status.on_call.as_ref();
         next.extend(
             on_call
                 .and_then(|one| one.until)

@@ -7,9 +7,9 @@ use crate::console::model::Tone;
 use crate::console::{format, queue};
 use crate::protocol::duration;
 use crate::protocol::on_call::{
-    AssignRequest, Duty, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest,
+    AssignRequest, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest, OnCallStatus,
 };
-use crate::protocol::request::{AssignApproval, Command, GetDuty, Query, SetOnCall};
+use crate::protocol::request::{AssignApproval, Command, GetOnCall, Query, SetOnCall};
 use crate::tui::action::Action;
 use crate::tui::assets;
 use crate::tui::message::Effect;
@@ -41,23 +41,23 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     opening::open_begun(state, TextPurpose::Assignment(bound), &start);
     offer(state);
     // Somebody may have appeared since this console connected.
-    vec![Effect::Query(Query::GetDuty(GetDuty { actor: None }))]
+    vec![Effect::Query(Query::GetOnCall(GetOnCall { actor: None }))]
 }
 
 /// Who can be named, as the engine says now.
-pub fn learned(state: &mut State, mut duty: Duty) {
-    let known = &mut state.model.world_mut().duty;
-    if duty.you.is_empty() {
+pub fn learned(state: &mut State, mut on_call_status: OnCallStatus) {
+    let known = &mut state.model.world_mut().on_call_status;
+    if on_call_status.you.is_empty() {
         // An engine in this process is not told who asks.
-        duty.you = std::mem::take(&mut known.you);
-        for own in &duty.you {
-            if !duty.names.contains(own) {
-                duty.names.push(own.clone());
+        on_call_status.you = std::mem::take(&mut known.you);
+        for own in &on_call_status.you {
+            if !on_call_status.names.contains(own) {
+                on_call_status.names.push(own.clone());
             }
         }
-        duty.names.sort();
+        on_call_status.names.sort();
     }
-    *known = duty;
+    *known = on_call_status;
     let field = state.modals.last();
     if let Some(Modal::Text(TextEntry {
         purpose: TextPurpose::Assignment(_),
@@ -96,7 +96,7 @@ fn start(state: &State, bound: &Bound) -> String {
         .approvals
         .get(&bound.approval_id)
         .is_some_and(|approval| approval.assignment.is_some());
-    match &state.model.world().duty.on_call {
+    match &state.model.world().on_call_status.on_call {
         _ if waits => NOBODY.to_owned(),
         Some(one) => format!("{} ", one.name),
         None => String::new(),
@@ -105,13 +105,13 @@ fn start(state: &State, bound: &Bound) -> String {
 
 /// Offers the names that go on with what is written, with what is known of each.
 pub fn offer(state: &mut State) {
-    let duty = &state.model.world().duty;
+    let on_call_status = &state.model.world().on_call_status;
     let Some(Modal::Text(entry)) = state.modals.last_mut() else {
         return;
     };
     let typed = entry.field.text();
     let typed = typed.trim_start();
-    entry.choices = known(duty)
+    entry.choices = known(on_call_status)
         .into_iter()
         .filter(|(name, _)| typed == NOBODY || name.starts_with(typed))
         .map(|(name, note)| Completion {
@@ -123,10 +123,13 @@ pub fn offer(state: &mut State) {
 }
 
 /// Everybody who can be named, with a word about each.
-pub fn known(duty: &Duty) -> Vec<(String, String)> {
-    let names = duty.names.iter().map(|name| {
-        let on_call = duty.on_call.as_ref().is_some_and(|one| one.name == *name);
-        let note = match (duty.is_me(name), on_call) {
+pub fn known(on_call_status: &OnCallStatus) -> Vec<(String, String)> {
+    let names = on_call_status.names.iter().map(|name| {
+        let on_call = on_call_status
+            .on_call
+            .as_ref()
+            .is_some_and(|one| one.name == *name);
+        let note = match (on_call_status.is_me(name), on_call) {
             (true, true) => "you, on call",
             (true, false) => "you",
             (false, true) => "on call",
@@ -139,9 +142,9 @@ pub fn known(duty: &Duty) -> Vec<(String, String)> {
 }
 
 /// The name that is meant, and what is written behind it; else why there is none.
-fn name_of(duty: &Duty, text: &str) -> Result<(String, String), String> {
-    let (name, rest) = duty.split(text);
-    let known = known(duty);
+fn name_of(on_call_status: &OnCallStatus, text: &str) -> Result<(String, String), String> {
+    let (name, rest) = on_call_status.split(text);
+    let known = known(on_call_status);
     if known.iter().any(|(one, _)| one == name) {
         return Ok((name.to_owned(), rest.to_owned()));
     }
@@ -168,7 +171,7 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
     {
         return Err("it changed or was settled meanwhile".to_owned());
     }
-    let (to, note) = name_of(&state.model.world().duty, text)?;
+    let (to, note) = name_of(&state.model.world().on_call_status, text)?;
     let length = note.chars().count();
     if length > MAX_NOTE_CHARS {
         return Err(format!(
@@ -189,12 +192,12 @@ pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, Stri
 /// `:oncall NAME [8h] [note]`.
 pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        let text = in_words(&state.model.world().duty);
+        let text = in_words(&state.model.world().on_call_status);
         state.toast(Tone::Info, text);
         return Vec::new();
     };
     // Whoever is not known here may be known there; the engine says which names there are.
-    let (name, rest) = state.model.world().duty.split(text);
+    let (name, rest) = state.model.world().on_call_status.split(text);
     let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let seconds = duration::seconds(first).and_then(|seconds| u32::try_from(seconds).ok());
     let note = if seconds.is_some() { behind } else { rest };
@@ -207,12 +210,12 @@ pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
 }
 
 /// Who is on call, in words.
-fn in_words(duty: &Duty) -> String {
+fn in_words(on_call_status: &OnCallStatus) -> String {
     let until = |one: &OnCall| {
         one.until
             .map_or_else(String::new, |at| format!(" until {}", format::moment(at)))
     };
-    match (&duty.on_call, &duty.ended) {
+    match (&on_call_status.on_call, &on_call_status.ended) {
         (Some(one), _) => format!("{} is on call{}, said by {}", one.name, until(one), one.by),
         (None, Some(one)) => format!("nobody is on call; {} was{}", one.name, until(one)),
         (None, None) => "nobody is on call; oncall NAME [8h] says who is".to_owned(),

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::protocol::enums::Autonomy;
 use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
 use crate::protocol::request::{GetWhatIf, Query};
-use crate::protocol::words::Autonomy;
 use crate::tui::message::Effect;
 
 /// Past calls a what-if looks at.

@@ -3,7 +3,7 @@
 
 use crate::console::decision::{Bound, SnoozeChoice};
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::words::{DecisionWord, Risk};
+use crate::protocol::enums::{DecisionKind, Risk};
 use crate::tui::action::Action;
 
 /// What became of one item.
@@ -42,7 +42,7 @@ pub struct Batch {
     /// The key that was pressed.
     pub action: Action,
     /// The decision.
-    pub word: DecisionWord,
+    pub word: DecisionKind,
     /// Read by the model.
     pub reason: Option<String>,
     /// How long, for a snooze; the choices are the buttons.
@@ -73,7 +73,7 @@ impl Batch {
         if count == 0 {
             return labels;
         }
-        if self.word == DecisionWord::Snooze {
+        if self.word == DecisionKind::Snooze {
             labels.extend(self.snoozes.iter().map(|choice| choice.words.to_owned()));
         } else {
             labels.push(go);

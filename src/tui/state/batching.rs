@@ -10,10 +10,10 @@ use crate::console::model::Tone;
 use crate::console::{preview, queue};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope, Risk, Scope};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Decide, Outcome};
-use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -110,7 +110,7 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
             let approval = state.model.world().approvals.get(&item.bound.approval_id)?;
             offering::word_for(approval, action)
         })
-        .unwrap_or(DecisionWord::Deny);
+        .unwrap_or(DecisionKind::Deny);
     // Nobody is asked to put off what would have to be back at once.
     let latest = items
         .iter()
@@ -215,7 +215,7 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         state.toast(Tone::Warning, format!("not armed: {}", refusal.why()));
         return Vec::new();
     }
-    let minutes = (found.word == DecisionWord::Snooze)
+    let minutes = (found.word == DecisionKind::Snooze)
         .then(|| found.snoozes.get(found.chosen - 1))
         .flatten()
         .map(|choice| choice.minutes);

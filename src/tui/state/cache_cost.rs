@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use crate::protocol::cache::{CacheEntry, CacheStats};
 use crate::protocol::costs::Costs;
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::request::{ListCacheEntries, Query};
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::CostsBy;
 use crate::tui::state::list::ListDetail;
 
 /// Cached responses of a page.
@@ -33,9 +33,9 @@ pub struct CacheCostPanel {
     /// Counters and limits of the cache.
     pub cache: Known<Box<CacheStats>>,
     /// What spending is summed by.
-    pub by: CostsBy,
+    pub by: CostGrouping,
     /// Spending, by what it is summed by.
-    pub costs: BTreeMap<CostsBy, Result<Box<Costs>, String>>,
+    pub costs: BTreeMap<CostGrouping, Result<Box<Costs>, String>>,
     /// Cached responses in the order they are shown in; their texts are cut.
     pub entries: Vec<CacheEntry>,
     /// Whether the list is known.
@@ -56,7 +56,7 @@ impl Default for CacheCostPanel {
     fn default() -> Self {
         Self {
             cache: None,
-            by: CostsBy::Channel,
+            by: CostGrouping::Channel,
             costs: BTreeMap::new(),
             entries: Vec::new(),
             listed: None,

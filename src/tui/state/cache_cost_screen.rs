@@ -4,6 +4,7 @@ use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::cache::{CacheEntry, CachePurge};
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -11,7 +12,6 @@ use crate::protocol::request::{
     Answer, Command, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, PinCacheEntry,
     PurgeCache, Query,
 };
-use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -44,7 +44,7 @@ pub const PANEL: Panel = Panel {
     hints,
 };
 
-fn costs_query(by: CostsBy) -> Query {
+fn costs_query(by: CostGrouping) -> Query {
     Query::GetCosts(GetCosts {
         by,
         since: None,
@@ -229,9 +229,9 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 fn next_grouping(state: &mut State) -> Vec<Effect> {
     let panel = &mut state.screens.cache_cost;
     panel.by = match panel.by {
-        CostsBy::Channel => CostsBy::Model,
-        CostsBy::Model => CostsBy::Day,
-        CostsBy::Day => CostsBy::Channel,
+        CostGrouping::Channel => CostGrouping::Model,
+        CostGrouping::Model => CostGrouping::Day,
+        CostGrouping::Day => CostGrouping::Channel,
     };
     let query = costs_query(panel.by);
     if state.is_live() {
@@ -271,7 +271,7 @@ fn confirm(state: &mut State, title: String, lines: Vec<String>, what: CachePurg
     state.modals.push(Modal::Confirm(Confirm {
         title,
         lines,
-        label: "Forget",
+        label: "Remove",
         command: Command::PurgeCache(PurgeCache { what }),
         bound: None,
         chosen: 0,
@@ -296,7 +296,7 @@ fn purge_one(state: &mut State) -> Vec<Effect> {
     ];
     confirm(
         state,
-        "Forget this cached response?".to_owned(),
+        "Remove this cached response?".to_owned(),
         lines,
         CachePurge::Entry(entry.id),
     )

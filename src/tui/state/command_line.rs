@@ -113,7 +113,7 @@ pub(super) fn arguments(state: &State, word: &str) -> Option<Vec<(String, String
                 .map(|name| ((*name).to_owned(), String::new()))
                 .collect(),
         ),
-        "oncall" => Some(assigning::known(&state.model.world().duty)),
+        "oncall" => Some(assigning::known(&state.model.world().on_call_status)),
         _ => None,
     }
 }

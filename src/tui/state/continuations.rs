@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{ContinuationState, ToolCallState};
 use crate::protocol::ids::{ApprovalId, ContinuationId};
 use crate::protocol::request::{ListContinuations, Query};
 use crate::protocol::session::{Continuation, Step as LogStep, ToolCall};
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::{ContinuationState, ToolCallState};
 use crate::tui::state::list::ListDetail;
 
 /// Turns of one page of the newest.

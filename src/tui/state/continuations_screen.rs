@@ -4,6 +4,7 @@ use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -12,7 +13,6 @@ use crate::protocol::request::{
 };
 use crate::protocol::session::{Continuation, RefusedCalls, ToolCall};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::ContinuationState;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;

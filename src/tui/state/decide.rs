@@ -7,8 +7,8 @@ use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
 use crate::console::queue;
 use crate::protocol::command::DeliveryResolution;
+use crate::protocol::enums::{DecisionKind, OutboxState, Risk, Scope};
 use crate::protocol::request::{Command, DismissLeftovers, DismissRefusedCalls, ResolveDelivery};
-use crate::protocol::words::{DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{HighConfirm, State};
@@ -207,7 +207,7 @@ fn decide_approval(
         }
         _ => {}
     }
-    if word == DecisionWord::DenyAndStop {
+    if word == DecisionKind::DenyAndStop {
         let continuation = approval.continuation_id;
         let others = state
             .model

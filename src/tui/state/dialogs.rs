@@ -4,9 +4,9 @@ use crate::console::decision::{self, Bound};
 use crate::console::model::Tone;
 use crate::console::release::ReleaseChoice;
 use crate::protocol::command::{BudgetRequest, MAX_TEXT_BYTES};
+use crate::protocol::enums::DecisionKind;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{Command, SendAsBot, SendMessage, SetPolicy, UpdateSession};
-use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::{Dirty, State};
@@ -294,14 +294,14 @@ fn finish(state: &mut State) -> Vec<Effect> {
                     format!("at most {MAX_REASON_BYTES} bytes; this has {}", text.len()),
                 );
             }
-            let mut request = decision::request(bound, DecisionWord::Deny);
+            let mut request = decision::request(bound, DecisionKind::Deny);
             request.reason = (!text.trim().is_empty()).then(|| text.clone());
             Some((bound.clone(), request))
         }
         TextPurpose::EditArguments(bound) => match serde_json::from_str::<serde_json::Value>(&text)
         {
             Ok(args) => {
-                let mut request = decision::request(bound, DecisionWord::Edit);
+                let mut request = decision::request(bound, DecisionKind::Edit);
                 request.args = Some(args);
                 Some((bound.clone(), request))
             }
@@ -311,7 +311,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             if text.trim().is_empty() {
                 return refuse(state, "an answer needs words".to_owned());
             }
-            let mut request = decision::request(bound, DecisionWord::Answer);
+            let mut request = decision::request(bound, DecisionKind::Answer);
             request.answer = Some(text.clone());
             Some((bound.clone(), request))
         }
@@ -670,7 +670,7 @@ fn accept(state: &mut State) -> Vec<Effect> {
             if !still(state, &bound.subject) {
                 return Vec::new();
             }
-            let mut request = decision::request(&bound, DecisionWord::Snooze);
+            let mut request = decision::request(&bound, DecisionKind::Snooze);
             request.minutes = choices.get(chosen).map(|choice| choice.minutes);
             submit::submit(state, decision::command(&bound, request))
         }

@@ -2,7 +2,7 @@
 //! again for itself.
 
 use crate::console::access::Access;
-use crate::protocol::words::Scope;
+use crate::protocol::enums::Scope;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::State;
@@ -55,7 +55,7 @@ const OPERATE: &[Action] = &[
     Action::MemoryEdit,
     Action::MemoryPin,
     Action::MemoryAccept,
-    Action::MemoryForget,
+    Action::MemoryDelete,
     Action::MemorySupersede,
 ];
 /// What takes the scope `admin`.

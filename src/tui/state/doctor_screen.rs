@@ -2,13 +2,13 @@
 
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, GetCosts, GetDoctor, ListHooks, ListModels, Query, ResetHook,
 };
-use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -81,7 +81,7 @@ fn ask(_state: &State) -> Vec<Query> {
         Query::ListHooks(ListHooks {}),
         Query::ListModels(ListModels {}),
         Query::GetCosts(GetCosts {
-            by: CostsBy::Model,
+            by: CostGrouping::Model,
             since: None,
             until: None,
         }),

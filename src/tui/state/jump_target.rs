@@ -1,7 +1,7 @@
 //! What a reader of a transcript jumps to.
 
+use crate::protocol::enums::{ContinuationState, ToolCallState};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::protocol::words::{ContinuationState, ToolCallState};
 
 /// A kind of entry worth a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use crate::console::format;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::console::world::SessionWord;
+use crate::console::world::SessionStatus;
+use crate::protocol::enums::{ChannelState, SessionState};
 use crate::protocol::ids::SessionId;
-use crate::protocol::words::{ChannelState, SessionState};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List, Sort};
@@ -253,7 +253,7 @@ fn arrange_live(state: &mut State, afresh: bool) {
     all.extend(new.filter(|id| listed.insert(*id)));
     let waits = |id: &SessionId| {
         let session = world.sessions.get(id);
-        session.is_some_and(|one| world.session_word(one) == SessionWord::WaitingOnYou)
+        session.is_some_and(|one| world.session_status(one) == SessionStatus::WaitingOnYou)
     };
     all.sort_by_cached_key(|id| !waits(id));
     let cells = |id: &SessionId| live_cells(state, *id);
@@ -284,7 +284,7 @@ pub fn live_cells(state: &State, id: SessionId) -> Vec<Cell> {
         return Vec::new();
     };
     let word = if session.state == SessionState::Active {
-        world.session_word(session).as_str()
+        world.session_status(session).as_str()
     } else {
         session.state.as_str()
     };

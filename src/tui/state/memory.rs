@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
 use crate::console::world::World;
+use crate::protocol::enums::{MemoryScope, MemoryState, SearchMethod};
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, RoutineId, SessionId};
 use crate::protocol::memory::{
-    Memory, MemoryFilter, MemoryPlace, MemoryReview, MemoryStats, Summary,
+    Memory, MemoryFilter, MemoryReview, MemoryStats, MemoryTarget, Summary,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
@@ -18,7 +19,6 @@ use crate::protocol::request::{
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 
 /// Rows of one page.
 const PAGE: u32 = 100;
@@ -72,7 +72,7 @@ pub enum Why {
     /// Nobody needed it.
     NeverUsed,
     /// A search found it.
-    Found(FoundBy),
+    Found(SearchMethod),
 }
 
 /// A row.
@@ -90,7 +90,7 @@ pub enum MemoryText {
     /// What is looked for.
     Search,
     /// What is to be remembered there.
-    Add(MemoryPlace),
+    Add(MemoryTarget),
     /// The new text of one, and its last change when the field opened.
     Edit(MemoryId, Timestamp),
 }

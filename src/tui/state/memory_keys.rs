@@ -3,15 +3,15 @@
 use crate::console::format;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
+use crate::protocol::enums::{HygieneState, MemoryScope, MemoryState};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::MemoryId;
-use crate::protocol::memory::{MAX_TEXT, Memory, MemoryPlace};
+use crate::protocol::memory::{MAX_TEXT, Memory, MemoryTarget};
 use crate::protocol::request::{
-    AcceptMemory, AddMemory, ChangeRoutine, Command, EditMemory, ForgetMemory, GetSessionSummary,
+    AcceptMemory, AddMemory, ChangeRoutine, Command, DeleteMemory, EditMemory, GetSessionSummary,
     PinMemory, Query, RunHygiene, RunRoutine, SupersedeMemories, UndoHygiene,
 };
 use crate::protocol::routine::RoutinePatch;
-use crate::protocol::words::{HygieneState, MemoryScope, MemoryState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -56,7 +56,7 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         }
         Action::MemoryPin => return Some(pin(state)),
         Action::MemoryAccept => accept(state),
-        Action::MemoryForget => forget(state),
+        Action::MemoryDelete => delete(state),
         Action::MemorySupersede => supersede(state),
         Action::MemorySummary => return Some(summary(state)),
         Action::MemoryRun => run(state),
@@ -243,7 +243,7 @@ pub fn hints(state: &State) -> Vec<Action> {
                 hints.extend([
                     Action::MemoryEdit,
                     Action::MemoryPin,
-                    Action::MemoryForget,
+                    Action::MemoryDelete,
                     Action::MemoryMark,
                 ]);
                 if one.session_id.is_some() {
@@ -350,7 +350,7 @@ fn mark(state: &mut State) {
 fn add(state: &mut State) -> Vec<Effect> {
     show(state, View::Facts);
     let place = match &state.screens.memory.place {
-        Place::Channel(channel) => MemoryPlace::Channel {
+        Place::Channel(channel) => MemoryTarget::Channel {
             channel: channel.clone(),
         },
         Place::Session => {
@@ -360,7 +360,7 @@ fn add(state: &mut State) -> Vec<Effect> {
                 .memory()
                 .and_then(|memory| memory.session_id);
             match selected.or(state.screens.session.session_id) {
-                Some(session_id) => MemoryPlace::Session { session_id },
+                Some(session_id) => MemoryTarget::Session { session_id },
                 None => {
                     state.toast(
                         Tone::Warning,
@@ -370,7 +370,7 @@ fn add(state: &mut State) -> Vec<Effect> {
                 }
             }
         }
-        Place::Review | Place::All | Place::Global | Place::Archived => MemoryPlace::Global,
+        Place::Review | Place::All | Place::Global | Place::Archived => MemoryTarget::Global,
     };
     open_text(state, MemoryText::Add(place))
 }
@@ -421,21 +421,21 @@ pub fn place_words(memory: &Memory) -> String {
     }
 }
 
-fn forget(state: &mut State) {
-    let Some(one) = selected(state, Action::MemoryForget) else {
+fn delete(state: &mut State) {
+    let Some(one) = selected(state, Action::MemoryDelete) else {
         return;
     };
     let (title, label) = match one.state {
         MemoryState::Proposed => ("Refuse what is proposed?", "Refuse"),
         MemoryState::Active | MemoryState::Superseded | MemoryState::Archived => {
-            ("Forget it for good?", "Forget")
+            ("Delete it for good?", "Delete")
         }
     };
     let lines = vec![
         few(&one.text),
         "It is removed; this cannot be taken back.".to_owned(),
     ];
-    let command = Command::ForgetMemory(ForgetMemory { id: one.id });
+    let command = Command::DeleteMemory(DeleteMemory { id: one.id });
     ask_first(state, title, lines, label, command);
 }
 

@@ -5,11 +5,11 @@ use crate::console::arming::{DialogExposure, Subject};
 use crate::console::decision::{Bound, SnoozeChoice};
 use crate::console::release::Release;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::DecisionKind;
 use crate::protocol::ids::{SessionId, TakeOverId, ToolCallId};
 use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::protocol::request::Command;
 use crate::protocol::session::Why;
-use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
@@ -76,7 +76,7 @@ pub enum TextPurpose {
     /// An answer in place of the tool's, or to a question.
     Answer(Bound),
     /// The short code of a critical call.
-    Code(Bound, DecisionWord),
+    Code(Bound, DecisionKind),
     /// A message to a session.
     Compose(SessionId),
     /// What models are told in every turn of a session.

@@ -1,24 +1,24 @@
 //! Which decisions a card offers. Nothing is decided here.
 
 use crate::protocol::approval::{Approval, snooze_end};
-use crate::protocol::words::DecisionWord;
+use crate::protocol::enums::DecisionKind;
 use crate::tui::action::Action;
 use crate::tui::state::app::State;
 use crate::tui::state::rule_editor;
 
 /// The decision word a key stands for on this approval, when it is offered.
-pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
-    let candidates: &[DecisionWord] = match action {
-        Action::Approve => &[DecisionWord::Approve],
-        Action::Deny | Action::DenyWithReason => &[DecisionWord::Deny],
-        Action::EditArguments => &[DecisionWord::Edit],
-        Action::AnswerInstead => &[DecisionWord::Answer],
-        Action::DenyAndStop => &[DecisionWord::DenyAndStop],
-        Action::Snooze => &[DecisionWord::Snooze],
-        Action::AllowShape | Action::MakeRule => &[DecisionWord::Approve],
-        Action::SettleHappened => &[DecisionWord::Happened, DecisionWord::Sent],
-        Action::SettleAgain => &[DecisionWord::RunAgain, DecisionWord::SendAgain],
-        Action::SettleGiveUp => &[DecisionWord::GiveUp, DecisionWord::Drop],
+pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionKind> {
+    let candidates: &[DecisionKind] = match action {
+        Action::Approve => &[DecisionKind::Approve],
+        Action::Deny | Action::DenyWithReason => &[DecisionKind::Deny],
+        Action::EditArguments => &[DecisionKind::Edit],
+        Action::AnswerInstead => &[DecisionKind::Answer],
+        Action::DenyAndStop => &[DecisionKind::DenyAndStop],
+        Action::Snooze => &[DecisionKind::Snooze],
+        Action::AllowShape | Action::MakeRule => &[DecisionKind::Approve],
+        Action::SettleHappened => &[DecisionKind::Happened, DecisionKind::Sent],
+        Action::SettleAgain => &[DecisionKind::RunAgain, DecisionKind::SendAgain],
+        Action::SettleGiveUp => &[DecisionKind::GiveUp, DecisionKind::Drop],
         _ => &[],
     };
     candidates
@@ -28,7 +28,7 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
 }
 
 /// Whether a decision key means something on this approval, or why not.
-pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &str> {
+pub fn offers(approval: &Approval, action: Action) -> Result<DecisionKind, &str> {
     let word = word_for(approval, action).ok_or("not offered here")?;
     let why = match action {
         Action::AllowShape => approval.only_once(),

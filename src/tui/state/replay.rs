@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::console::time::Millis;
+use crate::protocol::enums::ToolCallState;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{
     Continuation, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
-use crate::protocol::words::ToolCallState;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 

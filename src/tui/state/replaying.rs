@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
+use crate::protocol::enums::{ContinuationState, StepKind};
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetContinuation, GetTranscriptFrom, ListSteps, Query};
 use crate::protocol::session::{Continuation, Step, TranscriptBody, TranscriptEntry};
-use crate::protocol::words::{ContinuationState, StepKind};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{Effect, QuitKind};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::console::preview;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{ApprovalKind, DecisionKind};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::request::SuggestRules;
 use crate::protocol::rule::RuleSuggestions;
-use crate::protocol::words::{ApprovalKind, DecisionWord};
 
 /// Equal approvals after which it speaks.
 const EQUAL: u32 = 5;
@@ -31,7 +31,7 @@ pub struct RuleCoach {
 fn kind(approval: &Approval) -> Option<Kind> {
     let decision = approval.decision.as_ref()?;
     let counts = approval.kind == ApprovalKind::Execute
-        && decision.decision == DecisionWord::Approve
+        && decision.decision == DecisionKind::Approve
         && approval.rules_only_deny().is_none()
         && approval.taint.is_empty();
     counts.then(|| {

@@ -4,9 +4,9 @@
 use crate::console::decision::{self, Bound};
 use crate::console::labels::problem_text;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetRuleMatches, Query};
-use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{About, Deciding, Modal, TextPurpose};
@@ -16,8 +16,8 @@ use crate::tui::state::{deciding, opening};
 /// Opens the editor, with the narrowest rule that is not this call alone.
 pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> {
     let verdict = match approval.rules_only_deny() {
-        Some(_) => VerdictWord::Deny,
-        None => VerdictWord::Allow,
+        Some(_) => VerdictKind::Deny,
+        None => VerdictKind::Allow,
     };
     let field = fields(&approval.args).into_iter().next().flatten();
     let mut editor = RuleEditor {

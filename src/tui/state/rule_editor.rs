@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::console::decision::Bound;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{ApprovalKind, DecisionKind, RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::rule::{RuleMatches, RulePatch, covers_commands};
-use crate::protocol::words::{ApprovalKind, DecisionWord, RuleMatcher, RuleScope, VerdictWord};
 use crate::text::quote::quote;
 
 /// How long a rule can hold: seconds, and in words. 0 = until it is removed.
@@ -82,7 +82,7 @@ pub struct RuleEditor {
     /// How far it reaches.
     pub scope: RuleScope,
     /// Allow, with an approval; deny, with a refusal.
-    pub verdict: VerdictWord,
+    pub verdict: VerdictKind,
     /// Index into [`LIVES`].
     pub life: usize,
     /// Index into [`USES`].
@@ -213,14 +213,14 @@ impl RuleEditor {
             }
             Place::Scope => self.scope = next(&self.scopes(), &self.scope).unwrap_or(self.scope),
             Place::Verdict => match (self.verdict, self.approval.rules_only_deny()) {
-                (VerdictWord::Deny | VerdictWord::Ask, Some(why)) => {
+                (VerdictKind::Deny | VerdictKind::Ask, Some(why)) => {
                     self.refused = Some(format!("no rule lets it run: {why}"));
                 }
-                (VerdictWord::Allow, _) => self.verdict = VerdictWord::Deny,
-                (VerdictWord::Deny | VerdictWord::Ask, None) => self.verdict = VerdictWord::Allow,
+                (VerdictKind::Allow, _) => self.verdict = VerdictKind::Deny,
+                (VerdictKind::Deny | VerdictKind::Ask, None) => self.verdict = VerdictKind::Allow,
             },
             Place::Life => self.life = (self.life + 1) % LIVES.len(),
-            Place::Uses if self.verdict != VerdictWord::Allow => {
+            Place::Uses if self.verdict != VerdictKind::Allow => {
                 self.refused = Some("only what a rule allows is counted".to_owned());
             }
             Place::Uses => self.uses = (self.uses + 1) % USES.len(),
@@ -252,7 +252,7 @@ impl RuleEditor {
 
     /// The rule as it is sent.
     pub fn rule(&self) -> RulePatch {
-        let allows = self.verdict == VerdictWord::Allow;
+        let allows = self.verdict == VerdictKind::Allow;
         RulePatch {
             expires_in_seconds: LIVES.get(self.life).map(|(seconds, _)| *seconds),
             max_uses: USES.get(self.uses).copied().filter(|_| allows),
@@ -261,10 +261,10 @@ impl RuleEditor {
     }
 
     /// The decision that goes with it.
-    pub fn decision(&self) -> DecisionWord {
+    pub fn decision(&self) -> DecisionKind {
         match self.verdict {
-            VerdictWord::Allow => DecisionWord::Approve,
-            VerdictWord::Deny | VerdictWord::Ask => DecisionWord::Deny,
+            VerdictKind::Allow => DecisionKind::Approve,
+            VerdictKind::Deny | VerdictKind::Ask => DecisionKind::Deny,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::clock::Timestamp;
 use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
+use crate::protocol::enums::{RuleMatcher, VerdictKind};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -12,7 +13,6 @@ use crate::protocol::request::{
     RemoveGrant, RemoveRule, SuggestRules, TestRules,
 };
 use crate::protocol::rule::{Rule, RulePatch};
-use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -313,7 +313,7 @@ fn toggle(state: &mut State) -> Vec<Effect> {
             ..RulePatch::default()
         }),
     });
-    let gives = rule.enabled != (rule.verdict == VerdictWord::Allow);
+    let gives = rule.enabled != (rule.verdict == VerdictKind::Allow);
     if gives {
         return confirm(state, "Let calls run?", "Do it", rule.in_words(), command);
     }
@@ -357,7 +357,7 @@ fn start(state: &State, purpose: RuleText) -> String {
             tool: Some("execute_command".to_owned()),
             matcher: Some(RuleMatcher::Prefix),
             value: Some(String::new()),
-            verdict: Some(VerdictWord::Allow),
+            verdict: Some(VerdictKind::Allow),
             expires_in_seconds: Some(8 * 3600),
             max_uses: Some(0),
             ..RulePatch::default()

@@ -1,8 +1,8 @@
 //! What has the focus: the session, channel or continuation that an action means. Changes nothing.
 
 use crate::console::item::{self, ItemKey};
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::words::ContinuationState;
 use crate::tui::state::app::State;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{continuations_screen, panels};

@@ -3,7 +3,7 @@
 use crate::console::decision::{self, Bound};
 use crate::protocol::approval::{Approval, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::words::{DecisionScope, DecisionWord};
+use crate::protocol::enums::{DecisionKind, DecisionScope};
 use crate::tui::state::app::State;
 use crate::tui::state::deciding;
 use crate::tui::state::modal::{About, Shape};
@@ -22,6 +22,6 @@ pub fn open(state: &mut State, bound: Bound, approval: Approval) {
 pub fn request(bound: &Bound) -> DecisionRequest {
     DecisionRequest {
         scope: Some(DecisionScope::Session),
-        ..decision::request(bound, DecisionWord::Approve)
+        ..decision::request(bound, DecisionKind::Approve)
     }
 }

@@ -3,12 +3,12 @@
 
 use crate::console::format;
 use crate::console::model::Tone;
+use crate::protocol::enums::{OutboxState, SessionState};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::request::{
     Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, TakeOverSession, TestChannel,
 };
 use crate::protocol::session::Session;
-use crate::protocol::words::{OutboxState, SessionState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;

@@ -2,7 +2,7 @@
 //!
 //! Letting a tool do more is asked about first; letting it do less never is.
 
-use crate::protocol::policy::{Policy, PolicyPatch, ToolStanding, WhatIf};
+use crate::protocol::policy::{Policy, PolicyPatch, ToolListing, WhatIf};
 use crate::protocol::request::{GetWhatIf, Query};
 use crate::tui::message::Effect;
 use crate::tui::state::autonomy_selector::WHAT_IF_CALLS;
@@ -17,7 +17,7 @@ pub struct ToolLists {
     /// Which of them.
     pub selected: usize,
     /// What it shall be able to do.
-    pub chosen: ToolStanding,
+    pub chosen: ToolListing,
     /// What would have happened under changes that were tried.
     pub answers: Vec<(PolicyPatch, Result<WhatIf, String>)>,
     /// First past call that is shown.
@@ -40,7 +40,7 @@ impl ToolLists {
             channel: channel.to_owned(),
             tools: all,
             selected: 0,
-            chosen: chosen.unwrap_or(ToolStanding::Level),
+            chosen: chosen.unwrap_or(ToolListing::Level),
             answers: Vec::new(),
             first: 0,
             confirming: None,
@@ -113,7 +113,7 @@ impl ToolLists {
         if self.confirming.is_some() {
             return Vec::new();
         }
-        let mut others = ToolStanding::ALL.into_iter();
+        let mut others = ToolListing::ALL.into_iter();
         let next = if more {
             others.find(|other| *other > self.chosen)
         } else {

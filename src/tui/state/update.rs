@@ -504,7 +504,7 @@ fn answered(
                 lists.answers.push((patch.clone(), Ok(what_if)));
             }
         }
-        Answer::GetDuty(duty) => assigning::learned(state, duty),
+        Answer::GetOnCall(on_call_status) => assigning::learned(state, on_call_status),
         Answer::ListModels(page) => models::listed(state, Ok(page.items)),
         Answer::ExplainCall(found) => why::answered(state, found.call.id, Ok(found)),
         Answer::VerifyAudit(report) => audit_screen::verified(state, Ok(report)),

@@ -10,7 +10,7 @@ use crate::console::preview::quoted;
 use crate::console::world::World;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::decision::effect_text;
-use crate::protocol::words::ApprovalKind;
+use crate::protocol::enums::ApprovalKind;
 use crate::tui::action::Action;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
@@ -210,7 +210,7 @@ fn assignment(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
     let Some(one) = &approval.assignment else {
         return;
     };
-    let me = if console.model.world().duty.is_me(&one.to) {
+    let me = if console.model.world().on_call_status.is_me(&one.to) {
         " (you)"
     } else {
         ""

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::console::format;
+use crate::protocol::enums::{Autonomy, VerdictKind};
 use crate::protocol::policy::{Policy, WhatIf, WhatIfCall};
-use crate::protocol::words::{Autonomy, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
@@ -234,8 +234,8 @@ pub fn what_if<'a>(
         let changed = call.was != call.would_be.decision;
         let verdict = format!("{} -> {}", call.was, call.would_be.decision);
         let verdict_role = match call.would_be.decision {
-            VerdictWord::Allow if changed => Role::NoticeWarning,
-            VerdictWord::Allow | VerdictWord::Ask | VerdictWord::Deny => Role::TextMuted,
+            VerdictKind::Allow if changed => Role::NoticeWarning,
+            VerdictKind::Allow | VerdictKind::Ask | VerdictKind::Deny => Role::TextMuted,
         };
         let what = format!("{} {}", call.tool, call.preview);
         let line = Line::from(vec![

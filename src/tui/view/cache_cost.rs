@@ -11,7 +11,7 @@ use crate::clock::Day;
 use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheStats};
 use crate::protocol::costs::CostItem;
-use crate::protocol::words::{CacheMissReason, CostsBy};
+use crate::protocol::enums::{CacheMissReason, CostGrouping};
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
@@ -166,7 +166,7 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let mut hidden = limits.len() - kept;
     if costs.items.is_empty() {
         put(buf, 1, (Role::TextMuted, "no model was asked".to_owned()));
-    } else if by == CostsBy::Day {
+    } else if by == CostGrouping::Day {
         let chart = Rect {
             y: inner.y + 1,
             height: u16::try_from(room.saturating_sub(1)).unwrap_or(0),

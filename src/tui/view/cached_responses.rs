@@ -147,7 +147,7 @@ pub fn detail(
 fn entry_rows(state: &State, entry: &CacheEntry, width: usize) -> Vec<paint::Row> {
     let now = state.model.now.wall;
     let kept = match entry.expires_at {
-        _ if entry.pinned => "pinned: stays until it is forgotten".to_owned(),
+        _ if entry.pinned => "pinned: stays until somebody removes it".to_owned(),
         Some(until) => format!("{} left", format::left(now, until)),
         None => "without an end".to_owned(),
     };

@@ -12,7 +12,7 @@ use crate::console::format;
 use crate::console::item;
 use crate::console::item::ItemKey;
 use crate::console::queue;
-use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
+use crate::protocol::enums::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
@@ -177,7 +177,7 @@ pub fn lines(
                 approval.question.as_ref().map_or(0, String::len),
                 unknown::version(console, approval),
                 approval.assignment,
-                console.model.world().duty.you,
+                console.model.world().on_call_status.you,
                 approval_card::loading(console, key).map(|(_, text)| text),
                 world.result(approval),
                 approval_card::output(world, approval)
@@ -202,7 +202,7 @@ pub fn identity(console: Console<'_>, key: &ItemKey) -> (String, String, (Role, 
         ItemKey::Approval(id) => console.model.world().approvals.get(id).map_or_else(
             || (String::new(), String::new(), (Role::Text, String::new())),
             |approval| {
-                let title = if approval.kind == crate::protocol::words::ApprovalKind::Execute {
+                let title = if approval.kind == crate::protocol::enums::ApprovalKind::Execute {
                     decision::title(approval)
                 } else {
                     format!("{} {}", approval.kind, approval.tool)

@@ -7,8 +7,8 @@ use ratatui::text::Line;
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::protocol::channel::{Channel, ChannelDrain};
+use crate::protocol::enums::{Autonomy, ChannelState};
 use crate::protocol::session::RefusedCalls;
-use crate::protocol::words::{Autonomy, ChannelState};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
@@ -229,12 +229,12 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
         ("cache", cache_line(state, &channel.name)),
     ];
     if channel.asking > 0 || channel.paired > 0 {
-        let strangers = format!(
-            "{} ask to be let in, {} were let in",
+        let unknown = format!(
+            "{} ask for access, {} have it",
             channel.asking, channel.paired
         );
         // Before the last row, which a small terminal has no place for.
-        rows.insert(rows.len() - 1, ("strangers", strangers));
+        rows.insert(rows.len() - 1, ("unknown senders", unknown));
     }
     if let Some(drain) = &channel.draining {
         rows.push(("draining", drain_line(state, channel, drain)));

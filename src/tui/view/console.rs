@@ -4,7 +4,7 @@ use crate::console::format::{clock, duration};
 use crate::console::model::Model;
 use crate::console::world::{CallResult, World};
 use crate::protocol::approval::{Approval, Decision};
-use crate::protocol::words::{ApprovalState, ToolCallState};
+use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::lookup::Keymap;

@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::console::format;
+use crate::protocol::enums::{ContinuationState, Surface};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::TurnOptions;
 use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
-use crate::protocol::words::{ContinuationState, Surface};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, HitRegion};

@@ -3,7 +3,7 @@
 use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheGroup, CacheStats};
 use crate::protocol::costs::{CostItem, Costs};
-use crate::protocol::words::CacheScope;
+use crate::protocol::enums::CacheScope;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::Role;

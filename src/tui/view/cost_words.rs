@@ -2,8 +2,8 @@
 
 use crate::console::format;
 use crate::protocol::cache::{CacheCounts, CacheStats};
-use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
-use crate::protocol::words::{CacheMissReason, CostsBy};
+use crate::protocol::costs::{BudgetUsage, CostItem, Costs};
+use crate::protocol::enums::{CacheMissReason, CostGrouping};
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost::Known;
 use crate::tui::theme::roles::Role;
@@ -95,7 +95,7 @@ pub fn prompt_cache(total: &CostItem) -> String {
 }
 
 /// Whose budget it is: a session by what it is called.
-pub fn budget_name(state: &State, budget: &BudgetStanding) -> String {
+pub fn budget_name(state: &State, budget: &BudgetUsage) -> String {
     match (&budget.session_id, &budget.channel) {
         (Some(id), _) => state.model.world().sessions.get(id).map_or_else(
             || format!("session {id}"),
@@ -110,7 +110,7 @@ pub fn budget_name(state: &State, budget: &BudgetStanding) -> String {
 }
 
 /// `all today 63 % ok: $12.60 of $20.00 · anew in 11h`: what matters most comes first, for narrow screens.
-pub fn budget_line(state: &State, budget: &BudgetStanding) -> Row {
+pub fn budget_line(state: &State, budget: &BudgetUsage) -> Row {
     let text = format!(
         "{} {:.0} % {}: {} · {}",
         budget_name(state, budget),
@@ -123,14 +123,14 @@ pub fn budget_line(state: &State, budget: &BudgetStanding) -> Row {
 }
 
 /// The budgets, the furthest used up first.
-pub fn budgets(costs: &Costs) -> Vec<&BudgetStanding> {
-    let mut budgets: Vec<&BudgetStanding> = costs.budgets.iter().collect();
+pub fn budgets(costs: &Costs) -> Vec<&BudgetUsage> {
+    let mut budgets: Vec<&BudgetUsage> = costs.budgets.iter().collect();
     budgets.sort_by(|a, b| b.percent.total_cmp(&a.percent));
     budgets
 }
 
 /// `$12.60 of $20.00, $0.40 of it reserved`.
-pub fn budget_amounts(budget: &BudgetStanding) -> String {
+pub fn budget_amounts(budget: &BudgetUsage) -> String {
     let money = budget.budget.ends_with("_cost");
     let amount = |value: f64| {
         if money {
@@ -152,7 +152,7 @@ pub fn budget_amounts(budget: &BudgetStanding) -> String {
 }
 
 /// `anew in 11h`.
-fn budget_reset(state: &State, budget: &BudgetStanding) -> String {
+fn budget_reset(state: &State, budget: &BudgetUsage) -> String {
     budget.resets_at.map_or_else(
         || "for the whole session".to_owned(),
         |at| format!("anew in {}", format::left(state.model.now.wall, at)),
@@ -160,7 +160,7 @@ fn budget_reset(state: &State, budget: &BudgetStanding) -> String {
 }
 
 /// The role of how far a budget is used up.
-fn budget_role(budget: &BudgetStanding) -> Role {
+fn budget_role(budget: &BudgetUsage) -> Role {
     if budget.percent >= 100.0 {
         Role::NoticeError
     } else if budget.percent >= NEARLY {
@@ -171,7 +171,7 @@ fn budget_role(budget: &BudgetStanding) -> Role {
 }
 
 /// The word for it.
-fn budget_word(budget: &BudgetStanding) -> &'static str {
+fn budget_word(budget: &BudgetUsage) -> &'static str {
     if budget.percent >= 100.0 {
         "USED UP"
     } else if budget.percent >= NEARLY {
@@ -217,8 +217,8 @@ pub(crate) fn ordered(costs: &Costs) -> Vec<&CostItem> {
     let money = by_money(costs);
     let mut items: Vec<&CostItem> = costs.items.iter().collect();
     match costs.by {
-        CostsBy::Day => items.reverse(),
-        CostsBy::Channel | CostsBy::Model => items.sort_by(|a, b| {
+        CostGrouping::Day => items.reverse(),
+        CostGrouping::Channel | CostGrouping::Model => items.sort_by(|a, b| {
             let of = |item| measure(item, money).unwrap_or(f64::MAX);
             of(b).total_cmp(&of(a))
         }),

@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 
 use crate::console::arming::DialogReport;
 use crate::console::format;
+use crate::protocol::enums::{RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::rule::RuleMatches;
-use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
@@ -172,8 +172,8 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
             Place::Verdict => (
                 "says",
                 match editor.verdict {
-                    VerdictWord::Allow => "allow: it runs without asking".to_owned(),
-                    VerdictWord::Deny | VerdictWord::Ask => approval.rules_only_deny().map_or_else(
+                    VerdictKind::Allow => "allow: it runs without asking".to_owned(),
+                    VerdictKind::Deny | VerdictKind::Ask => approval.rules_only_deny().map_or_else(
                         || "deny: it never runs".to_owned(),
                         |why| format!("deny: it never runs; none can allow it: {why}"),
                     ),
@@ -189,7 +189,7 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
             Place::Uses => (
                 "uses",
                 match USES.get(editor.uses) {
-                    _ if editor.verdict != VerdictWord::Allow => "not counted".to_owned(),
+                    _ if editor.verdict != VerdictKind::Allow => "not counted".to_owned(),
                     Some(0) | None => "any number".to_owned(),
                     Some(uses) => format!("at most {uses} calls"),
                 },
@@ -231,8 +231,8 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
         }
     }
     let made = match editor.verdict {
-        VerdictWord::Allow => "Allow this, make the rule",
-        VerdictWord::Deny | VerdictWord::Ask => "Deny this, make the rule",
+        VerdictKind::Allow => "Allow this, make the rule",
+        VerdictKind::Deny | VerdictKind::Ask => "Deny this, make the rule",
     };
     let button = match editor.place {
         Place::Cancel => 0,

@@ -8,8 +8,8 @@ use crate::console::access::{Access, Hosting};
 use crate::console::format;
 use crate::console::hosts::Link;
 use crate::console::ids::HostId;
+use crate::protocol::enums::Autonomy;
 use crate::protocol::session::RefusedCalls;
-use crate::protocol::words::Autonomy;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
@@ -193,8 +193,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
 /// Who is on call and for how long, or that their time is over; nothing where nobody was said to be.
 fn on_call(state: &State) -> String {
     let now = state.model.now.wall;
-    let duty = &state.model.world().duty;
-    match (&duty.on_call, &duty.ended) {
+    let on_call_status = &state.model.world().on_call_status;
+    match (&on_call_status.on_call, &on_call_status.ended) {
         (Some(one), _) => {
             // Drawn once a minute: no seconds, which would be wrong by then.
             let left = one.until.map_or_else(String::new, |at| {

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::protocol::words::SessionState;
+use crate::protocol::enums::SessionState;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::lists::{LIVE_COLUMNS, live_cells};
@@ -54,7 +54,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             let world = state.model.world();
             let role = match world.sessions.get(id) {
                 Some(session) if session.state == SessionState::Active => {
-                    paint::word_role(world.session_word(session))
+                    paint::status_role(world.session_status(session))
                 }
                 Some(_) | None => Role::StateIdle,
             };

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::console::format;
 use crate::protocol::hygiene::HygieneStatus;
-use crate::protocol::memory::{MAX_TEXT, MemoryPlace};
+use crate::protocol::memory::{MAX_TEXT, MemoryTarget};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
@@ -59,9 +59,9 @@ pub fn entry_words(text: &MemoryText) -> (String, String) {
         MemoryText::Edit(..) => ("Edit what is remembered".to_owned(), most),
         MemoryText::Add(place) => {
             let place = match place {
-                MemoryPlace::Session { session_id } => format!("in session {session_id}"),
-                MemoryPlace::Channel { channel } => format!("in every session of {channel}"),
-                MemoryPlace::Global => "in every session of every channel".to_owned(),
+                MemoryTarget::Session { session_id } => format!("in session {session_id}"),
+                MemoryTarget::Channel { channel } => format!("in every session of {channel}"),
+                MemoryTarget::Global => "in every session of every channel".to_owned(),
             };
             (format!("Remember {place}"), most)
         }

@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
 use crate::console::format;
+use crate::protocol::enums::{MemoryState, RoutineRunState, SearchMethod};
 use crate::protocol::hygiene::{HygieneGroup, HygieneRun};
 use crate::protocol::memory::Memory;
 use crate::protocol::routine::{Routine, RoutineRun};
-use crate::protocol::words::{FoundBy, MemoryState, RoutineRunState};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::memory::{Reading, Row, Why};
@@ -106,7 +106,7 @@ pub fn state_word(row: &Row) -> (Role, String) {
 }
 
 /// By what a search found it, where one did.
-pub fn found_by(row: &Row) -> Option<FoundBy> {
+pub fn found_by(row: &Row) -> Option<SearchMethod> {
     match row.why {
         Why::Found(by) => Some(by),
         Why::Listed | Why::Proposed | Why::Same(_) | Why::Differs(_) | Why::NeverUsed => None,
@@ -142,9 +142,9 @@ pub fn memory(state: &State, memory: &Memory, out: &mut Lines<'_>) {
         .and_then(found_by)
     {
         let by = match by {
-            FoundBy::Words => "its words",
-            FoundBy::Meaning => "its meaning",
-            FoundBy::Both => "its words and its meaning",
+            SearchMethod::Words => "its words",
+            SearchMethod::Meaning => "its meaning",
+            SearchMethod::Both => "its words and its meaning",
         };
         out.field("found by", Role::Text, by);
     }

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
-use crate::console::world::SessionWord;
-use crate::protocol::words::Risk;
+use crate::console::world::SessionStatus;
+use crate::protocol::enums::Risk;
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
@@ -133,15 +133,15 @@ pub const fn risk_role(risk: Risk) -> Role {
 }
 
 /// The role of a session's state word.
-pub const fn word_role(word: SessionWord) -> Role {
+pub const fn status_role(word: SessionStatus) -> Role {
     match word {
-        SessionWord::Running | SessionWord::WaitingOnTool => Role::StateRunning,
-        SessionWord::WaitingOnYou | SessionWord::Interrupted | SessionWord::TakenOver => {
+        SessionStatus::Running | SessionStatus::WaitingOnTool => Role::StateRunning,
+        SessionStatus::WaitingOnYou | SessionStatus::Interrupted | SessionStatus::TakenOver => {
             Role::StateWaiting
         }
-        SessionWord::Queued => Role::Text,
-        SessionWord::Paused | SessionWord::Idle => Role::StateIdle,
-        SessionWord::Error => Role::StateBad,
+        SessionStatus::Queued => Role::Text,
+        SessionStatus::Paused | SessionStatus::Idle => Role::StateIdle,
+        SessionStatus::Error => Role::StateBad,
     }
 }
 

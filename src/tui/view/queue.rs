@@ -14,8 +14,8 @@ use crate::console::model::Model;
 use crate::console::preview;
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
+use crate::protocol::enums::{ApprovalState, OutboxState};
 use crate::protocol::session::Flood;
-use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
@@ -155,7 +155,7 @@ fn row_in(
                         (Some(question), true) => format!("{}: {question}", approval.kind),
                         (_, true) => approval.kind.as_str().to_owned(),
                         (_, false)
-                            if approval.kind == crate::protocol::words::ApprovalKind::Execute =>
+                            if approval.kind == crate::protocol::enums::ApprovalKind::Execute =>
                         {
                             format!("{} {}", approval.tool, preview::one_line(approval))
                         }
@@ -287,7 +287,7 @@ fn stacked(world: &World, approval: &Approval) -> String {
 fn waits_for(world: &World, approval: &Approval) -> String {
     let waits = approval.assignment.as_ref();
     waits.map_or_else(String::new, |one| {
-        if world.duty.is_me(&one.to) {
+        if world.on_call_status.is_me(&one.to) {
             "for you: ".to_owned()
         } else {
             format!("for {}: ", sanitize::line(&one.to, 16))

@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::console::format;
+use crate::protocol::enums::VerdictKind;
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
-use crate::protocol::words::VerdictWord;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::rules::{Key, RuleText, RulesPanel};
@@ -136,11 +136,11 @@ fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
     ]
 }
 
-const fn role(verdict: VerdictWord) -> Role {
+const fn role(verdict: VerdictKind) -> Role {
     match verdict {
-        VerdictWord::Allow => Role::StateGood,
-        VerdictWord::Ask => Role::StateWaiting,
-        VerdictWord::Deny => Role::StateBad,
+        VerdictKind::Allow => Role::StateGood,
+        VerdictKind::Ask => Role::StateWaiting,
+        VerdictKind::Deny => Role::StateBad,
     }
 }
 
@@ -196,7 +196,7 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
     if let Some(note) = &rule.note {
         body.field("note", Role::Outside, note);
     }
-    if rule.verdict == VerdictWord::Allow {
+    if rule.verdict == VerdictKind::Allow {
         let text = "block and always_ask lists, untrusted content, critical risk and a missing sandbox stay above it";
         body.field("never", Role::TextMuted, text);
     }
@@ -280,9 +280,9 @@ fn tested(body: &mut Body<'_>, test: &Result<RuleTest, String>) {
         Err(why) => body.text(Role::NoticeError, why),
         Ok(test) => {
             let what = match test.verdict.decision {
-                VerdictWord::Allow => "it runs without asking",
-                VerdictWord::Ask => "a person is asked",
-                VerdictWord::Deny => "it does not run",
+                VerdictKind::Allow => "it runs without asking",
+                VerdictKind::Ask => "a person is asked",
+                VerdictKind::Deny => "it does not run",
             };
             body.field(
                 "call",

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::protocol::policy::ToolStanding;
+use crate::protocol::policy::ToolListing;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
@@ -19,11 +19,11 @@ const TOOLS: usize = 8;
 /// Columns of a tool's name.
 const NAME: usize = 24;
 
-const fn standing_role(standing: ToolStanding) -> Role {
+const fn standing_role(standing: ToolListing) -> Role {
     match standing {
-        ToolStanding::RunsAlone => Role::NoticeWarning,
-        ToolStanding::Blocked | ToolStanding::AlwaysAsks => Role::TextStrong,
-        ToolStanding::Level => Role::TextMuted,
+        ToolListing::RunsAlone => Role::NoticeWarning,
+        ToolListing::Blocked | ToolListing::AlwaysAsks => Role::TextStrong,
+        ToolListing::Level => Role::TextMuted,
     }
 }
 

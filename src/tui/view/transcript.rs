@@ -225,7 +225,7 @@ fn title(state: &State) -> String {
         None => "Session".to_owned(),
         Some(session) => {
             let name = session.title.as_deref().unwrap_or(&session.conversation);
-            let word = state.model.world().session_word(session).as_str();
+            let word = state.model.world().session_status(session).as_str();
             let model = session
                 .model
                 .as_deref()

@@ -5,10 +5,10 @@ use ratatui::text::{Line, Span};
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::protocol::artifact::ArtifactRef;
+use crate::protocol::enums::VerdictKind;
 use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
-use crate::protocol::words::VerdictWord;
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::console::{call_role, decided_by};
@@ -83,11 +83,11 @@ pub fn model_text(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>>
     lines
 }
 
-const fn verdict_role(verdict: VerdictWord) -> Role {
+const fn verdict_role(verdict: VerdictKind) -> Role {
     match verdict {
-        VerdictWord::Allow => Role::TextMuted,
-        VerdictWord::Ask => Role::StateWaiting,
-        VerdictWord::Deny => Role::StateBad,
+        VerdictKind::Allow => Role::TextMuted,
+        VerdictKind::Ask => Role::StateWaiting,
+        VerdictKind::Deny => Role::StateBad,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::console::format;
 use crate::protocol::approval::{Approval, UnknownOutcome};
-use crate::protocol::words::{ApprovalState, DecisionWord, OutboxClass};
+use crate::protocol::enums::{ApprovalState, DecisionKind, OutboxClass};
 use crate::tui::action::Action;
 use crate::tui::state::offering;
 use crate::tui::theme::roles::Role;
@@ -111,7 +111,7 @@ fn facts(console: Console<'_>, unknown: &UnknownOutcome, body: &mut Body<'_>) {
     );
 }
 
-fn choice(console: Console<'_>, action: Action, word: DecisionWord, body: &mut Body<'_>) {
+fn choice(console: Console<'_>, action: Action, word: DecisionKind, body: &mut Body<'_>) {
     let key = console
         .key_of(action)
         .unwrap_or_else(|| "no key".to_owned());

@@ -8,8 +8,11 @@ use leverframe::cli::execute::execute;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::protocol::cache::{
-    CacheCounts, CacheEntry, CacheGroup, CachePurge, CachePurged, CacheStats, CacheSummary,
+    CacheCounts, CacheEntry, CacheGroup, CachePurge, CachePurgeResult, CacheStats, CacheSummary,
     ToolCacheCounts,
+};
+use leverframe::protocol::enums::{
+    CacheEviction, CacheMissReason, CacheScope, CacheSkipReason, ToolCacheMiss, ToolCacheSkipReason,
 };
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::request::{
@@ -18,9 +21,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::session::CachedAnswer;
 use leverframe::protocol::snapshot::{Page, PageRequest};
-use leverframe::protocol::words::{
-    CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
-};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
@@ -38,7 +38,7 @@ pub fn counts() -> CacheCounts {
             (CacheMissReason::Off, 7),
         ]),
         stores: 4,
-        not_kept: BTreeMap::from([(CacheNotKept::ToolsUsed, 1)]),
+        not_kept: BTreeMap::from([(CacheSkipReason::ToolsUsed, 1)]),
         evictions: BTreeMap::from([(CacheEviction::Count, 3)]),
         input_tokens_saved: 1204,
         output_tokens_saved: 99,
@@ -51,7 +51,7 @@ pub fn counts() -> CacheCounts {
                 (ToolCacheMiss::WorkspaceChanged, 1),
             ]),
             stores: 2,
-            not_kept: BTreeMap::from([(ToolCacheNotKept::Partial, 1)]),
+            not_kept: BTreeMap::from([(ToolCacheSkipReason::Partial, 1)]),
         },
     }
 }
@@ -198,7 +198,7 @@ fn outcome(command: &Command) -> Outcome {
     if matches!(command, Command::PinCacheEntry(_)) {
         Outcome::PinCacheEntry(entry())
     } else {
-        Outcome::PurgeCache(CachePurged {
+        Outcome::PurgeCache(CachePurgeResult {
             entries: 2,
             bytes: 60,
             results: 3,

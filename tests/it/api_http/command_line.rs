@@ -5,10 +5,10 @@ use leverframe::cli::arguments::Arguments;
 use leverframe::cli::execute::execute;
 use leverframe::cli::exit::Failure;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
+use leverframe::protocol::enums::{ApprovalState, ContinuationState, Risk};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Ask, Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Page;
-use leverframe::protocol::words::{ApprovalState, ContinuationState, Risk};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples;

@@ -4,10 +4,10 @@ use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::client::remote::target::Target;
 use leverframe::clock::{Day, Timestamp};
-use leverframe::protocol::costs::{BudgetStanding, CostItem, Costs};
+use leverframe::protocol::costs::{BudgetUsage, CostItem, Costs};
+use leverframe::protocol::enums::CostGrouping;
 use leverframe::protocol::event::{BudgetLevel, EventBody};
 use leverframe::protocol::request::{Answer, GetCosts, Query};
-use leverframe::protocol::words::CostsBy;
 use serde_json::json;
 
 use crate::api_http::fake::FakeClient;
@@ -31,18 +31,18 @@ fn item(name: &str) -> CostItem {
 fn costs() -> (Query, Answer) {
     let (since, until) = (Day(20_000), Day(20_010));
     let query = Query::GetCosts(GetCosts {
-        by: CostsBy::Model,
+        by: CostGrouping::Model,
         since: Some(since),
         until: Some(until),
     });
     let answer = Costs {
-        by: CostsBy::Model,
+        by: CostGrouping::Model,
         since,
         until,
         items: vec![item("a/b")],
         total: item("total"),
         prices_as_of: "2026-11-21".to_owned(),
-        budgets: vec![BudgetStanding {
+        budgets: vec![BudgetUsage {
             budget: "channel_cost".to_owned(),
             channel: Some("team".to_owned()),
             session_id: None,

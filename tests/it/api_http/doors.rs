@@ -7,8 +7,8 @@ use leverframe::api::peer::{may_connect, name_in};
 use leverframe::api::serve::{ServeError, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, generate};
 use leverframe::protocol::command::Actor;
+use leverframe::protocol::enums::Scope;
 use leverframe::protocol::request::{Answer, Outcome};
-use leverframe::protocol::words::Scope;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_http::fake::FakeClient;

@@ -6,13 +6,13 @@ use leverframe::cli::execute::execute;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
+use leverframe::protocol::enums::HookPoint;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hook::{Hook, HookCounts, HookNote, HookTrial, HookVerdict};
 use leverframe::protocol::request::{
     Answer, Command, ListHooks, Outcome, Query, ResetHook, TryHook,
 };
 use leverframe::protocol::snapshot::Page;
-use leverframe::protocol::words::HookPoint;
 use serde_json::json;
 
 use crate::api_http::fake::FakeClient;

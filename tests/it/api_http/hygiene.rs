@@ -9,6 +9,7 @@ use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::clock::Day;
+use leverframe::protocol::enums::{HygieneReason, HygieneState, MemoryScope};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hygiene::{
     Growth, HygieneExcess, HygieneGroup, HygieneReport, HygieneRun, HygieneStatus,
@@ -19,7 +20,6 @@ use leverframe::protocol::request::{
     UndoHygiene,
 };
 use leverframe::protocol::snapshot::{Page, PageRequest};
-use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
@@ -167,7 +167,7 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
         let reply = server.call(&line, body).await;
         assert_eq!(reply.status, 200, "{line}: {}", reply.body);
         assert_eq!(fake.last_envelope().command, command, "{line}");
-        assert_eq!(command.scope(), leverframe::protocol::words::Scope::Admin);
+        assert_eq!(command.scope(), leverframe::protocol::enums::Scope::Admin);
     }
     let reply = server.call("POST /v1/memory/hygiene/mem_1/undo", "").await;
     assert_eq!(reply.status, 400, "{}", reply.body);

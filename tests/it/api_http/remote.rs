@@ -9,12 +9,12 @@ use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::client::remote::events::LIMITS;
 use leverframe::client::remote::target::{Address, Target};
 use leverframe::protocol::command::Actor;
+use leverframe::protocol::enums::{Scope, Surface};
 use leverframe::protocol::event::{EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    Answer, Command, EmergencyStop, Envelope, GetDuty, GetEngine, Outcome, Query, SendMessage,
+    Answer, Command, EmergencyStop, Envelope, GetEngine, GetOnCall, Outcome, Query, SendMessage,
 };
-use leverframe::protocol::words::{Scope, Surface};
 use leverframe::text::framing::{SseEvent, events};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -58,8 +58,8 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
         assert_eq!(remote.query(query.clone()).await.unwrap(), answer);
         let asked = fake.queries.lock().unwrap().last().unwrap().clone();
         // Who asks is for the daemon to say.
-        if let Query::GetDuty(GetDuty { actor }) = asked {
-            assert!(actor.is_some() && matches!(query, Query::GetDuty(_)));
+        if let Query::GetOnCall(GetOnCall { actor }) = asked {
+            assert!(actor.is_some() && matches!(query, Query::GetOnCall(_)));
         } else {
             assert_eq!(asked, query);
         }

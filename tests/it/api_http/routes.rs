@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use leverframe::api::events::KINDS;
 use leverframe::api::openapi;
 use leverframe::api::router::table;
+use leverframe::protocol::enums::ApprovalState;
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    Answer, Command, Decide, GetDuty, ListContinuations, ListDeliveries, ListSessions, Outcome,
+    Answer, Command, Decide, GetOnCall, ListContinuations, ListDeliveries, ListSessions, Outcome,
     Query,
 };
-use leverframe::protocol::words::ApprovalState;
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples;
@@ -286,7 +286,7 @@ async fn reading_routes_become_the_query_they_name() {
             {
                 page.cursor = Some("c".to_owned());
             }
-            if let Query::GetDuty(GetDuty { actor }) = query {
+            if let Query::GetOnCall(GetOnCall { actor }) = query {
                 // Who asks is for the credential to say.
                 *actor = None;
             }

@@ -7,6 +7,9 @@ use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::protocol::command::BudgetRequest;
+use leverframe::protocol::enums::{
+    Autonomy, ContinuationState, MissedRuns, RoutineRunState, Scope,
+};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::{RoutineId, RoutineRunId};
 use leverframe::protocol::request::{
@@ -15,9 +18,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use leverframe::protocol::snapshot::{Page, PageRequest};
-use leverframe::protocol::words::{
-    Autonomy, ContinuationState, MissedRuns, RoutineRunState, Scope,
-};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};

@@ -2,6 +2,7 @@
 
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
+use leverframe::protocol::enums::{Access, Risk, RuleMatcher, RuleScope, Scope, VerdictKind};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::{ApprovalId, RuleId};
 use leverframe::protocol::policy::Verdict;
@@ -13,7 +14,6 @@ use leverframe::protocol::rule::{
     Rule, RuleMatches, RulePatch, RuleSuggestion, RuleSuggestions, RuleTest,
 };
 use leverframe::protocol::snapshot::Page;
-use leverframe::protocol::words::{Access, Risk, RuleMatcher, RuleScope, Scope, VerdictWord};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
@@ -40,7 +40,7 @@ fn rule() -> Rule {
         scope: RuleScope::Channel,
         channel: Some("team".to_owned()),
         session_id: None,
-        verdict: VerdictWord::Allow,
+        verdict: VerdictKind::Allow,
         enabled: true,
         expires_at: Some(samples::at()),
         max_uses: Some(9),
@@ -135,7 +135,7 @@ fn queries() -> Vec<(Query, Answer, String)> {
                 access: Access::Exec,
                 risk: Some(Risk::Low),
                 verdict: Verdict {
-                    decision: VerdictWord::Ask,
+                    decision: VerdictKind::Ask,
                     rule: NASTY.to_owned(),
                     policy_version: 3,
                 },

@@ -7,6 +7,11 @@ use leverframe::protocol::approval::{
 use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
 use leverframe::protocol::citation::{Citation, Citations};
 use leverframe::protocol::command::Accepted;
+use leverframe::protocol::enums::{
+    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, CitationKind,
+    ContinuationState, DecisionKind, DecisionScope, Effect, OutboxClass, OutboxState, Risk,
+    SessionState, StepKind, Surface, ToolCallState, VerdictKind,
+};
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
 };
@@ -18,14 +23,9 @@ use leverframe::protocol::session::{
 };
 use leverframe::protocol::snapshot::{EngineStatus, Page};
 use leverframe::protocol::take_over::TakeOver;
-use leverframe::protocol::words::{
-    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, CitationKind,
-    ContinuationState, DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk,
-    SessionState, StepKind, Surface, ToolCallState, VerdictWord,
-};
 use serde_json::json;
 
-use crate::api_http::samples_duty::assigned;
+use crate::api_http::samples_on_call::assigned;
 
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
@@ -66,7 +66,7 @@ pub fn usage() -> Usage {
 
 pub fn verdict() -> Verdict {
     Verdict {
-        decision: VerdictWord::Ask,
+        decision: VerdictKind::Ask,
         rule: "autonomy supervised: everything not auto-approved asks".to_owned(),
         policy_version: 3,
     }
@@ -110,7 +110,7 @@ pub fn session() -> Session {
             ..Default::default()
         }),
         flood: Some(leverframe::protocol::session::Flood {
-            of: leverframe::protocol::words::FloodKind::Turns,
+            of: leverframe::protocol::enums::FloodKind::Turns,
             count: 20,
             at: at(),
         }),
@@ -211,7 +211,7 @@ pub fn continuation(state: ContinuationState) -> Continuation {
 pub fn decision() -> Decision {
     Decision {
         starts_at: Some(at()),
-        decision: DecisionWord::Approve,
+        decision: DecisionKind::Approve,
         scope: Some(DecisionScope::Once),
         by: "anna".to_owned(),
         surface: Surface::Console,
@@ -247,7 +247,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         continuation_id: Some(continuation_id()),
         tool_call_id: Some(call_id()),
         verdict: verdict(),
-        offered: vec![DecisionWord::Approve, DecisionWord::Deny],
+        offered: vec![DecisionKind::Approve, DecisionKind::Deny],
         requested_at: at(),
         expires_at: Some(at().plus_seconds(60)),
         decision: (state != ApprovalState::Pending).then(decision),
@@ -257,8 +257,8 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         similar: vec![SimilarCall {
             preview: "rm y".to_owned(),
-            verdict: VerdictWord::Ask,
-            decision: Some(DecisionWord::Deny),
+            verdict: VerdictKind::Ask,
+            decision: Some(DecisionKind::Deny),
             by: Some("anna".to_owned()),
             at: at(),
         }],
@@ -415,7 +415,7 @@ pub fn what_if() -> WhatIf {
             preview: NASTY.to_owned(),
             access: Access::Exec,
             risk: Risk::Critical,
-            was: VerdictWord::Ask,
+            was: VerdictKind::Ask,
             would_be: verdict(),
             at: at(),
         }],

@@ -1,7 +1,7 @@
 //! Samples of what runs left.
 
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
+use leverframe::protocol::leftovers::{BlockedRename, Leftovers, NewPlaces, SetAside};
 use leverframe::protocol::request::{Answer, Command, DismissLeftovers, ListLeftovers, Query};
 
 use crate::api_http::samples::{NASTY, at, call_id, continuation_id, page, session_id};
@@ -22,7 +22,7 @@ pub fn left() -> Leftovers {
                 path: NASTY.to_owned(),
                 name: NASTY.to_owned(),
             }],
-            in_place: vec![LeftInPlace {
+            in_place: vec![BlockedRename {
                 path: ".git".to_owned(),
                 problem: "no".to_owned(),
             }],

@@ -1,14 +1,16 @@
 //! Values of what is remembered.
 
+use leverframe::protocol::enums::{
+    MemoryAuthor, MemoryKind, MemoryScope, MemoryState, SearchMethod,
+};
 use leverframe::protocol::ids::MemoryId;
 use leverframe::protocol::memory::*;
 use leverframe::protocol::request::{
-    AcceptMemory, AddMemory, Answer, Command, EditMemory, ForgetMemory, ForgetPerson, GetMemory,
-    GetMemoryStats, ImportMemories, ListMemories, Outcome, PinMemory, PreviewForgetPerson, Query,
+    AcceptMemory, AddMemory, Answer, Command, DeleteMemory, EditMemory, EraseUser, GetMemory,
+    GetMemoryStats, ImportMemories, ListMemories, Outcome, PinMemory, PreviewEraseUser, Query,
     ReviewMemories, SearchMemories, SupersedeMemories,
 };
 use leverframe::protocol::snapshot::{Page, PageRequest};
-use leverframe::protocol::words::{FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
 
 use crate::api_http::samples::{NASTY, at, continuation_id, session_id};
 
@@ -45,7 +47,7 @@ pub fn memory() -> Memory {
 
 fn item() -> MemoryImport {
     MemoryImport {
-        place: MemoryPlace::Channel {
+        place: MemoryTarget::Channel {
             channel: "team".to_owned(),
         },
         text: NASTY.to_owned(),
@@ -71,8 +73,8 @@ fn filter() -> MemoryFilter {
     }
 }
 
-pub fn forgotten() -> Forgotten {
-    Forgotten {
+pub fn erasure() -> Erasure {
+    Erasure {
         person: "telegram:1".to_owned(),
         memories: 1,
         summaries: 2,
@@ -87,7 +89,7 @@ pub fn forgotten() -> Forgotten {
 pub fn commands() -> Vec<Command> {
     [
         Command::AddMemory(AddMemory {
-            place: MemoryPlace::Session {
+            place: MemoryTarget::Session {
                 session_id: session_id(),
             },
             text: NASTY.to_owned(),
@@ -110,8 +112,8 @@ pub fn commands() -> Vec<Command> {
             id: id(),
             others: vec![id(), id()],
         }),
-        Command::ForgetMemory(ForgetMemory { id: id() }),
-        Command::ForgetPerson(ForgetPerson {
+        Command::DeleteMemory(DeleteMemory { id: id() }),
+        Command::EraseUser(EraseUser {
             person: "telegram:1".to_owned(),
         }),
         Command::ImportMemories(ImportMemories {
@@ -128,9 +130,9 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::PinMemory(memory()),
         Outcome::AcceptMemory(memory()),
         Outcome::SupersedeMemories(memory()),
-        Outcome::ForgetMemory(id()),
-        Outcome::ForgetPerson(forgotten()),
-        Outcome::ImportMemories(MemoryImported { added: 1, known: 2 }),
+        Outcome::DeleteMemory(id()),
+        Outcome::EraseUser(erasure()),
+        Outcome::ImportMemories(MemoryImportResult { added: 1, known: 2 }),
     ]
     .into()
 }
@@ -176,10 +178,10 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 filter: filter(),
                 limit: Some(3),
             }),
-            Answer::SearchMemories(MemoryFound {
+            Answer::SearchMemories(MemoryMatch {
                 items: vec![MemoryHit {
                     memory: memory(),
-                    found_by: FoundBy::Both,
+                    found_by: SearchMethod::Both,
                 }],
                 next_cursor: None,
                 words_only: Some(NASTY.to_owned()),
@@ -197,10 +199,10 @@ pub fn queries() -> Vec<(Query, Answer)> {
             }),
         ),
         (
-            Query::PreviewForgetPerson(PreviewForgetPerson {
+            Query::PreviewEraseUser(PreviewEraseUser {
                 person: "telegram:1".to_owned(),
             }),
-            Answer::PreviewForgetPerson(forgotten()),
+            Answer::PreviewEraseUser(erasure()),
         ),
     ]
 }

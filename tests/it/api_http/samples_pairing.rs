@@ -1,8 +1,8 @@
 //! Samples of people who are let in.
 
+use leverframe::protocol::enums::PairingState;
 use leverframe::protocol::pairing::Pairing;
 use leverframe::protocol::request::{AcceptPairing, Answer, Command, ListPairings, Query};
-use leverframe::protocol::words::PairingState;
 
 use crate::api_http::samples::{NASTY, approval_id, at, page};
 

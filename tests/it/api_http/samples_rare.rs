@@ -2,14 +2,14 @@
 
 use leverframe::protocol::artifact::{Artifact, ArtifactHash};
 use leverframe::protocol::doctor::*;
+use leverframe::protocol::enums::{
+    ApprovalKind, ContinuationState, Effect, Risk, Surface, ToolCallState,
+};
 use leverframe::protocol::request::{Answer, GetTranscriptFrom, Query};
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::uncertain::{
     OpenQuestion, Uncertain, UncertainCall, UncertainTotals, WaitingConversation, WaitingTurn,
-};
-use leverframe::protocol::words::{
-    ApprovalKind, ContinuationState, Effect, Risk, Surface, ToolCallState,
 };
 
 use crate::api_http::samples::*;

@@ -3,13 +3,17 @@
 use leverframe::protocol::artifact::ArtifactHash;
 use leverframe::protocol::artifact::NewAttachment;
 use leverframe::protocol::command::{BudgetRequest, DecisionRequest, DeliveryResolution, Waiting};
+use leverframe::protocol::enums::{
+    ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, OutboxState,
+    SessionState,
+};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::policy::PolicyPatch;
 use leverframe::protocol::request::{
     Answer, Ask, CancelContinuation, Command, CreateBackup, Decide, DiscoverModels,
     DismissRefusedCalls, DrainChannel, EmergencyStop, EndSession, ExplainCall, GetApproval,
-    GetArtifact, GetChannel, GetContinuation, GetDelivery, GetDoctor, GetDuty, GetEngine,
+    GetArtifact, GetChannel, GetContinuation, GetDelivery, GetDoctor, GetEngine, GetOnCall,
     GetSession, GetShiftSummary, GetSnapshot, GetTranscript, GetWhatIf, GiveBackSession,
     ListApprovals, ListAudit, ListChannels, ListContinuations, ListDeliveries, ListSessions,
     ListSteps, ListUncertain, Outcome, PauseChannel, Query, ReleaseEmergencyStop,
@@ -20,17 +24,13 @@ use leverframe::protocol::request::{
 use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
 use leverframe::protocol::snapshot::{AuditFilter, OpenStream, PageRequest, Snapshot, SweepReport};
 use leverframe::protocol::uncertain::ConversationChoice;
-use leverframe::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
-    SessionState,
-};
 use serde_json::json;
 
 use crate::api_http::cache_samples;
-use crate::api_http::samples_duty::{self, duty};
 use crate::api_http::samples_leftovers;
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
+use crate::api_http::samples_on_call::{self, on_call_status};
 use crate::api_http::samples_pairing;
 use crate::api_http::samples_rare::{
     anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
@@ -157,7 +157,7 @@ pub fn commands() -> Vec<Command> {
     ]
     .into_iter()
     .chain(samples_memory::commands())
-    .chain(samples_duty::commands())
+    .chain(samples_on_call::commands())
     .chain([samples_pairing::command(), samples_leftovers::command()])
     .chain([Command::DismissRefusedCalls(DismissRefusedCalls {
         session_id: session_id(),
@@ -168,7 +168,7 @@ pub fn commands() -> Vec<Command> {
 pub fn decision_request() -> DecisionRequest {
     DecisionRequest {
         batch: true,
-        decision: DecisionWord::Edit,
+        decision: DecisionKind::Edit,
         scope: Some(DecisionScope::Session),
         digest: "ab".repeat(32),
         revision: Some(1),
@@ -204,7 +204,7 @@ pub fn outcomes() -> Vec<Outcome> {
         }),
         samples_models::outcome(),
         samples_models::discovery(),
-        Outcome::SetOnCall(duty()),
+        Outcome::SetOnCall(on_call_status()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
         Outcome::DismissRefusedCalls(session()),
     ]
@@ -232,7 +232,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 deliveries: vec![delivery()],
                 cache: cache_samples::summary(),
                 memory: samples_memory::stats(),
-                duty: duty(),
+                on_call_status: on_call_status(),
                 leftovers: vec![samples_leftovers::left()],
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
@@ -341,7 +341,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         (
             Query::GetShiftSummary(GetShiftSummary { since: Some(at()) }),
-            Answer::GetShiftSummary(samples_duty::summary()),
+            Answer::GetShiftSummary(samples_on_call::summary()),
         ),
         samples_pairing::query(),
         samples_leftovers::query(),
@@ -383,14 +383,14 @@ pub fn queries() -> Vec<(Query, Answer)> {
         samples_models::query(),
         (
             // A remote daemon puts in who really asks.
-            Query::GetDuty(GetDuty { actor: None }),
-            Answer::GetDuty(duty()),
+            Query::GetOnCall(GetOnCall { actor: None }),
+            Answer::GetOnCall(on_call_status()),
         ),
         (
             Query::ListPeople(leverframe::protocol::request::ListPeople {}),
             Answer::ListPeople(page(leverframe::protocol::on_call::Person {
                 name: "anna".to_owned(),
-                role: leverframe::protocol::words::Role::Owner,
+                role: leverframe::protocol::enums::Role::Owner,
                 ids: vec!["telegram:1".to_owned()],
                 channels: vec!["team".to_owned()],
                 on_call: true,
@@ -467,7 +467,7 @@ pub fn events() -> Vec<Event> {
         ),
     ]
     .into_iter()
-    .chain(samples_duty::events())
+    .chain(samples_on_call::events())
     .chain([samples_leftovers::event()])
     .collect()
 }

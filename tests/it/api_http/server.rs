@@ -9,7 +9,7 @@ use leverframe::api::serve::{Serving, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, TokenRecord, TokenVerifier, hash_token};
 use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::target::Target;
-use leverframe::protocol::words::Scope;
+use leverframe::protocol::enums::Scope;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -9,9 +9,9 @@ use leverframe::api::token::TokenVerifier;
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::protocol::command::Actor;
+use leverframe::protocol::enums::{ContinuationState, Scope};
 use leverframe::protocol::event::{EventBody, EventFilter, StreamItem};
 use leverframe::protocol::request::{Answer, Outcome};
-use leverframe::protocol::words::{ContinuationState, Scope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

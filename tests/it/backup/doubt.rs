@@ -1,9 +1,9 @@
 //! What a copy makes of everything that was open when it was made, row by row.
 
-use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, DecisionWord, Effect, OutboxClass, OutboxState, ToolCallState,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, DecisionKind, Effect, OutboxClass, OutboxState, ToolCallState,
 };
+use leverframe::protocol::snapshot::PageRequest;
 use leverframe::store::Store;
 use leverframe::store::check::check;
 use leverframe::store::commands::park::Park;
@@ -33,7 +33,7 @@ async fn everything_that_was_open_in_a_copy_is_asked_about() {
         })
         .await;
     let decide = world
-        .decide_command(approval, DecisionWord::Approve, "anna")
+        .decide_command(approval, DecisionKind::Approve, "anna")
         .await;
     world.ok(decide).await;
     // About to run without asking; one harmless, one not.

@@ -1,10 +1,10 @@
 //! Each limit on its own: what it forbids, what it leaves alone, and what a person adds to it.
 
 use leverframe::protocol::budget::Limit;
+use leverframe::protocol::enums::{ApprovalKind, ContinuationState, DecisionKind};
 use leverframe::protocol::event::{BudgetLevel, EventBody};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::session::Usage;
-use leverframe::protocol::words::{ApprovalKind, ContinuationState, DecisionWord};
 use leverframe::store::EventsAfter;
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
@@ -255,7 +255,7 @@ async fn a_turn_has_a_limit_in_money_that_a_decision_raises() {
         &world,
         id,
         BudgetKind::Cost,
-        DecisionWord::Approve,
+        DecisionKind::Approve,
         Some(0.2),
     )
     .await;
@@ -269,7 +269,7 @@ async fn answer(
     world: &World,
     continuation_id: ContinuationId,
     budget: BudgetKind,
-    word: DecisionWord,
+    word: DecisionKind,
     extra: Option<f64>,
 ) {
     let question = approval(ApprovalKind::Budget, "budget");
@@ -301,7 +301,7 @@ async fn what_a_person_adds_counts_for_that_session_channel_or_day_alone() {
         let (tokens, cost) = part(budget, 20);
         let again = || call(&world, id, tokens, cost, limits);
         assert!(matches!(world.ok(again()).await, Reservation::Exhausted(_)));
-        answer(&world, id, budget, DecisionWord::Approve, None).await;
+        answer(&world, id, budget, DecisionKind::Approve, None).await;
         world.claim(session).await.unwrap();
         world.reserve(again()).await;
         // 95 + 20 + 20 + 60 of 200.
@@ -352,7 +352,7 @@ async fn a_refused_budget_ends_the_turn_and_tells_the_chat() {
             active_ms: 0,
         })
         .await;
-    let mut command = world.decide_command(gate, DecisionWord::Deny, "anna").await;
+    let mut command = world.decide_command(gate, DecisionKind::Deny, "anna").await;
     command.refusal_notice = Some("no more budget".to_owned());
     world.ok(command).await;
     let state = world

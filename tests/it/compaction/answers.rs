@@ -2,10 +2,10 @@
 
 use leverframe::clock::Timestamp;
 use leverframe::engine::compaction::prompt::{again, read, summary_line, system, turn_line};
+use leverframe::protocol::enums::{MemoryKind, StepKind, ToolCallState};
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::memory::Summary;
 use leverframe::protocol::session::{CachedAnswer, Step, StepBody, Usage};
-use leverframe::protocol::words::{MemoryKind, StepKind, ToolCallState};
 use leverframe::store::queries::history::Exchange;
 use serde_json::{Value, json};
 

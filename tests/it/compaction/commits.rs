@@ -1,10 +1,10 @@
 //! The transactions: one compaction a session, all of it or nothing, and money in the right places.
 
 use leverframe::protocol::budget::Limit;
+use leverframe::protocol::enums::{Autonomy, CompactionState};
 use leverframe::protocol::ids::CompactionId;
 use leverframe::protocol::ids::{ContinuationId, SessionId};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{Autonomy, CompactionState};
 use leverframe::store::commands::begin_compaction::BeginCompaction;
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::fail_compaction::FailCompaction;

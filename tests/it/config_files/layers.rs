@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use leverframe::config::settings::{ProviderKind, ReplyStyle, SelfApproval, SessionScope};
-use leverframe::protocol::words::{Autonomy, ChannelKind, Risk, Role};
+use leverframe::protocol::enums::{Autonomy, ChannelKind, Risk, Role};
 
 use crate::config_files::Case;
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use leverframe::config::reload::{Plan, plan};
 use leverframe::config::settings::Settings;
-use leverframe::protocol::words::ReloadEffect;
+use leverframe::protocol::enums::ReloadEffect;
 
 use crate::config_files::Case;
 

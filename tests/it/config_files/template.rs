@@ -4,7 +4,7 @@ use leverframe::config::template::{
     InitChoices, ModelChoice, OwnerChoice, STARTER_AUTO_APPROVE, SecretChoice, TelegramChoice,
     ToldChoice, render_template,
 };
-use leverframe::protocol::words::{Autonomy, Role};
+use leverframe::protocol::enums::{Autonomy, Role};
 
 use crate::config_files::Case;
 

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use leverframe::config::model_tables::PromptCache;
 use leverframe::config::settings::{ProviderKind, ProviderSettings, Secret};
-use leverframe::model::profiles::{Profile, PromptCache};
+use leverframe::model::profiles::Profile;
 use leverframe::model::request::{
     AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage,
 };

@@ -1,8 +1,8 @@
 //! No size panics; no cell ever holds a character that hides, moves or commands.
 
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::session::{Session, StepBody, TranscriptBody};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Message;
 use proptest::prelude::*;
 

@@ -1,23 +1,23 @@
 //! Assignments and on-call: frames of the card, the field, the header and the summary, and clean with any name.
 
-use leverframe::protocol::on_call::{Assignment, Duty};
+use leverframe::protocol::enums::{ApprovalKind, Risk};
+use leverframe::protocol::on_call::{Assignment, OnCallStatus};
 use leverframe::protocol::request::{Answer, Query};
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryQuestion};
-use leverframe::protocol::words::{ApprovalKind, Risk};
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::any_size::{HOSTILE, assert_clean};
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, ago};
 use crate::console_frames::screens::check;
-use crate::console_state::assigning::{duty, on_call, waits};
+use crate::console_state::assigning::{on_call, on_call_status, waits};
 
 fn world() -> Snapshot {
     Snapshot {
-        duty: Duty {
+        on_call_status: OnCallStatus {
             on_call: Some(on_call("anna", Some(3 * 3600))),
-            ..duty()
+            ..on_call_status()
         },
         approvals: vec![
             waits(1, "ben", "anna"),
@@ -130,8 +130,8 @@ fn no_name_and_no_note_reaches_the_screen_as_it_is() {
             at: ago(60),
             note: Some((*text).to_owned()),
         }));
-        snapshot.duty.names = vec![(*text).to_owned()];
-        snapshot.duty.on_call = Some(on_call(text, None));
+        snapshot.on_call_status.names = vec![(*text).to_owned()];
+        snapshot.on_call_status.on_call = Some(on_call(text, None));
         for (width, height) in [(120, 40), (80, 24), (20, 6)] {
             let mut driver = Driver::with(width, height, snapshot.clone());
             assert_clean(&mut driver, text);

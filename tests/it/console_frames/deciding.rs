@@ -1,9 +1,9 @@
 //! Dialogs that decide, and the Queue grouped, filtered and marked.
 
+use leverframe::protocol::enums::*;
 use leverframe::protocol::request::{Answer, Query};
 use leverframe::protocol::rule::{RuleMatch, RuleMatches};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;
@@ -62,8 +62,8 @@ fn rule_editor() {
             tool: "execute_command".into(),
             preview: preview.into(),
             risk: Risk::Medium,
-            was: VerdictWord::Ask,
-            decision: Some(DecisionWord::Approve),
+            was: VerdictKind::Ask,
+            decision: Some(DecisionKind::Approve),
             by: Some(by.into()),
             state: ToolCallState::Succeeded,
             kept_by: kept_by.map(str::to_owned),

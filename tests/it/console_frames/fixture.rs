@@ -8,11 +8,11 @@ use leverframe::protocol::approval::{
 };
 use leverframe::protocol::cache::CacheSummary;
 use leverframe::protocol::channel::{Channel, ChannelHealth};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::policy::{Policy, Verdict};
 use leverframe::protocol::session::*;
 use leverframe::protocol::snapshot::{EngineStatus, OpenStream, Snapshot};
-use leverframe::protocol::words::*;
 
 /// The wall clock of every fixture: 2026-11-21 12:00:30 UTC.
 pub const NOW: Timestamp = Timestamp(1_795_262_430_000);
@@ -57,7 +57,7 @@ pub fn usage() -> Usage {
 
 pub fn verdict() -> Verdict {
     Verdict {
-        decision: VerdictWord::Ask,
+        decision: VerdictKind::Ask,
         rule: "autonomy semi_auto: only local reads run".into(),
         policy_version: 3,
     }
@@ -99,12 +99,12 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         tool_call_id: None,
         verdict: verdict(),
         offered: vec![
-            DecisionWord::Approve,
-            DecisionWord::Deny,
-            DecisionWord::DenyAndStop,
-            DecisionWord::Edit,
-            DecisionWord::Answer,
-            DecisionWord::Snooze,
+            DecisionKind::Approve,
+            DecisionKind::Deny,
+            DecisionKind::DenyAndStop,
+            DecisionKind::Edit,
+            DecisionKind::Answer,
+            DecisionKind::Snooze,
         ],
         requested_at: ago(240 + i64::from(n)),
         expires_at: Some(NOW.plus_seconds(1500 + i64::from(n) * 600)),
@@ -122,8 +122,8 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         ],
         similar: vec![SimilarCall {
             preview: "notes/week.md".into(),
-            verdict: VerdictWord::Ask,
-            decision: Some(DecisionWord::Approve),
+            verdict: VerdictKind::Ask,
+            decision: Some(DecisionKind::Approve),
             by: Some("ana".into()),
             at: ago(7200),
         }],
@@ -319,7 +319,7 @@ pub fn snapshot() -> Snapshot {
         deliveries: vec![],
         cache: CacheSummary::default(),
         memory: leverframe::protocol::memory::MemoryStats::default(),
-        duty: leverframe::protocol::on_call::Duty::default(),
+        on_call_status: leverframe::protocol::on_call::OnCallStatus::default(),
         leftovers: vec![],
         streams: vec![],
         engine: engine(),
@@ -380,7 +380,7 @@ pub fn tool_call(n: u8, state: ToolCallState, result: Option<&str>) -> ToolCall 
         plan: PlanFacts::default(),
         state,
         verdict: Verdict {
-            decision: VerdictWord::Allow,
+            decision: VerdictKind::Allow,
             rule: "autonomy semi_auto: local reads run".into(),
             policy_version: 3,
         },

@@ -2,6 +2,7 @@
 
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::doctor::{AuditBreak, AuditReport, AuditRow};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
     Answer, ExplainCall, GetApproval, GetContinuation, GetTranscript, ListAudit, ListContinuations,
@@ -9,7 +10,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::session::*;
 use leverframe::protocol::snapshot::{Page, PageRequest};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Frames with several daemons: whose item is whose, and which of them is lost.
 
 use leverframe::console::message::DaemonMessage;
-use leverframe::protocol::words::*;
+use leverframe::protocol::enums::*;
 use leverframe::tui::theme::roles::Role;
 use proptest::prelude::*;
 

@@ -3,6 +3,7 @@
 use leverframe::clock::Day;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::BudgetRequest;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::hygiene::*;
 use leverframe::protocol::ids::{HygieneRunId, MemoryId, RoutineId, RoutineRunId};
 use leverframe::protocol::memory::*;
@@ -11,7 +12,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::routine::*;
 use leverframe::protocol::snapshot::Page;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 use leverframe::tui::view::memory_words::{bars, schedule};
 use proptest::prelude::*;
@@ -240,14 +240,14 @@ impl Kept {
             Query::SearchMemories(SearchMemories { text, filter, .. }) => {
                 let mut found = listed(filter);
                 found.retain(|one| one.text.contains(text.as_str()));
-                let by = FoundBy::ALL.iter().cycle();
+                let by = SearchMethod::ALL.iter().cycle();
                 let hits = found.into_iter().zip(by).map(|(memory, by)| MemoryHit {
                     memory,
                     found_by: *by,
                 });
-                Answer::SearchMemories(MemoryFound {
+                Answer::SearchMemories(MemoryMatch {
                     items: hits.collect(),
-                    ..MemoryFound::default()
+                    ..MemoryMatch::default()
                 })
             }
             Query::GetMemory(GetMemory { id }) => {

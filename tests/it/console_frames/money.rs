@@ -8,8 +8,9 @@ use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::cache::{
     CacheCounts, CacheEntry, CacheGroup, CacheStats, ToolCacheCounts,
 };
-use leverframe::protocol::costs::{BudgetStanding, CostItem, Costs};
+use leverframe::protocol::costs::{BudgetUsage, CostItem, Costs};
 use leverframe::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Standing};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hook::{Hook, HookCounts};
 use leverframe::protocol::problem::{Problem, ProblemKind};
@@ -19,7 +20,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::{Page, PageRequest};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 use proptest::prelude::*;
 
@@ -48,25 +48,25 @@ fn today() -> Day {
     "2026-11-21".parse().unwrap()
 }
 
-pub fn costs(by: CostsBy) -> Costs {
+pub fn costs(by: CostGrouping) -> Costs {
     let items = match by {
-        CostsBy::Channel => vec![
+        CostGrouping::Channel => vec![
             item("desk", Some(0.25), 0),
             item("private", None, 120_000),
             item("telegram", Some(3.5), 4_000),
         ],
-        CostsBy::Model => vec![
+        CostGrouping::Model => vec![
             item("anthropic/claude-sonnet-5", Some(3.75), 0),
             item("local/qwen3:8b", None, 124_000),
         ],
-        CostsBy::Day => vec![
+        CostGrouping::Day => vec![
             item("2026-11-03", Some(0.75), 0),
             item("2026-11-12", Some(2.0), 0),
             item("2026-11-19", None, 124_000),
             item("2026-11-21", Some(1.0), 0),
         ],
     };
-    let budget = |budget: &str, channel: Option<&str>, limit: f64, used: f64| BudgetStanding {
+    let budget = |budget: &str, channel: Option<&str>, limit: f64, used: f64| BudgetUsage {
         budget: budget.to_owned(),
         channel: channel.map(str::to_owned),
         session_id: None,
@@ -92,7 +92,7 @@ pub fn costs(by: CostsBy) -> Costs {
         budgets: vec![
             budget("day_cost", None, 5.0, 1.0),
             budget("channel_tokens", Some("telegram"), 100_000.0, 104_000.0),
-            BudgetStanding {
+            BudgetUsage {
                 session_id: Some(fixture::session_id(1)),
                 resets_at: None,
                 ..budget("session_cost", None, 2.0, 1.7)
@@ -284,7 +284,7 @@ pub fn entries(cursor: Option<&str>) -> Query {
     })
 }
 
-pub fn costs_query(by: CostsBy) -> Query {
+pub fn costs_query(by: CostGrouping) -> Query {
     Query::GetCosts(GetCosts {
         by,
         since: None,
@@ -295,7 +295,7 @@ pub fn costs_query(by: CostsBy) -> Query {
 /// Goes to Cache & cost and answers what it asks.
 pub fn money(driver: &mut Driver) {
     driver.press("7");
-    answer_money(driver, stats(), costs(CostsBy::Channel), vec![1, 2, 3]);
+    answer_money(driver, stats(), costs(CostGrouping::Channel), vec![1, 2, 3]);
 }
 
 pub fn answer_money(driver: &mut Driver, stats: CacheStats, costs: Costs, kept: Vec<u8>) {
@@ -330,8 +330,8 @@ pub fn answer_doctor(driver: &mut Driver, doctor: Doctor, hooks: Vec<Hook>) {
         Answer::ListModels(page(models_dialog::known())),
     );
     driver.answer(
-        costs_query(CostsBy::Model),
-        Answer::GetCosts(costs(CostsBy::Model)),
+        costs_query(CostGrouping::Model),
+        Answer::GetCosts(costs(CostGrouping::Model)),
     );
     driver.draw();
 }
@@ -353,8 +353,8 @@ fn cache_and_cost_by_day() {
         money(&mut driver);
         driver.press("tab tab");
         driver.answer(
-            costs_query(CostsBy::Day),
-            Answer::GetCosts(costs(CostsBy::Day)),
+            costs_query(CostGrouping::Day),
+            Answer::GetCosts(costs(CostGrouping::Day)),
         );
         driver
     });
@@ -394,7 +394,7 @@ fn what_is_off_is_said() {
             items: Vec::new(),
             total: CostItem::default(),
             budgets: Vec::new(),
-            ..costs(CostsBy::Channel)
+            ..costs(CostGrouping::Channel)
         };
         answer_money(&mut driver, CacheStats::default(), nothing, Vec::new());
         driver
@@ -435,7 +435,7 @@ fn on_a_wide_screen_the_detail_stands_beside_the_list() {
 fn hostile(driver: &mut Driver, n: usize) {
     let h = |k: usize| HOSTILE[(n + k) % HOSTILE.len()].to_owned();
     driver.press("7");
-    let mut costs_of = costs(CostsBy::Channel);
+    let mut costs_of = costs(CostGrouping::Channel);
     for item in &mut costs_of.items {
         item.name = h(1);
     }

@@ -1,11 +1,11 @@
-//! Somebody who asks to be let in, as the operator sees them.
+//! Somebody who asks for access, as the operator sees them.
 
 use leverframe::protocol::approval::{Approval, Preview, Requester};
+use leverframe::protocol::enums::{Access, ApprovalKind, DecisionKind, Effect, Risk};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::request::{Command, Decide};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::{Access, ApprovalKind, DecisionWord, Effect, Risk};
 use leverframe::tui::message::Effect as Deed;
 
 use crate::console_frames::driver::Driver;
@@ -33,21 +33,21 @@ fn stranger() -> Approval {
         session_id: None,
         continuation_id: None,
         verdict: Verdict {
-            rule: "an unknown sender asks to be let in".into(),
+            rule: "an unknown sender asks for access".into(),
             policy_version: 0,
             ..plain.verdict.clone()
         },
         offered: vec![
-            DecisionWord::Approve,
-            DecisionWord::Deny,
-            DecisionWord::Snooze,
+            DecisionKind::Approve,
+            DecisionKind::Deny,
+            DecisionKind::Snooze,
         ],
         expires_at: Some(NOW.plus_seconds(3000)),
         similar: Vec::new(),
         messages: Vec::new(),
         question: Some(
-            "telegram:999 wrote to `telegram` and is not on its list. Who is let in talks to the agent as a user, and \
-             decides nothing. Their name can be anybody's: compare the code they were told, or ask them."
+            "telegram:999 wrote to `telegram` and is not on its list. With access they talk to the agent as a user, and \
+             decide nothing. Their name can be anybody's: compare the code they were told, or ask them."
                 .into(),
         ),
         ..plain
@@ -89,7 +89,7 @@ fn letting_somebody_in_is_confirmed() {
     assert!(text.contains("HIGH RISK: press the same key"), "{text}");
     driver.press("a");
     driver.wait(5_000);
-    let sent: Vec<(ApprovalId, DecisionWord)> = driver
+    let sent: Vec<(ApprovalId, DecisionKind)> = driver
         .effects
         .iter()
         .filter_map(|effect| match effect {
@@ -100,7 +100,7 @@ fn letting_somebody_in_is_confirmed() {
             _ => None,
         })
         .collect();
-    assert_eq!(sent, [(stranger().id, DecisionWord::Approve)]);
+    assert_eq!(sent, [(stranger().id, DecisionKind::Approve)]);
     for (width, height) in [(80, 24), (120, 40)] {
         let mut driver = Driver::with(width, height, asked());
         driver.press("j enter");
@@ -120,11 +120,11 @@ fn a_channel_says_how_many_ask_and_were_let_in() {
         driver.press("4 j j");
         let text = driver.text();
         assert!(
-            text.contains("1 ask to be let in, 4 were let in"),
+            text.contains("1 ask for access, 4 have it"),
             "{width}x{height}:\n{text}"
         );
         let mut nobody = Driver::with(width, height, busy());
         nobody.press("4 j j");
-        assert!(!nobody.text().contains("strangers"));
+        assert!(!nobody.text().contains("unknown senders"));
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
-use leverframe::protocol::policy::{ToolStanding, WhatIf, WhatIfCall};
+use leverframe::protocol::enums::*;
+use leverframe::protocol::policy::{ToolListing, WhatIf, WhatIfCall};
 use leverframe::protocol::request::{Answer, GetWhatIf, Query};
 use leverframe::protocol::session::TranscriptBody;
-use leverframe::protocol::words::*;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, busy};
@@ -262,12 +262,12 @@ fn channels_dial() {
                 access: Access::Write,
                 risk: if n % 2 == 0 { Risk::Medium } else { Risk::Low },
                 was: if n % 2 == 0 {
-                    VerdictWord::Ask
+                    VerdictKind::Ask
                 } else {
-                    VerdictWord::Allow
+                    VerdictKind::Allow
                 },
                 would_be: leverframe::protocol::policy::Verdict {
-                    decision: VerdictWord::Allow,
+                    decision: VerdictKind::Allow,
                     rule: "autonomy full".into(),
                     policy_version: 3,
                 },
@@ -301,7 +301,7 @@ fn channels_tools() {
         let mut driver = Driver::with(w, h, busy());
         driver.press("4 j j T + +");
         let policy = &driver.state.model.world().channels["telegram"].policy;
-        let patch = policy.placing(&["execute_command".to_owned()], ToolStanding::Level);
+        let patch = policy.placing(&["execute_command".to_owned()], ToolListing::Level);
         let call = |minutes: i64, was, to| WhatIfCall {
             tool: "execute_command".into(),
             preview: "make test".into(),
@@ -322,9 +322,9 @@ fn channels_tools() {
             would_run: 9,
             newly_unattended: 0,
             calls: vec![
-                call(3, VerdictWord::Deny, VerdictWord::Ask),
-                call(9, VerdictWord::Allow, VerdictWord::Allow),
-                call(14, VerdictWord::Deny, VerdictWord::Ask),
+                call(3, VerdictKind::Deny, VerdictKind::Ask),
+                call(9, VerdictKind::Allow, VerdictKind::Allow),
+                call(14, VerdictKind::Deny, VerdictKind::Ask),
             ],
         };
         let query = Query::GetWhatIf(GetWhatIf {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::console_plain::typist::Typist;
 use crate::console_pty::door::{Door, WRITE, items};
-use crate::duty::daemon::PEOPLE;
+use crate::on_call::daemon::PEOPLE;
 use crate::support::daemon::Home;
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::console_pty::door::{Door, WRITE, command};
 use crate::console_pty::steps::{approve, quit, select_pending};
-use crate::duty::daemon::PEOPLE;
+use crate::on_call::daemon::PEOPLE;
 use crate::support::daemon::Home;
 use crate::support::pty::Pty;
 

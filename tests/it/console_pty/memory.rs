@@ -10,7 +10,7 @@ use crate::support::daemon::Home;
 use crate::support::pty::Pty;
 
 #[tokio::test]
-async fn a_fact_is_written_pinned_found_and_forgotten() {
+async fn a_fact_is_written_pinned_found_and_erasure() {
     let home = Home::new("");
     let mut pty = console(&home);
     pty.see("nothing needs you");

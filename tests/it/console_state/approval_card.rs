@@ -2,9 +2,9 @@
 
 use leverframe::client::approval_lines::{arguments_left, sentence};
 use leverframe::protocol::approval::{Approval, Preview};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::request::Command;
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 use serde_json::json;
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::request::{Command, Decide};
-use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Dirty;
@@ -297,14 +297,14 @@ impl World {
                 );
             } else {
                 prop_assert_eq!(card.as_ref().map(|c| c.id), Some(*approval_id));
-                let verdict = if decision.decision == DecisionWord::Approve {
+                let verdict = if decision.decision == DecisionKind::Approve {
                     &allows
                 } else {
                     &prevents
                 };
                 prop_assert_eq!(verdict, &Ok(()), "decided outside the rule");
             }
-            if decision.decision == DecisionWord::Approve {
+            if decision.decision == DecisionKind::Approve {
                 match approval.risk {
                     Risk::Low | Risk::Medium => {}
                     Risk::High => {

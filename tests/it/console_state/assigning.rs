@@ -5,21 +5,23 @@ use std::sync::Arc;
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
+use leverframe::protocol::enums::{ApprovalState, Risk, Scope};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::on_call::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
+use leverframe::protocol::on_call::{
+    AssignRequest, Assignment, OnCall, OnCallRequest, OnCallStatus,
+};
 use leverframe::protocol::request::{
-    Answer, AssignApproval, Command, GetDuty, Outcome, Query, SetOnCall,
+    Answer, AssignApproval, Command, GetOnCall, Outcome, Query, SetOnCall,
 };
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::{ApprovalState, Risk, Scope};
 use leverframe::tui::message::{Effect, Message};
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
 use crate::console_state::hosts;
 
-pub fn duty() -> Duty {
-    Duty {
+pub fn on_call_status() -> OnCallStatus {
+    OnCallStatus {
         on_call: None,
         ended: None,
         names: ["anna", "ben", "token ci"].map(str::to_owned).to_vec(),
@@ -51,7 +53,7 @@ pub fn waits(n: u8, to: &str, by: &str) -> Approval {
 
 fn world(approvals: Vec<Approval>) -> Snapshot {
     Snapshot {
-        duty: duty(),
+        on_call_status: on_call_status(),
         approvals,
         ..fixture::busy()
     }
@@ -170,7 +172,7 @@ fn who_is_not_known_is_not_sent_and_the_line_stays() {
 #[test]
 fn the_field_begins_with_who_is_on_call_or_offers_to_take_it_back() {
     let mut snapshot = world(vec![fixture::approval(1, Risk::Medium)]);
-    snapshot.duty.on_call = Some(on_call("anna", Some(3600)));
+    snapshot.on_call_status.on_call = Some(on_call("anna", Some(3600)));
     let mut driver = Driver::with(100, 30, snapshot);
     driver.press("j > enter");
     assert_eq!(requests(&driver)[0].to, "anna");
@@ -342,7 +344,7 @@ fn the_header_says_who_is_on_call_until_their_time_is_over() {
     happens(&mut driver, 2, EventBody::OnCallChanged { on_call: None });
     assert!(!driver.text().contains("on call"), "{}", driver.text());
     // Where there is no room it gives way to where the engine is.
-    snapshot.duty.on_call = Some(on_call("anna", None));
+    snapshot.on_call_status.on_call = Some(on_call("anna", None));
     let mut narrow = Driver::with(60, 20, snapshot);
     let text = narrow.text();
     assert!(
@@ -400,22 +402,22 @@ fn the_command_line_says_who_is_on_call() {
 fn names_are_asked_for_when_the_field_opens() {
     let mut driver = Driver::with(100, 30, world(vec![fixture::approval(1, Risk::Medium)]));
     driver.press("j >");
-    let query = Query::GetDuty(GetDuty { actor: None });
+    let query = Query::GetOnCall(GetOnCall { actor: None });
     assert!(driver.effects.contains(&Effect::Query(query.clone())));
     driver.type_text("cl");
     // An engine in this process does not know who asks; what this console is called stays.
-    let fresh = Duty {
+    let fresh = OnCallStatus {
         names: vec!["anna".to_owned(), "cleo".to_owned()],
-        ..Duty::default()
+        ..OnCallStatus::default()
     };
-    driver.answer(query, Answer::GetDuty(fresh));
+    driver.answer(query, Answer::GetOnCall(fresh));
     driver.press("tab enter");
     assert_eq!(requests(&driver)[0].to, "cleo");
     assert_eq!(
-        driver.state.model.world().duty.names,
+        driver.state.model.world().on_call_status.names,
         ["anna", "ben", "cleo"]
     );
-    assert!(driver.state.model.world().duty.is_me("ben"));
+    assert!(driver.state.model.world().on_call_status.is_me("ben"));
 }
 
 #[test]
@@ -423,7 +425,7 @@ fn an_assignment_on_a_host_without_the_focus_is_told_with_its_name() {
     let mut driver = hosts::on(120, 40, &["", ""]);
     hosts::snapshot(&mut driver, hosts::ATLAS, hosts::asks("atlas", Vec::new()));
     let mut there = hosts::asks("lab", vec![fixture::approval(1, Risk::Medium)]);
-    there.duty = duty();
+    there.on_call_status = on_call_status();
     hosts::snapshot(&mut driver, hosts::LAB, there);
     driver.send(Message::FocusLost);
     let event = |seq: u64, to: &str| {

@@ -2,11 +2,11 @@
 
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::DecisionRequest;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Command, Decide, GetRuleMatches, Outcome, Query};
 use leverframe::protocol::rule::{RuleMatches, RulePatch, coverage};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::modal::Modal;
 
@@ -99,7 +99,7 @@ fn a_shape_is_printed_and_allowed_by_the_same_key_not_before_700_ms() {
     };
     assert_eq!(
         (request.decision, request.scope, request.revision),
-        (DecisionWord::Approve, Some(DecisionScope::Session), Some(1))
+        (DecisionKind::Approve, Some(DecisionScope::Session), Some(1))
     );
     assert_eq!(request.digest, "01".repeat(32));
 }
@@ -265,7 +265,7 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
         panic!("{sent:?} {}", toast(&driver))
     };
     let rule = request.rule.clone().unwrap();
-    assert_eq!(request.decision, DecisionWord::Approve);
+    assert_eq!(request.decision, DecisionKind::Approve);
     assert_eq!(
         (
             rule.value.as_deref(),
@@ -275,7 +275,7 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
         ),
         (
             Some("git push"),
-            Some(VerdictWord::Allow),
+            Some(VerdictKind::Allow),
             Some(24 * 3600),
             Some(1)
         )
@@ -321,7 +321,7 @@ fn a_value_is_written_and_asked_about_and_a_deny_rule_denies() {
     // To `says`, and over to deny.
     driver.press("j j enter");
     let deny = asked(&driver).pop().unwrap();
-    assert_eq!(deny.verdict, Some(VerdictWord::Deny));
+    assert_eq!(deny.verdict, Some(VerdictKind::Deny));
     answer(&mut driver, &deny, 3);
     driver.press("j j j j");
     driver.wait(800);
@@ -331,7 +331,7 @@ fn a_value_is_written_and_asked_about_and_a_deny_rule_denies() {
     let rule = sent[0].rule.clone().unwrap();
     assert_eq!(
         (sent[0].decision, rule.verdict, rule.max_uses),
-        (DecisionWord::Deny, Some(VerdictWord::Deny), None)
+        (DecisionKind::Deny, Some(VerdictKind::Deny), None)
     );
 }
 
@@ -369,7 +369,7 @@ fn a_tool_that_always_asks_is_offered_only_a_rule_that_denies() {
             .map(|one| one.decision)
             .collect::<Vec<_>>()
     };
-    assert_eq!(words(&driver), [DecisionWord::Deny]);
+    assert_eq!(words(&driver), [DecisionKind::Deny]);
 }
 
 #[test]

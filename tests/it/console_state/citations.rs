@@ -1,9 +1,9 @@
 //! The sources of an answer and the options of a message, where a turn is read.
 
 use leverframe::protocol::citation::{Citation, Citations};
+use leverframe::protocol::enums::{CitationKind, ContinuationState};
 use leverframe::protocol::options::{ModelParameters, TurnOptions};
 use leverframe::protocol::session::{StepBody, TranscriptBody};
-use leverframe::protocol::words::{CitationKind, ContinuationState};
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;

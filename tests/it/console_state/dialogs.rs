@@ -5,12 +5,12 @@ use std::sync::Arc;
 use leverframe::console::access::Access;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::Waiting;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
     Command, Decide, EmergencyStop, Outcome, ReleaseEmergencyStop, SendMessage, SetPolicy,
 };
 use leverframe::protocol::uncertain::ConversationChoice;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message, QuitKind};
 
 use crate::api_http::samples;
@@ -117,7 +117,7 @@ fn edited_arguments_must_be_json_and_the_draft_survives() {
     assert_eq!(
         (decision.decision, decision.args.as_ref()),
         (
-            DecisionWord::Edit,
+            DecisionKind::Edit,
             Some(&fixture::approval(1, Risk::Medium).args)
         )
     );

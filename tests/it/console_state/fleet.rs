@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
@@ -12,7 +13,6 @@ use leverframe::protocol::request::{
     ResumeContinuation, RetryContinuation, VerifyAudit,
 };
 use leverframe::protocol::session::*;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 use leverframe::tui::state::audit::Chain;
 use leverframe::tui::state::continuations::Group;

@@ -2,10 +2,10 @@
 
 use leverframe::console::fold::{Missing, apply};
 use leverframe::console::world::World;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::session::{ErrorBody, Usage};
 use leverframe::protocol::snapshot::{OpenStream, Snapshot};
-use leverframe::protocol::words::*;
 use proptest::prelude::*;
 
 use crate::console_frames::fixture;
@@ -98,7 +98,7 @@ fn snapshot_of(world: &World) -> Snapshot {
                 offset: s.offset,
             })
             .collect(),
-        duty: world.duty.clone(),
+        on_call_status: world.on_call_status.clone(),
         leftovers: world.leftovers.values().cloned().collect(),
         engine: world.engine.clone().unwrap(),
     }

@@ -7,13 +7,13 @@ use leverframe::console::ids::HostId;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::DecisionRequest;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
     Answer, Command, Decide, EmergencyStop, GetTranscript, Outcome, Query, StartSession,
 };
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::hosts::open;
 use leverframe::tui::state::screen::Screen;

@@ -201,7 +201,7 @@ fn sessions_that_wait_for_the_operator_stand_first() {
         .live
         .order
         .iter()
-        .map(|id| world.session_word(&world.sessions[id]).as_str() == "waiting on you")
+        .map(|id| world.session_status(&world.sessions[id]).as_str() == "waiting on you")
         .collect();
     assert!(waits[0], "{waits:?}");
     assert!(waits.is_sorted_by(|one, other| one >= other), "{waits:?}");

@@ -1,7 +1,7 @@
 //! The command line, the palette and begun sequences: what they offer, and what they say does not work.
 
 use leverframe::console::access::Access;
-use leverframe::protocol::words::Risk;
+use leverframe::protocol::enums::Risk;
 use leverframe::tui::action::Action;
 use leverframe::tui::fuzzy::score;
 use leverframe::tui::message::{Effect, Message};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::command::DecisionRequest;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Command, Decide, Outcome};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 
 use crate::console_frames::driver::Driver;
@@ -174,7 +174,7 @@ fn what_is_put_off_goes_below_and_comes_back_before_its_deadline() {
     let (id, request) = decided(&driver).pop().unwrap();
     assert_eq!(
         (request.decision, request.minutes),
-        (DecisionWord::Snooze, Some(60))
+        (DecisionKind::Snooze, Some(60))
     );
     driver.hear(DaemonMessage::Submitted {
         command: Box::new(Command::Decide(Decide {
@@ -284,7 +284,7 @@ fn marks_open_a_table_that_leaves_out_with_reasons_and_sends_one_by_one() {
     assert_eq!(first, fixture::approval_id(1));
     assert_eq!(
         (request.decision, request.digest.as_str(), request.revision),
-        (DecisionWord::Approve, "01".repeat(32).as_str(), Some(1))
+        (DecisionKind::Approve, "01".repeat(32).as_str(), Some(1))
     );
     assert!(request.seen_ms.is_some_and(|ms| ms >= 500));
     assert!(request.batch, "its call can be taken back for a while");
@@ -328,7 +328,7 @@ fn closing_the_table_stops_what_was_not_sent() {
     driver.wait(800);
     driver.press("enter");
     let sent = decided(&driver);
-    assert_eq!((sent.len(), sent[0].1.decision), (1, DecisionWord::Deny));
+    assert_eq!((sent.len(), sent[0].1.decision), (1, DecisionKind::Deny));
     driver.press("esc");
     assert!(
         toast(&driver).contains("stopped: 3 were not sent"),

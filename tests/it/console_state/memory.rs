@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use leverframe::console::access::Access;
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hygiene::HygieneExcess;
-use leverframe::protocol::memory::MemoryPlace;
+use leverframe::protocol::memory::MemoryTarget;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    AcceptMemory, AddMemory, ChangeRoutine, Command, EditMemory, ForgetMemory, Outcome, PinMemory,
+    AcceptMemory, AddMemory, ChangeRoutine, Command, DeleteMemory, EditMemory, Outcome, PinMemory,
     RunHygiene, RunRoutine, SupersedeMemories, UndoHygiene,
 };
-use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::modal::Modal;
 use leverframe::tui::state::screen::Screen;
@@ -179,19 +179,19 @@ fn what_is_written_goes_where_the_heading_says() {
         (
             "",
             "Remember in every session of every channel",
-            MemoryPlace::Global,
+            MemoryTarget::Global,
         ),
         (
             "tab j j tab",
             "Remember in every session of desk",
-            MemoryPlace::Channel {
+            MemoryTarget::Channel {
                 channel: "desk".into(),
             },
         ),
         (
             "tab j tab j",
             "Remember in session ses_",
-            MemoryPlace::Session {
+            MemoryTarget::Session {
                 session_id: fixture::session_id(2),
             },
         ),
@@ -261,13 +261,13 @@ fn what_cannot_be_taken_back_is_asked_first() {
     for (keys, title, command) in [
         (
             "j x",
-            "Forget it for good?",
-            Command::ForgetMemory(ForgetMemory { id: id(1) }),
+            "Delete it for good?",
+            Command::DeleteMemory(DeleteMemory { id: id(1) }),
         ),
         (
             "j j j x",
             "Refuse what is proposed?",
-            Command::ForgetMemory(ForgetMemory { id: id(3) }),
+            Command::DeleteMemory(DeleteMemory { id: id(3) }),
         ),
         (
             "j j j a",

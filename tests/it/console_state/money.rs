@@ -7,6 +7,7 @@ use leverframe::console::access::Access;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::cache::{CacheCounts, CachePurge};
 use leverframe::protocol::doctor::{Doctor, Standing};
+use leverframe::protocol::enums::CostGrouping;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
@@ -14,7 +15,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::Page;
-use leverframe::protocol::words::CostsBy;
 use leverframe::tui::message::Effect;
 use leverframe::tui::state::doctor::{Key, Word};
 
@@ -84,7 +84,7 @@ fn it_asks_when_it_opens_and_after_what_concerns_it_and_never_unseen() {
     driver.press("7");
     let round = [
         Query::GetCache(GetCache {}),
-        costs_query(CostsBy::Channel),
+        costs_query(CostGrouping::Channel),
         entries(None),
     ];
     assert_eq!(asked(&mut driver), round);
@@ -100,12 +100,12 @@ fn it_asks_when_it_opens_and_after_what_concerns_it_and_never_unseen() {
     assert_eq!(asked(&mut driver), []);
     // Another grouping is asked for once, and what is shown is of that grouping.
     driver.press("tab");
-    assert_eq!(asked(&mut driver), [costs_query(CostsBy::Model)]);
+    assert_eq!(asked(&mut driver), [costs_query(CostGrouping::Model)]);
     assert!(driver.text().contains("Spending by model"));
     assert!(!driver.text().contains("$3.50"), "{}", driver.text());
     driver.answer(
-        costs_query(CostsBy::Model),
-        Answer::GetCosts(costs(CostsBy::Model)),
+        costs_query(CostGrouping::Model),
+        Answer::GetCosts(costs(CostGrouping::Model)),
     );
     assert!(
         driver.text().contains("local/qwen3:8b"),
@@ -141,8 +141,8 @@ fn nothing_moves_under_the_cursor_and_what_is_gone_goes() {
     driver.wait(1_000);
     driver.press("7 ctrl-r");
     driver.hear(DaemonMessage::Answered {
-        query: Box::new(costs_query(CostsBy::Channel)),
-        result: Ok(Box::new(Answer::GetCosts(costs(CostsBy::Channel)))),
+        query: Box::new(costs_query(CostGrouping::Channel)),
+        result: Ok(Box::new(Answer::GetCosts(costs(CostGrouping::Channel)))),
     });
     driver.wait(1_000);
     list(&mut driver, None, &[0, 2, 3], None);
@@ -158,8 +158,8 @@ fn the_end_of_the_list_asks_for_what_is_older() {
     driver.press("7");
     driver.answer(Query::GetCache(GetCache {}), Answer::GetCache(stats()));
     driver.answer(
-        costs_query(CostsBy::Channel),
-        Answer::GetCosts(costs(CostsBy::Channel)),
+        costs_query(CostGrouping::Channel),
+        Answer::GetCosts(costs(CostGrouping::Channel)),
     );
     list(&mut driver, None, &[1, 2], Some("c1"));
     asked(&mut driver);
@@ -193,7 +193,7 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     assert!(driver.state.modals.is_empty(), "nothing is selected");
     driver.press("j x");
     let text = driver.text();
-    assert!(text.contains("Forget this cached response?"), "{text}");
+    assert!(text.contains("Remove this cached response?"), "{text}");
     assert!(text.contains("Given 7 times, 1.4 kB"), "{text}");
     assert!(
         text.contains("[ Cancel ]"),
@@ -286,13 +286,13 @@ fn what_has_no_price_is_never_free() {
         "{reserved}"
     );
     // By tokens where nothing had a price.
-    let mut free = costs(CostsBy::Channel);
+    let mut free = costs(CostGrouping::Channel);
     for item in &mut free.items {
         item.cost_usd = None;
     }
     free.total.cost_usd = None;
     driver.press("ctrl-r");
-    driver.answer(costs_query(CostsBy::Channel), Answer::GetCosts(free));
+    driver.answer(costs_query(CostGrouping::Channel), Answer::GetCosts(free));
     let text = driver.text();
     assert!(
         text.contains("$? since") && text.contains("bars are tokens"),
@@ -310,7 +310,7 @@ fn what_cannot_be_known_is_said() {
     assert!(driver.text().contains("asking …"));
     for query in [
         Query::GetCache(GetCache {}),
-        costs_query(CostsBy::Channel),
+        costs_query(CostGrouping::Channel),
         entries(None),
     ] {
         let problem = Problem::new(

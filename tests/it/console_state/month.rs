@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::{Approval, Preview};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use leverframe::protocol::request::{Answer, GetApproval, GetContinuation, Query};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;

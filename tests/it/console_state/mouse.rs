@@ -1,7 +1,7 @@
 //! The mouse selects and scrolls, and decides nothing.
 
 use leverframe::console::item::{ItemKey, QueueKey};
-use leverframe::protocol::words::Risk;
+use leverframe::protocol::enums::Risk;
 use leverframe::tui::message::{Effect, HitRegion, Message, Mouse, MouseKind};
 use leverframe::tui::state::screen::Screen;
 

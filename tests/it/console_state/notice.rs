@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::{ApprovalState, Risk};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::words::{ApprovalState, Risk};
 use leverframe::tui::message::{Effect, Message};
 
 use crate::console_frames::driver::Driver;

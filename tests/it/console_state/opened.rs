@@ -5,10 +5,10 @@ use std::sync::Arc;
 use leverframe::console::message::DaemonMessage;
 use leverframe::console::opened::KEPT;
 use leverframe::protocol::approval::{Approval, Preview};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Answer, Command, Decide, GetApproval, Query};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;

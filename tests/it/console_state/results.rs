@@ -5,8 +5,8 @@ use std::sync::Arc;
 use leverframe::console::message::DaemonMessage;
 use leverframe::console::queue::LINGER_MS;
 use leverframe::protocol::approval::{Approval, Decision};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::words::*;
 use leverframe::tui::state::background_search::SearchTarget;
 use leverframe::tui::state::screen::Screen;
 
@@ -24,7 +24,7 @@ fn event(driver: &mut Driver, seq: u64, body: EventBody) {
     driver.hear(DaemonMessage::Event(Arc::new(event)));
 }
 
-fn decided(driver: &Driver, word: DecisionWord, state: ApprovalState) -> Approval {
+fn decided(driver: &Driver, word: DecisionKind, state: ApprovalState) -> Approval {
     let mut approval = fixture::approval(1, Risk::Medium);
     approval.tool_call_id = Some(fixture::tool_call(9, ToolCallState::Approved, None).id);
     approval.state = state;
@@ -40,7 +40,7 @@ fn decided(driver: &Driver, word: DecisionWord, state: ApprovalState) -> Approva
     approval
 }
 
-fn decide(driver: &mut Driver, word: DecisionWord, state: ApprovalState) -> Approval {
+fn decide(driver: &mut Driver, word: DecisionKind, state: ApprovalState) -> Approval {
     let approval = decided(driver, word, state);
     event(
         driver,
@@ -82,7 +82,7 @@ fn row(driver: &mut Driver, words: &str) -> bool {
 fn the_row_and_the_card_follow_the_call_that_was_allowed() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("j");
-    let approval = decide(&mut driver, DecisionWord::Approve, ApprovalState::Approved);
+    let approval = decide(&mut driver, DecisionKind::Approve, ApprovalState::Approved);
     start(&mut driver, &approval);
     let text = driver.text();
     assert!(text.contains("allowed once by jo, running"), "{text}");
@@ -106,7 +106,7 @@ fn the_row_and_the_card_follow_the_call_that_was_allowed() {
 #[test]
 fn a_row_stays_while_its_call_runs_and_some_seconds_longer() {
     let mut driver = Driver::with(120, 40, fixture::busy());
-    let approval = decide(&mut driver, DecisionWord::Approve, ApprovalState::Approved);
+    let approval = decide(&mut driver, DecisionKind::Approve, ApprovalState::Approved);
     start(&mut driver, &approval);
     driver.wait(3 * LINGER_MS);
     assert!(row(&mut driver, "by jo, running"), "{}", driver.text());
@@ -121,7 +121,7 @@ fn a_row_stays_while_its_call_runs_and_some_seconds_longer() {
 fn a_call_that_was_denied_has_no_result() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("j");
-    let approval = decide(&mut driver, DecisionWord::Deny, ApprovalState::Denied);
+    let approval = decide(&mut driver, DecisionKind::Deny, ApprovalState::Denied);
     finish(
         &mut driver,
         &approval,
@@ -138,7 +138,7 @@ fn a_new_connection_knows_what_came_of_the_newest_calls() {
     let mut snapshot = fixture::busy();
     let mut driver = Driver::with(120, 40, snapshot.clone());
     driver.press("j");
-    let approval = decided(&driver, DecisionWord::Approve, ApprovalState::Consumed);
+    let approval = decided(&driver, DecisionKind::Approve, ApprovalState::Consumed);
     let mut turn = fixture::continuation(1, ContinuationState::Completed);
     let mut call = fixture::tool_call(9, ToolCallState::Succeeded, Some("12 bytes written"));
     call.approval_id = Some(approval.id);
@@ -183,7 +183,7 @@ fn enter_on_a_card_goes_to_its_call_in_the_transcript() {
 fn an_old_call_is_looked_for_further_back() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("j");
-    let approval = decide(&mut driver, DecisionWord::Approve, ApprovalState::Approved);
+    let approval = decide(&mut driver, DecisionKind::Approve, ApprovalState::Approved);
     driver.press("enter enter");
     let newest: Vec<_> = (500..600).map(|n| fixture::user(n, "later")).collect();
     driver.answer_transcript(newest);

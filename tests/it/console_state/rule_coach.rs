@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::{Approval, Decision};
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::request::{Answer, Query, SuggestRules};
 use leverframe::protocol::rule::{RulePatch, RuleSuggestion, RuleSuggestions};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;
@@ -18,7 +18,7 @@ fn approve(driver: &mut Driver, n: u8, risk: Risk) {
         state: ApprovalState::Approved,
         decision: Some(Decision {
             starts_at: None,
-            decision: DecisionWord::Approve,
+            decision: DecisionKind::Approve,
             scope: Some(DecisionScope::Once),
             by: "jo".into(),
             surface: Surface::Chat,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::words::*;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;
@@ -98,7 +98,7 @@ fn a_decided_row_stays_with_its_outcome_and_then_goes() {
     approval.state = ApprovalState::Consumed;
     approval.decision = Some(leverframe::protocol::approval::Decision {
         starts_at: None,
-        decision: DecisionWord::Approve,
+        decision: DecisionKind::Approve,
         scope: None,
         by: "bo".into(),
         surface: Surface::Chat,

@@ -18,11 +18,11 @@ use leverframe::console::queue;
 use leverframe::console::time::{Millis, Now};
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::DecisionRequest;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{ApprovalId, SessionId};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{Command, Decide, Outcome};
-use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, FrameReport, Message};
 use leverframe::tui::state::app::State;
@@ -406,7 +406,7 @@ impl Stream {
         prop_assert_eq!(&decision.digest, &approval.digest);
         prop_assert_eq!(decision.revision, Some(approval.revision));
         // Taking back lets nothing happen: it is about what was allowed, and needs no look.
-        if decision.decision == DecisionWord::Revoke {
+        if decision.decision == DecisionKind::Revoke {
             prop_assert_eq!(approval.state, ApprovalState::Approved);
             return Ok(());
         }
@@ -446,7 +446,7 @@ impl Stream {
             };
             self.sound(*approval_id, decision)?;
             let risk = self.state.model.world().approvals[approval_id].risk;
-            let revoking = decision.decision == DecisionWord::Revoke;
+            let revoking = decision.decision == DecisionKind::Revoke;
             match &before {
                 _ if revoking => {}
                 Some(Modal::Deciding(open)) => {
@@ -477,20 +477,20 @@ impl Stream {
                     DECIDED[3].fetch_add(1, Ordering::Relaxed);
                     prop_assert!(kind == KeyEventKind::Press, "a held key decided");
                     prop_assert_eq!(card.as_ref().map(|card| card.id), Some(*approval_id));
-                    let verdict = if decision.decision == DecisionWord::Approve {
+                    let verdict = if decision.decision == DecisionKind::Approve {
                         &allows
                     } else {
                         &prevents
                     };
                     prop_assert_eq!(verdict, &Ok(()), "decided outside the rule");
-                    if decision.decision == DecisionWord::Approve && risk == Risk::High {
+                    if decision.decision == DecisionKind::Approve && risk == Risk::High {
                         let first = self.first_press.clone();
                         let first = first.filter(|(_, shown)| Some(shown) == card.as_ref());
                         prop_assert!(first.is_some_and(|(at, _)| now - at >= 700));
                     }
                 }
             }
-            if decision.decision == DecisionWord::Approve && risk == Risk::Critical {
+            if decision.decision == DecisionKind::Approve && risk == Risk::Critical {
                 let code = &self.state.model.world().approvals[approval_id].short_code;
                 prop_assert_eq!(decision.confirm_code.as_ref(), Some(code));
             }
@@ -537,7 +537,7 @@ impl Stream {
         };
         let equal = |read: &Shown| Shown { id, ..read.clone() } == sent;
         prop_assert!(self.read.iter().any(equal), "never shown in full");
-        if decision.decision == DecisionWord::Approve {
+        if decision.decision == DecisionKind::Approve {
             prop_assert!(risk < Risk::High, "high risk in a table");
         }
         Ok(())
@@ -581,9 +581,9 @@ impl Stream {
         }
         let (approval_id, decision) = self.out.remove(0);
         let mut approval = self.state.model.world().approvals[&approval_id].clone();
-        let stays = [DecisionWord::Snooze, DecisionWord::Edit].contains(&decision.decision);
+        let stays = [DecisionKind::Snooze, DecisionKind::Edit].contains(&decision.decision);
         if well && !stays {
-            approval.state = if decision.decision == DecisionWord::Approve {
+            approval.state = if decision.decision == DecisionKind::Approve {
                 ApprovalState::Approved
             } else {
                 ApprovalState::Denied

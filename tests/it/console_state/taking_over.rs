@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::channel::ChannelDrain;
+use leverframe::protocol::enums::{OutboxClass, SessionState, Surface};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::request::{
@@ -14,7 +15,6 @@ use leverframe::protocol::request::{
 use leverframe::protocol::session::Session;
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::take_over::TakeOver;
-use leverframe::protocol::words::{OutboxClass, SessionState, Surface};
 use leverframe::tui::message::Effect;
 
 use crate::api_http::samples;
@@ -188,7 +188,7 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
         }))
     };
     let mut pending = item.clone();
-    pending.state = leverframe::protocol::words::OutboxState::Pending;
+    pending.state = leverframe::protocol::enums::OutboxState::Pending;
     driver.hear(DaemonMessage::Submitted {
         command: Box::new(commands[0].clone()),
         result: Ok(Box::new(Outcome::TestChannel(pending))),

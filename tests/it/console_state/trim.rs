@@ -3,10 +3,10 @@
 use leverframe::console::item::ItemKey;
 use leverframe::console::opened::KEPT;
 use leverframe::console::trim::NEWEST;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::shorten::PREVIEW_BYTES;
-use leverframe::protocol::words::*;
 
 use crate::console_frames::fixture;
 use crate::console_state::month::{Listener, bytes, question};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::DecisionRequest;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::policy::PolicyPatch;
 use leverframe::protocol::request::{Command, Decide, Outcome, RemoveGrant, SetPolicy};
-use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 use leverframe::tui::state::modal::Modal;
 
@@ -60,7 +60,7 @@ fn allowed_with(grace_seconds: i64) -> (Driver, Approval) {
     approval.state = ApprovalState::Approved;
     approval.tool_call_id = Some(fixture::tool_call(9, ToolCallState::Approved, None).id);
     approval.decision = Some(leverframe::protocol::approval::Decision {
-        decision: DecisionWord::Approve,
+        decision: DecisionKind::Approve,
         scope: Some(DecisionScope::Once),
         by: "operator:1000".into(),
         surface: Surface::Console,
@@ -95,7 +95,7 @@ fn an_approval_is_revoked_until_its_call_starts() {
     };
     assert_eq!(
         (approval_id, decision.decision, decision.digest),
-        (approval.id, DecisionWord::Revoke, approval.digest.clone())
+        (approval.id, DecisionKind::Revoke, approval.digest.clone())
     );
     assert!(
         toast(&driver).contains("allowed once write_file"),
@@ -161,7 +161,7 @@ fn decided(driver: &mut Driver, decision: DecisionRequest, state: ApprovalState)
     });
 }
 
-fn request(word: DecisionWord) -> DecisionRequest {
+fn request(word: DecisionKind) -> DecisionRequest {
     DecisionRequest {
         decision: word,
         scope: None,
@@ -190,12 +190,12 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     );
     decided(
         &mut driver,
-        request(DecisionWord::Deny),
+        request(DecisionKind::Deny),
         ApprovalState::Denied,
     );
     let shape = DecisionRequest {
         scope: Some(DecisionScope::Session),
-        ..request(DecisionWord::Approve)
+        ..request(DecisionKind::Approve)
     };
     driver
         .state
@@ -223,7 +223,7 @@ fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
     // Put off: it is back at once.
     let snooze = DecisionRequest {
         minutes: Some(15),
-        ..request(DecisionWord::Snooze)
+        ..request(DecisionKind::Snooze)
     };
     driver
         .state

@@ -7,9 +7,9 @@ use leverframe::engine::context::build::{Context, Material, MemoryContext, Targe
 use leverframe::engine::context::exchange::{Exchange, ReplayCall};
 use leverframe::engine::context::prefix::Prefix;
 use leverframe::model::request::{ModelMessage, ToolDefinition};
+use leverframe::protocol::enums::{StepKind, ToolCallState};
 use leverframe::protocol::ids::{ContinuationId, ToolCallId};
 use leverframe::protocol::session::{NativeBlocks, Step, StepBody, Usage};
-use leverframe::protocol::words::{StepKind, ToolCallState};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use leverframe::clock::Clock;
 use leverframe::engine::turn::finish::SCRIPTED_LABEL;
+use leverframe::protocol::enums::{ContinuationState, OutboxClass, OutboxState, ToolCallState};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::session::{Continuation, OutboxItem};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{ContinuationState, OutboxClass, OutboxState, ToolCallState};
 use leverframe::store::error::StoreError;
 use leverframe::store::queries::continuations::ContinuationFilter;
 use leverframe::store::queries::outbox::OutboxFilter;

@@ -22,7 +22,7 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 ];
 
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
-/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, at those of routines
+/// forgetting `memory_data::erase`, at those of hygiene `hygiene::crashes`, at those of routines
 /// `routines::crashes`, at those of take-overs `take_overs::crashes`, at those of strangers `pairings::crashes`, and at
 /// those of files `stories::chat_files`.
 pub const ELSEWHERE: &[&str] = &[
@@ -32,8 +32,8 @@ pub const ELSEWHERE: &[&str] = &[
     "archive.placed",
     "artifact.pre_rename",
     "sweep.mid",
-    "forget.mid",
-    "forget.pre_end",
+    "erase.mid",
+    "erase.pre_end",
     "backup.mid",
     "restore.mid",
     "routine.begin_pre_commit",

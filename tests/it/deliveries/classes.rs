@@ -3,13 +3,13 @@
 
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::channel::SendIdempotency;
+use leverframe::protocol::enums::Effect;
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, DecisionKind, OutboxClass, OutboxState,
+};
 use leverframe::protocol::ids::{ContinuationId, OutboxId};
 use leverframe::protocol::session::OutboxItem;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::Effect;
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, DecisionWord, OutboxClass, OutboxState,
-};
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::drop_expired_notice::DropExpiredNotice;
 use leverframe::store::commands::end_look_up::{EndLookUp, LookUpResult};
@@ -117,10 +117,10 @@ async fn an_answer_older_than_six_hours_is_asked_about_and_not_delivered_by_itse
             // It never left, so nobody is offered to say that it arrived.
             assert_eq!(
                 question.offered,
-                [DecisionWord::SendAgain, DecisionWord::Drop]
+                [DecisionKind::SendAgain, DecisionKind::Drop]
             );
             let command = world
-                .decide_command(question.id, DecisionWord::SendAgain, "anna")
+                .decide_command(question.id, DecisionKind::SendAgain, "anna")
                 .await;
             world.ok(command).await;
         }
@@ -256,7 +256,7 @@ async fn a_key_that_runs_out_while_the_part_waits_is_asked_about() {
     assert_eq!(states(&world).await, [OutboxState::Unknown]);
     let question = asked(&world).await.remove(0);
     let command = world
-        .decide_command(question.id, DecisionWord::SendAgain, "anna")
+        .decide_command(question.id, DecisionKind::SendAgain, "anna")
         .await;
     world.ok(command).await;
     // A person's word begins anew.

@@ -9,7 +9,7 @@ use leverframe::client::channel_port::{ChannelPort, Lease};
 use leverframe::engine::core::Engine;
 use leverframe::protocol::bridge::SendOutcome;
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
-use leverframe::protocol::words::{ApprovalKind, OutboxClass, OutboxState};
+use leverframe::protocol::enums::{ApprovalKind, OutboxClass, OutboxState};
 use leverframe::runtime::channel_handle::ChannelHandle;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::input::NewNotice;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::command::BudgetRequest;
-use leverframe::protocol::ids::{ContinuationId, RoutineId, TakeOverId};
-use leverframe::protocol::words::{
-    ApprovalKind, Autonomy, DecisionScope, DecisionWord, Effect, MissedRuns, Surface, Unattended,
+use leverframe::protocol::enums::{
+    ApprovalKind, Autonomy, DecisionKind, DecisionScope, Effect, MissedRuns, Surface, Unattended,
 };
+use leverframe::protocol::ids::{ContinuationId, RoutineId, TakeOverId};
 use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use leverframe::store::commands::begin_send::BeginSend;
@@ -95,7 +95,7 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     park(&world, done).await;
     send_all(&world, None).await;
     let approve = world
-        .decide_command(gate, DecisionWord::Approve, "anna")
+        .decide_command(gate, DecisionKind::Approve, "anna")
         .await;
     let approve = Decide {
         scope: Some(DecisionScope::Session),
@@ -121,11 +121,11 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
         })
         .await;
 
-    // Somebody who asks to be let in, and somebody who was.
+    // Somebody who asks for access, and somebody who was.
     for stranger in ["7", "8"] {
         world.ok(pairings::ask(&world, stranger, None)).await;
     }
-    pairings::decide(&world, "8", DecisionWord::Approve).await;
+    pairings::decide(&world, "8", DecisionKind::Approve).await;
 
     // An answer nobody knows the delivery of.
     let (doubtful_session, doubtful) = world.running("doubtful").await;

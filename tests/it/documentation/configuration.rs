@@ -1,12 +1,13 @@
 //! The page of the configuration, from the tables of the file and from the example that a test loads.
 
-use leverframe::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
+use leverframe::protocol::enums::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
 use crate::documentation::markdown::{Page, code, codes, prose};
 use crate::documentation::source::{Item, item, lower};
 use crate::documentation::{read, root};
 
 const FILE: &str = "src/config/file.rs";
+const SETTINGS: &str = "src/config/settings.rs";
 const BUDGET: &str = "src/protocol/budget.rs";
 const MODELS: &str = "src/config/model_tables.rs";
 
@@ -117,11 +118,11 @@ fn value(of: &str) -> String {
         .strip_prefix("Option<")
         .and_then(|of| of.strip_suffix('>'))
         .unwrap_or(of);
-    let words = |name: &str, between| {
-        let words: Vec<String> = item(FILE, name)
+    let words = |file: &str, name: &str, between| {
+        let words: Vec<String> = item(file, name)
             .parts
             .iter()
-            .map(|word| lower(&word.name, between))
+            .map(|word| lower(&word.name.replace("OpenAi", "Openai"), between))
             .collect();
         codes(words.iter().map(String::as_str))
     };
@@ -143,9 +144,10 @@ fn value(of: &str) -> String {
         "CacheScope" => codes(CacheScope::ALL.iter().map(|w| w.as_str())),
         "Notify" => codes(["off", "osc9", "osc99", "osc777"]),
         "ToolChoice" => "`auto`, `none`, `required` or the name of a tool".to_owned(),
-        "CacheWord" => codes(["none", "automatic", "breakpoints", "key"]),
-        "ProviderWord" | "PlatformWord" => words(of, '-'),
-        "ScopeWord" | "StyleWord" | "SelfApprovalWord" => words(of, '_'),
+        "PromptCache" => codes(["none", "automatic", "breakpoints", "key"]),
+        "ChannelPlatform" => words(FILE, of, '-'),
+        "ProviderKind" => words(SETTINGS, of, '-'),
+        "SessionScope" | "ReplyStyle" | "SelfApproval" => words(SETTINGS, of, '_'),
         other => panic!("no words for a value of type {other}"),
     }
 }

@@ -5,7 +5,7 @@ use leverframe::config::file::ConfigFile;
 use leverframe::config::flags::Flags;
 use leverframe::config::layers::{load, load_console};
 use leverframe::protocol::budget::Limit;
-use leverframe::protocol::words::Risk;
+use leverframe::protocol::enums::Risk;
 use leverframe::runtime::start;
 
 const EXAMPLE: &str = include_str!("../../../docs/example.toml");

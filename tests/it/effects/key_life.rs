@@ -1,7 +1,7 @@
 //! How long a key lives, told by the store under a clock that stands still.
 
+use leverframe::protocol::enums::{ApprovalKind, DecisionKind, Effect, ToolCallState};
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
-use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect, ToolCallState};
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::input::NewCallOutcome;
@@ -96,7 +96,7 @@ async fn a_key_that_runs_out_before_the_start_is_asked_about() {
     assert_eq!(question.kind, ApprovalKind::ResolveUnknown);
     // A person's word starts it all the same.
     let command = world
-        .decide_command(gate, DecisionWord::RunAgain, "anna")
+        .decide_command(gate, DecisionKind::RunAgain, "anna")
         .await;
     world.ok(command).await;
     assert_eq!(
@@ -137,7 +137,7 @@ async fn the_engine_never_lets_run_again_what_cannot_repeat() {
         let (call_id, digest) = (new.id, new.digest.clone());
         world.propose(id, vec![new]).await;
         let approve = world
-            .decide_command(gate, DecisionWord::Approve, "anna")
+            .decide_command(gate, DecisionKind::Approve, "anna")
             .await;
         world.ok(approve).await;
         start(&world, call_id, &digest).await;
@@ -145,7 +145,7 @@ async fn the_engine_never_lets_run_again_what_cannot_repeat() {
         go_on_waiting(&world, id).await;
         let gate = row(&world, id).await.call.approval_id.unwrap();
         let mut command = world
-            .decide_command(gate, DecisionWord::RunAgain, "engine")
+            .decide_command(gate, DecisionKind::RunAgain, "engine")
             .await;
         command.by = leverframe::store::input::ActorRef::engine();
         if taken {

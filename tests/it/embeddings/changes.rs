@@ -59,10 +59,7 @@ async fn of_a_person_who_is_forgotten_no_vector_is_left() {
     daemon.terminate();
     let before = vectors(&home);
     let daemon = home.daemon();
-    let gone = cli(
-        &home,
-        &["memory", "forget", "--person", "telegram:100", "--yes"],
-    );
+    let gone = cli(&home, &["memory", "erase-user", "telegram:100", "--yes"]);
     assert!(gone.status.success(), "{}", text(&gone.stderr));
     embedded(&daemon, 1).await;
     drop(daemon);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use leverframe::protocol::words::FoundBy;
+use leverframe::protocol::enums::SearchMethod;
 use leverframe::store::vectors::{Nearest, cosine, fuse, normalised, to_bytes};
 use proptest::prelude::*;
 
@@ -68,9 +68,9 @@ proptest! {
         for (key, by) in fused {
             let (w, m) = (rank(&words, key), rank(&meaning, key));
             let expected = match (w, m) {
-                (Some(_), Some(_)) => FoundBy::Both,
-                (Some(_), None) => FoundBy::Words,
-                (None, _) => FoundBy::Meaning,
+                (Some(_), Some(_)) => SearchMethod::Both,
+                (Some(_), None) => SearchMethod::Words,
+                (None, _) => SearchMethod::Meaning,
             };
             prop_assert_eq!(by, expected);
             let score = score(w) + score(m);
@@ -106,9 +106,9 @@ fn what_has_no_direction_is_no_vector() {
     assert_eq!(
         fuse(&["a", "both"], &["b", "both"]),
         [
-            ("both", FoundBy::Both),
-            ("a", FoundBy::Words),
-            ("b", FoundBy::Meaning)
+            ("both", SearchMethod::Both),
+            ("a", SearchMethod::Words),
+            ("b", SearchMethod::Meaning)
         ]
     );
 }

@@ -11,7 +11,7 @@ use leverframe::store::commands::embed::{
 };
 use leverframe::store::input::{BudgetKind, SharedLimits};
 use leverframe::store::queries::memories::RecallLimits;
-use leverframe::store::queries::memory_rows::RecallPlace;
+use leverframe::store::queries::memory_rows::RecallContext;
 use leverframe::store::vectors::{Meaning, normalised};
 
 use crate::embeddings::letters;
@@ -186,7 +186,7 @@ async fn a_conversation_finds_by_meaning_what_it_may_see() {
     add(&world, in_channel("mountain")).await;
     add(&world, in_channel("the newest fact of the channel")).await;
     put(&world, waiting(&world, 64).await).await;
-    let place = RecallPlace {
+    let place = RecallContext {
         session_id: mine,
         channel: "team".to_owned(),
         now: world.clock.now(),

@@ -1,10 +1,10 @@
 //! A paused conversation on the Queue of the console.
 
 use leverframe::console::item::ItemKey;
+use leverframe::protocol::enums::{FloodKind, Risk};
 use leverframe::protocol::request::{Command, UpdateSession};
 use leverframe::protocol::session::Flood;
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::{FloodKind, Risk};
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;

@@ -9,8 +9,8 @@ use leverframe::engine::hooks::breaker::{Breaker, BreakerVerdict, FAILURES, REST
 use leverframe::engine::hooks::document::verdict;
 use leverframe::engine::hooks::limiter::{Limiter, of_call, of_message};
 use leverframe::engine::hooks::stats::HookStats;
+use leverframe::protocol::enums::HookPoint;
 use leverframe::protocol::hook::HookVerdict;
-use leverframe::protocol::words::HookPoint;
 use proptest::prelude::*;
 use serde_json::json;
 

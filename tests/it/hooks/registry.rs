@@ -8,9 +8,9 @@ use leverframe::config::settings::{CommandHook, HookSettings, RateLimits, Secret
 use leverframe::engine::hooks::document::About;
 use leverframe::engine::hooks::{Hooks, PointOutcome};
 use leverframe::protocol::approval::Requester;
+use leverframe::protocol::enums::HookPoint;
 use leverframe::protocol::hook::{Hook, HookVerdict};
 use leverframe::protocol::ids::ToolCallId;
-use leverframe::protocol::words::HookPoint;
 use leverframe::text::redact::Redactor;
 use serde_json::{Value, json};
 

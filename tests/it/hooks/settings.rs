@@ -1,7 +1,7 @@
 //! `[hooks.NAME]` in the file: what is taken, and every mistake with its line.
 
 use leverframe::config::error::ConfigLocation;
-use leverframe::protocol::words::HookPoint;
+use leverframe::protocol::enums::HookPoint;
 
 use crate::config_files::Case;
 

@@ -1,12 +1,12 @@
 //! What a run refuses: too much at once, the wrong time, two at a time; and when it runs by itself.
 
 use leverframe::engine::hygiene;
+use leverframe::protocol::enums::{HygieneState, MemoryScope};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::problem::ProblemKind;
 use leverframe::protocol::request::{Answer, GetEngine, Query};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{HygieneState, MemoryScope};
 use leverframe::store::commands::set_emergency_stop::SetEmergencyStop;
 use leverframe::store::input::ActorRef;
 
@@ -295,7 +295,7 @@ async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
             uid: 0,
             name: "anna".to_owned(),
         },
-        surface: leverframe::protocol::words::Surface::Cli,
+        surface: leverframe::protocol::enums::Surface::Cli,
         key: None,
     };
     let cut = leverframe::engine::handle::hygiene::run(engine, &caller, true).await;
@@ -304,8 +304,8 @@ async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
 
 #[tokio::test]
 async fn a_memory_that_is_used_after_the_look_stays() {
+    use leverframe::protocol::enums::HygieneReason;
     use leverframe::protocol::ids::HygieneRunId;
-    use leverframe::protocol::words::HygieneReason;
     use leverframe::store::commands::clean_up_memories::CleanUpMemories;
     use leverframe::store::commands::run_hygiene::BeginHygiene;
     use leverframe::store::hygiene::Cuts;

@@ -1,8 +1,8 @@
 //! What only shows when a rule of hygiene is gone: what may not go, what stays in the history, and what comes back.
 
+use leverframe::protocol::enums::HygieneState;
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::ids::HygieneRunId;
-use leverframe::protocol::words::HygieneState;
 use leverframe::store::commands::run_hygiene::BeginHygiene;
 use leverframe::store::commands::undo_hygiene::{BeginUndo, EndUndo, RestoreMemories};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use leverframe::console::item::ItemKey;
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::Risk;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ToolCallId;
-use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
+use leverframe::protocol::leftovers::{BlockedRename, Leftovers, NewPlaces, SetAside};
 use leverframe::protocol::request::{Command, DismissLeftovers};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::Risk;
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;
@@ -43,7 +43,7 @@ fn left() -> Leftovers {
                     name: name(".envrc"),
                 },
             ],
-            in_place: vec![LeftInPlace {
+            in_place: vec![BlockedRename {
                 path: "locked/.git".into(),
                 problem: "Operation not permitted".into(),
             }],

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use leverframe::protocol::approval::Requester;
+use leverframe::protocol::enums::MemoryState;
 use leverframe::protocol::ids::{ContinuationId, MemoryId};
 use leverframe::protocol::memory::Memory;
-use leverframe::protocol::words::MemoryState;
-use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
+use leverframe::store::commands::change_memory::{DeleteMemory, MemoryChange};
 use leverframe::store::queries::memories::RecallLimits;
-use leverframe::store::queries::memory_rows::RecallPlace;
+use leverframe::store::queries::memory_rows::RecallContext;
 use serde_json::json;
 
 use crate::memory_data::world::{add, adding, change, global, in_session};
@@ -92,7 +92,7 @@ async fn only_what_holds_now_is_recalled() {
     )
     .await;
     world.clock.advance_millis(11_000);
-    let place = RecallPlace {
+    let place = RecallContext {
         session_id,
         channel: "team".to_owned(),
         now: world.clock.now(),
@@ -198,7 +198,7 @@ async fn the_embedding_of_a_text_goes_with_the_text() {
         .await;
     assert_eq!(embeddings(&world).await, 2);
     let (id, by) = (forgotten.id, by("anna"));
-    world.ok(ForgetMemory { id, by }).await;
+    world.ok(DeleteMemory { id, by }).await;
     assert_eq!(embeddings(&world).await, 1);
     world.sound().await;
 }

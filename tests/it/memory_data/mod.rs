@@ -1,8 +1,8 @@
 //! What is remembered, as data: the store's commands and search, the interface, the command line, forgetting a person.
 
-mod forget;
+mod erase;
 mod guards;
-mod guards_forget;
+mod guards_erase;
 mod search;
 mod store;
 mod surfaces;

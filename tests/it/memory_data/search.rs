@@ -1,7 +1,7 @@
 //! Any text is a valid search, and finds what a person would expect.
 
+use leverframe::protocol::enums::MemoryScope;
 use leverframe::protocol::memory::MemoryFilter;
-use leverframe::protocol::words::MemoryScope;
 use leverframe::store::commands::add_memory::AddMemory;
 use leverframe::store::commands::change_memory::MemoryChange;
 use leverframe::store::commands::import_memories::ImportMemories;
@@ -317,7 +317,7 @@ fn any_string_is_a_valid_search_and_finds_itself() {
                 memory.text
             );
             world
-                .ok(leverframe::store::commands::change_memory::ForgetMemory {
+                .ok(leverframe::store::commands::change_memory::DeleteMemory {
                     id: memory.id,
                     by: by("anna"),
                 })

@@ -1,17 +1,17 @@
 //! The store's commands: written once, changed by the rules, gone when forgotten.
 
+use leverframe::protocol::enums::{MemoryKind, MemoryState};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::MemoryId;
-use leverframe::protocol::memory::{MAX_TEXT, MemoryFilter, MemoryPlace};
+use leverframe::protocol::memory::{MAX_TEXT, MemoryFilter, MemoryTarget};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{MemoryKind, MemoryState};
 use leverframe::store::EventsAfter;
-use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
+use leverframe::store::commands::change_memory::{DeleteMemory, MemoryChange};
 use leverframe::store::commands::import_memories::ImportMemories;
 use leverframe::store::commands::record_memory_use::RecordMemoryUse;
 use leverframe::store::error::StoreError;
 use leverframe::store::queries::memories::RecallLimits;
-use leverframe::store::queries::memory_rows::RecallPlace;
+use leverframe::store::queries::memory_rows::RecallContext;
 
 use crate::memory_data::world::{add, adding, change, global, in_channel, in_session, new, search};
 use crate::support::world::{World, by};
@@ -73,7 +73,7 @@ async fn what_makes_no_sense_is_refused_by_name() {
             .contains("between 0 and 1")
     );
     let nowhere = new(
-        MemoryPlace::Channel {
+        MemoryTarget::Channel {
             channel: "nowhere".to_owned(),
         },
         "x",
@@ -178,7 +178,7 @@ async fn everything_a_person_does_is_an_event_and_an_audit_row_without_the_text(
         ))
         .await;
     world
-        .ok(ForgetMemory {
+        .ok(DeleteMemory {
             id: memory.id,
             by: by("anna"),
         })
@@ -199,7 +199,7 @@ async fn everything_a_person_does_is_an_event_and_an_audit_row_without_the_text(
             "added by anna",
             "pinned by anna",
             "edited by anna",
-            "forgotten by anna"
+            "deleted by anna"
         ]
     );
     let (actions, mentions): (i64, i64) = world
@@ -274,7 +274,7 @@ async fn a_context_gets_what_is_of_its_place_and_nothing_twice() {
             ids: vec![used.id; 30],
         })
         .await;
-    let place = RecallPlace {
+    let place = RecallContext {
         session_id: here,
         channel: "team".to_owned(),
         now: world.clock.now(),

@@ -126,7 +126,7 @@ async fn a_memory_is_written_found_changed_and_forgotten_on_the_command_line() {
         json_of(&home, &["show", id]).await["superseded_by"],
         better["id"]
     );
-    ok(&home, &["forget", id]).await;
+    ok(&home, &["delete", id]).await;
     let gone = self::memory(&home, &["show", id]).await;
     assert_eq!(gone.status, 1, "{}", gone.err);
     assert!(gone.err.contains(id), "{}", gone.err);
@@ -149,7 +149,7 @@ async fn a_memory_is_written_found_changed_and_forgotten_on_the_command_line() {
             "pinned",
             "added",
             "superseded",
-            "forgotten"
+            "deleted"
         ]
     );
 }
@@ -186,7 +186,7 @@ async fn bad_input_is_named_and_changes_nothing() {
         ),
         (&["import", "-"], huge.as_bytes(), &["at most 900000 bytes", "nothing was imported"]),
         (&["import", "/nowhere/at/all"], b"", &["/nowhere/at/all"]),
-        (&["forget", "--person", "telegram:1"], b"", &["--yes"]),
+        (&["erase-user", "telegram:1"], b"", &["--yes"]),
     ];
     for (words, input, expected) in cases {
         let done = memory_with(&home, words, input).await;
@@ -200,7 +200,7 @@ async fn bad_input_is_named_and_changes_nothing() {
         }
     }
     assert_eq!(count(&home).await, 0);
-    let waits = memory(&home, &["forget", "--person", "telegram:1"]).await;
+    let waits = memory(&home, &["erase-user", "telegram:1"]).await;
     assert_eq!(waits.status, 6);
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use leverframe::protocol::enums::MemoryState;
 use leverframe::protocol::ids::MemoryId;
-use leverframe::protocol::memory::{MemoryFilter, MemoryPlace};
+use leverframe::protocol::memory::{MemoryFilter, MemoryTarget};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::MemoryState;
-use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
+use leverframe::store::commands::change_memory::{DeleteMemory, MemoryChange};
 use leverframe::store::commands::embed::{NewVector, PutVectors};
 use leverframe::store::commands::import_memories::ImportMemories;
 use leverframe::store::commands::record_memory_use::RecordMemoryUse;
@@ -67,13 +67,13 @@ fn text(n: usize) -> String {
     TEXTS[n].to_owned()
 }
 
-fn place(n: usize) -> MemoryPlace {
+fn place(n: usize) -> MemoryTarget {
     match n {
-        0 => MemoryPlace::Global,
-        1 => MemoryPlace::Channel {
+        0 => MemoryTarget::Global,
+        1 => MemoryTarget::Channel {
             channel: "team".to_owned(),
         },
-        _ => MemoryPlace::Channel {
+        _ => MemoryTarget::Channel {
             channel: "nowhere".to_owned(),
         },
     }
@@ -263,7 +263,7 @@ async fn walk(steps: Vec<Step>) {
                 (
                     Some(()),
                     world
-                        .write(ForgetMemory { id, by: by("anna") })
+                        .write(DeleteMemory { id, by: by("anna") })
                         .await
                         .is_ok(),
                 )

@@ -1,14 +1,14 @@
 //! Short names for what these tests do.
 
+use leverframe::protocol::enums::{MemoryAuthor, MemoryKind};
 use leverframe::protocol::ids::{MemoryId, SessionId};
-use leverframe::protocol::memory::{Memory, MemoryFilter, MemoryPlace};
-use leverframe::protocol::words::{MemoryAuthor, MemoryKind};
+use leverframe::protocol::memory::{Memory, MemoryFilter, MemoryTarget};
 use leverframe::store::commands::add_memory::{AddMemory, NewMemory};
 use leverframe::store::commands::change_memory::{ChangeMemory, MemoryChange};
 
 use crate::support::world::{World, by};
 
-pub(crate) fn new(place: MemoryPlace, text: &str) -> NewMemory {
+pub(crate) fn new(place: MemoryTarget, text: &str) -> NewMemory {
     NewMemory {
         id: MemoryId::generate(),
         place,
@@ -29,12 +29,12 @@ pub(crate) fn new(place: MemoryPlace, text: &str) -> NewMemory {
 }
 
 pub(crate) fn global(text: &str) -> NewMemory {
-    new(MemoryPlace::Global, text)
+    new(MemoryTarget::Global, text)
 }
 
 pub(crate) fn in_channel(text: &str) -> NewMemory {
     new(
-        MemoryPlace::Channel {
+        MemoryTarget::Channel {
             channel: "team".to_owned(),
         },
         text,
@@ -42,7 +42,7 @@ pub(crate) fn in_channel(text: &str) -> NewMemory {
 }
 
 pub(crate) fn in_session(session_id: SessionId, text: &str) -> NewMemory {
-    new(MemoryPlace::Session { session_id }, text)
+    new(MemoryTarget::Session { session_id }, text)
 }
 
 pub(crate) fn adding(new: NewMemory) -> AddMemory {

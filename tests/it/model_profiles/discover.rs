@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use leverframe::protocol::enums::Scope;
 use leverframe::protocol::request::{Command, DiscoverModels};
-use leverframe::protocol::words::Scope;
 use serde_json::{Value, json};
 
 use crate::first_run::init::ollama;

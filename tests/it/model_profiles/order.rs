@@ -1,11 +1,11 @@
 //! Which layer decides what.
 
 use leverframe::config::model_tables::{
-    CacheWord, OwnTable, OwnTables, ProfilePatch, Rates, Table,
+    OwnTable, OwnTables, ProfilePatch, PromptCache, Rates, Table,
 };
 use leverframe::config::settings::{ModelTuning, ProviderKind, ProviderSettings};
 use leverframe::model::prices::{self, PriceSource};
-use leverframe::model::profiles::{self, Profile, PromptCache, Source};
+use leverframe::model::profiles::{self, Profile, Source};
 use leverframe::protocol::options::{ModelParameters, ToolChoice};
 use leverframe::protocol::session::Usage;
 
@@ -97,7 +97,7 @@ fn each_layer_comes_before_the_ones_below() {
         pictures: None,
         reasoning: Some(true),
         effort: Some("high".to_owned()),
-        prompt_cache: Some(CacheWord::Automatic),
+        prompt_cache: Some(PromptCache::Automatic),
         temperature: Some(0.5),
         ..ProfilePatch::default()
     };

@@ -1,8 +1,8 @@
 //! What we send: bodies that are legal, stable and never leak another family's blocks.
 
+use leverframe::config::model_tables::PromptCache;
 use leverframe::model::anthropic::wire as anthropic_wire;
 use leverframe::model::openai_chat::wire as chat_wire;
-use leverframe::model::profiles::PromptCache;
 use leverframe::model::request::{ModelMessage, ModelRequest};
 use leverframe::protocol::session::NativeBlocks;
 use serde_json::{Value, json};

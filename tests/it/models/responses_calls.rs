@@ -1,7 +1,7 @@
 //! Whole calls to a Responses server: what is refused and asked again, and what goes back in the next step.
 
+use leverframe::config::model_tables::PromptCache;
 use leverframe::config::settings::ProviderKind;
-use leverframe::model::profiles::PromptCache;
 use leverframe::model::request::{
     AssistantToolCall, Model, ModelAnswer, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
     ToolResultMessage,

@@ -1,7 +1,7 @@
 //! What is sent to the Responses API: bodies that are legal, stable, and refer to nothing at the server.
 
+use leverframe::config::model_tables::PromptCache;
 use leverframe::model::openai_responses::wire::{Parameters, Replay, body};
-use leverframe::model::profiles::PromptCache;
 use leverframe::model::request::{ModelMessage, ModelRequest};
 use leverframe::protocol::session::NativeBlocks;
 use serde_json::{Value, json};

@@ -119,7 +119,7 @@ async fn a_stranger_is_let_in_talks_as_a_user_and_is_put_out_again() {
     assert_eq!(daemon.post(&accept, json!({})).await, accepted);
     let told = heard(&telegram, 999, 2).await;
     assert!(
-        told[1].contains("let in") && told[1].contains("send it again"),
+        told[1].contains("have access") && told[1].contains("send it again"),
         "{told:?}"
     );
     let view = daemon.get("/v1/channels/team").await;
@@ -301,7 +301,7 @@ async fn in_the_chat_it_is_decided_only_where_high_risk_may_be() {
         let card = heard(&telegram, 200, 1).await;
         let code = code(&daemon).await;
         assert!(
-            card[0].contains("asks to be let in") && card[0].contains("telegram:999"),
+            card[0].contains("asks for access") && card[0].contains("telegram:999"),
             "{card:?}"
         );
         let labels = telegram.messages(200)[0].labels();

@@ -1,4 +1,4 @@
-//! Strangers who ask to be let in: the store's rules, and the real binary.
+//! Strangers who ask for access: the store's rules, and the real binary.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -34,6 +34,6 @@ async fn it_is_announced_read_and_said_twice() {
     typist.look();
     let said = typist.enter("yes");
     assert!(said.contains("allowed once: pairing"), "{said}");
-    assert!(heard(&telegram, 999, 2).await[1].contains("let in"));
+    assert!(heard(&telegram, 999, 2).await[1].contains("have access"));
     typist.quit();
 }

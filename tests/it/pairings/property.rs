@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use leverframe::protocol::words::{DecisionWord, PairingState};
+use leverframe::protocol::enums::{DecisionKind, PairingState};
 use leverframe::store::commands::revoke_pairing::RevokePairing;
 use proptest::prelude::*;
 
@@ -97,9 +97,9 @@ async fn walk(steps: Vec<Step>) {
                     PairingState::Refused
                 });
                 let word = if accept {
-                    DecisionWord::Approve
+                    DecisionKind::Approve
                 } else {
-                    DecisionWord::Deny
+                    DecisionKind::Deny
                 };
                 decide(&world, SENDERS[sender], word).await;
             }

@@ -1,10 +1,10 @@
 //! Who asks, who is let in, and that nobody is told more than once for one question.
 
 use leverframe::protocol::approval::Requester;
-use leverframe::protocol::event::EventBody;
-use leverframe::protocol::words::{
-    ApprovalState, ChannelKind, DecisionWord, PairingState, Surface,
+use leverframe::protocol::enums::{
+    ApprovalState, ChannelKind, DecisionKind, PairingState, Surface,
 };
+use leverframe::protocol::event::EventBody;
 use leverframe::store::commands::decide::DecideOutcome;
 use leverframe::store::commands::ensure_channel::EnsureChannel;
 use leverframe::store::commands::revoke_pairing::RevokePairing;
@@ -86,14 +86,14 @@ async fn a_stranger_asks_once_is_let_in_once_and_can_be_put_out_again() {
     assert_eq!(said(&world, "7").await.len(), 1);
     assert!(!may_talk(&world, "team", "7").await);
 
-    decide(&world, "7", DecisionWord::Approve).await;
+    decide(&world, "7", DecisionKind::Approve).await;
     let accepted = pairing(&world, "7").await.unwrap();
     assert_eq!(accepted.state, PairingState::Accepted);
     assert_eq!(accepted.by.as_deref(), Some("anna"));
     assert!(may_talk(&world, "team", "7").await);
     let told = said(&world, "7").await;
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[1].contains("let in") && told[1].contains("send it again"));
+    assert!(told[1].contains("have access") && told[1].contains("send it again"));
     // What was on its way when the decision fell asks nothing.
     let (_, asked) = world.ok(ask(&world, "7", Some("m3"))).await;
     assert!(!asked);
@@ -120,7 +120,7 @@ async fn a_stranger_asks_once_is_let_in_once_and_can_be_put_out_again() {
 async fn whoever_is_refused_stays_out_without_a_word_until_that_is_taken_back() {
     let world = World::new().await;
     world.ok(ask(&world, "7", None)).await;
-    decide(&world, "7", DecisionWord::Deny).await;
+    decide(&world, "7", DecisionKind::Deny).await;
     assert_eq!(state(&world, "7").await, Some(PairingState::Refused));
     pass(&world, 100_000).await;
     let (_, asked) = world.ok(ask(&world, "7", None)).await;
@@ -147,7 +147,7 @@ async fn a_code_ends_after_an_hour_and_the_next_message_asks_anew() {
     // Between its end and the sweep it does not count any more.
     world.clock.advance_millis(2000);
     let late = world
-        .decide_command(old, DecisionWord::Approve, "anna")
+        .decide_command(old, DecisionKind::Approve, "anna")
         .await;
     let report = world.ok(late).await;
     assert_eq!(report.outcome, DecideOutcome::Expired);
@@ -188,7 +188,7 @@ async fn three_ask_at_a_time_on_each_account_and_the_fourth_hears_nothing() {
     elsewhere.record.origin.channel = "second".to_owned();
     elsewhere.record.origin.principal = "second".to_owned();
     assert!(world.ok(elsewhere).await.1);
-    decide(&world, "2", DecisionWord::Approve).await;
+    decide(&world, "2", DecisionKind::Approve).await;
     assert!(may_talk(&world, "team", "2").await);
     assert!(!may_talk(&world, "second", "2").await);
     // A place is free again.
@@ -210,7 +210,7 @@ async fn a_question_and_its_answer_are_events_and_survive_a_restart_and_a_crash(
     assert_eq!(approval.requester.id, "telegram:7");
     assert_eq!(approval.session_id, None);
     let world = world.crash().await;
-    decide(&world, "7", DecisionWord::Approve).await;
+    decide(&world, "7", DecisionKind::Approve).await;
     let world = world.restart().await;
     assert!(may_talk(&world, "team", "7").await);
     let approval = world
@@ -228,11 +228,11 @@ async fn what_ended_long_ago_goes_and_who_is_in_or_refused_stays() {
     for sender in ["1", "2", "3"] {
         world.ok(ask(&world, sender, None)).await;
     }
-    decide(&world, "1", DecisionWord::Approve).await;
-    decide(&world, "2", DecisionWord::Deny).await;
+    decide(&world, "1", DecisionKind::Approve).await;
+    decide(&world, "2", DecisionKind::Deny).await;
     pass(&world, 3600).await;
     world.ok(ask(&world, "4", None)).await;
-    decide(&world, "4", DecisionWord::Approve).await;
+    decide(&world, "4", DecisionKind::Approve).await;
     let command = revoke(&world, "4").await;
     world.ok(command).await;
     let sweep = || async { world.ok(SweepGrants).await.removed };

@@ -1,10 +1,10 @@
 //! A store that strangers write to.
 
 use leverframe::clock::Timestamp;
+use leverframe::protocol::enums::{ApprovalKind, DecisionKind, Disposition, OutboxClass};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::pairing::Pairing;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{ApprovalKind, DecisionWord, Disposition, OutboxClass};
 use leverframe::store::commands::ask_pairing::AskPairing;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::input::NewNotice;
@@ -20,7 +20,7 @@ pub(crate) fn ask(world: &World, sender: &str, key: Option<&str>) -> AskPairing 
     origin.requester.person = None;
     let mut question = approval(ApprovalKind::Pairing, &format!("digest of {sender}"));
     question.id.to_string()[24..30].clone_into(&mut question.short_code);
-    question.offered = vec![DecisionWord::Approve, DecisionWord::Deny];
+    question.offered = vec![DecisionKind::Approve, DecisionKind::Deny];
     question.cards.clear();
     let expires_at = world.clock.now().plus_seconds(3600);
     question.expires_at = Some(expires_at);
@@ -76,7 +76,7 @@ pub(crate) async fn said(world: &World, sender: &str) -> Vec<String> {
     said
 }
 
-pub(crate) async fn decide(world: &World, sender: &str, decision: DecisionWord) {
+pub(crate) async fn decide(world: &World, sender: &str, decision: DecisionKind) {
     let id = id_of(world, sender).await;
     let command = world.decide_command(id, decision, "anna").await;
     world.ok(command).await;

@@ -4,9 +4,9 @@ mod risk;
 
 use leverframe::engine::handle::policy::raises;
 use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, covers, verdict};
+use leverframe::protocol::enums::{Access, Autonomy, Effect, Risk, VerdictKind};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::{Policy, PolicyPatch};
-use leverframe::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
 use proptest::prelude::*;
 
 const TOOLS: &[&str] = &["read_file", "write_file", "execute_command", "read_secret"];
@@ -123,25 +123,25 @@ proptest! {
             let guarded = circumstances.taint_guard_in_full || level != Autonomy::Full;
             let granted = !circumstances.grants.is_empty()
                 && facts.risk < Risk::High && !tainted && facts.always_asks.is_none();
-            if circumstances.held { VerdictWord::Ask }
-            else if any_covers(&policy.block, &facts.tool) { VerdictWord::Deny }
-            else if any_covers(&policy.always_ask, &facts.tool) { VerdictWord::Ask }
-            else if facts.always_asks.is_some() { VerdictWord::Ask }
-            else if tainted && writes && guarded { VerdictWord::Ask }
-            else if granted { VerdictWord::Allow }
-            else if any_covers(&policy.auto_approve, &facts.tool) { VerdictWord::Allow }
+            if circumstances.held { VerdictKind::Ask }
+            else if any_covers(&policy.block, &facts.tool) { VerdictKind::Deny }
+            else if any_covers(&policy.always_ask, &facts.tool) { VerdictKind::Ask }
+            else if facts.always_asks.is_some() { VerdictKind::Ask }
+            else if tainted && writes && guarded { VerdictKind::Ask }
+            else if granted { VerdictKind::Allow }
+            else if any_covers(&policy.auto_approve, &facts.tool) { VerdictKind::Allow }
             else {
                 match level {
-                    Autonomy::Supervised => VerdictWord::Ask,
-                    Autonomy::SemiAuto => if facts.access == Access::ReadLocal { VerdictWord::Allow } else { VerdictWord::Ask },
-                    Autonomy::Full => VerdictWord::Allow,
+                    Autonomy::Supervised => VerdictKind::Ask,
+                    Autonomy::SemiAuto => if facts.access == Access::ReadLocal { VerdictKind::Allow } else { VerdictKind::Ask },
+                    Autonomy::Full => VerdictKind::Allow,
                 }
             }
         };
-        let strict = |word: VerdictWord| match word {
-            VerdictWord::Allow => 0,
-            VerdictWord::Ask => 1,
-            VerdictWord::Deny => 2,
+        let strict = |word: VerdictKind| match word {
+            VerdictKind::Allow => 0,
+            VerdictKind::Ask => 1,
+            VerdictKind::Deny => 2,
         };
         let first = one(&circumstances.policy);
         let expected = match &circumstances.also {
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn what_always_asks_never_runs_by_itself(facts in facts(), circumstances in circumstances()) {
         let facts = CallFacts { always_asks: Some("no sandbox".to_owned()), ..facts };
-        prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+        prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictKind::Allow);
     }
 
     /// A tainted write runs by itself where the channel is without the guard, in `full` alone (A7).
@@ -169,7 +169,7 @@ proptest! {
         };
         let facts = CallFacts { taint: vec!["a web page".to_owned()], access, ..facts };
         let said = verdict(&facts, &circumstances);
-        if said.decision == VerdictWord::Allow {
+        if said.decision == VerdictKind::Allow {
             prop_assert!(!circumstances.taint_guard_in_full);
             prop_assert_eq!(circumstances.policy.autonomy, Autonomy::Full);
             prop_assert!(circumstances.also.as_ref().is_none_or(|also| also.autonomy == Autonomy::Full));
@@ -180,7 +180,7 @@ proptest! {
         }
         // Without the guard, the lists and what always asks hold as ever.
         let clean = CallFacts { taint: Vec::new(), ..facts };
-        prop_assert!(said.decision != VerdictWord::Allow || verdict(&clean, &circumstances).decision == VerdictWord::Allow);
+        prop_assert!(said.decision != VerdictKind::Allow || verdict(&clean, &circumstances).decision == VerdictKind::Allow);
     }
 
     /// A tainted write never runs by itself (A7).
@@ -192,7 +192,7 @@ proptest! {
             writing => writing,
         };
         let facts = CallFacts { taint: vec!["a web page".to_owned()], access, ..facts };
-        prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+        prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictKind::Allow);
     }
 
     /// With a ceiling nothing runs that would not run without it, and the rule names it where it decides.
@@ -200,7 +200,7 @@ proptest! {
     fn a_ceiling_only_takes_away(facts in facts(), circumstances in circumstances()) {
         let free = PolicyInput { ceiling: None, ..circumstances.clone() };
         let (said, free) = (verdict(&facts, &circumstances), verdict(&facts, &free));
-        prop_assert!(said.decision != VerdictWord::Allow || free.decision == VerdictWord::Allow);
+        prop_assert!(said.decision != VerdictKind::Allow || free.decision == VerdictKind::Allow);
         prop_assert!(said.decision == free.decision || said.rule.contains("the ceiling of this turn"), "{}", said.rule);
     }
 
@@ -211,7 +211,7 @@ proptest! {
             let mut lowered = circumstances.clone();
             lowered.policy.autonomy = autonomy;
             lowered.also = None;
-            verdict(&facts, &lowered).decision == VerdictWord::Allow
+            verdict(&facts, &lowered).decision == VerdictKind::Allow
         };
         prop_assert!(!at(Autonomy::Supervised) || at(Autonomy::SemiAuto));
         prop_assert!(!at(Autonomy::SemiAuto) || at(Autonomy::Full));
@@ -255,25 +255,25 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         taint_guard_in_full: true,
         ceiling: None,
     };
-    assert_eq!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+    assert_eq!(verdict(&facts, &circumstances).decision, VerdictKind::Allow);
     let other_shape = CallFacts {
         args_digest: "two".to_owned(),
         ..facts.clone()
     };
     assert_eq!(
         verdict(&other_shape, &circumstances).decision,
-        VerdictWord::Ask
+        VerdictKind::Ask
     );
     let other_person = PolicyInput {
         requester_id: "telegram:2".to_owned(),
         ..circumstances.clone()
     };
-    assert_eq!(verdict(&facts, &other_person).decision, VerdictWord::Ask);
+    assert_eq!(verdict(&facts, &other_person).decision, VerdictKind::Ask);
     let riskier = CallFacts {
         risk: Risk::High,
         ..facts
     };
-    assert_eq!(verdict(&riskier, &circumstances).decision, VerdictWord::Ask);
+    assert_eq!(verdict(&riskier, &circumstances).decision, VerdictKind::Ask);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use leverframe::engine::command_risk::{of_command, of_path};
-use leverframe::protocol::words::Risk;
+use leverframe::protocol::enums::Risk;
 use leverframe::tools::risk::{RiskReason, highest};
 use proptest::prelude::*;
 

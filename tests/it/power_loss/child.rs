@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
-use leverframe::protocol::words::{
-    ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, OutboxClass, ToolCallState,
+use leverframe::protocol::enums::{
+    ApprovalKind, Autonomy, ChannelKind, DecisionKind, Effect, OutboxClass, ToolCallState,
 };
+use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::store::artifacts::StoredArtifact;
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
@@ -124,7 +124,7 @@ async fn to_the_gate(world: &World, chat: &str) -> (SessionId, ContinuationId) {
         .await;
     deliver(world, 2).await;
     let decide = world
-        .decide_command(gate, DecisionWord::Approve, "anna")
+        .decide_command(gate, DecisionKind::Approve, "anna")
         .await;
     world.ok(decide).await;
     world.claim(session).await.unwrap();

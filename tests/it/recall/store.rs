@@ -1,6 +1,6 @@
 //! The store's side of it: what a session has read stays with it, and a write is one write however often it comes.
 
-use leverframe::protocol::memory::MemoryPlace;
+use leverframe::protocol::memory::MemoryTarget;
 use leverframe::store::commands::record_memory_use::RecordMemoryUse;
 use leverframe::store::commands::taint_session::TaintSession;
 use proptest::prelude::*;
@@ -63,7 +63,7 @@ fn what_a_session_has_read_stays_with_it() {
 async fn the_same_write_again_changes_nothing() {
     let world = World::new().await;
     let session_id = world.ingest("chat").await.session_id.unwrap();
-    let item = new(MemoryPlace::Session { session_id }, "tea at five");
+    let item = new(MemoryTarget::Session { session_id }, "tea at five");
     let (first, known) = world.ok(adding(item.clone())).await;
     assert!(!known);
     let mut other = item.clone();

@@ -2,10 +2,10 @@
 
 use leverframe::console::item::ItemKey;
 use leverframe::protocol::approval::Approval;
+use leverframe::protocol::enums::Risk;
 use leverframe::protocol::request::{Command, DismissRefusedCalls};
 use leverframe::protocol::session::{RefusedCall, RefusedCalls};
 use leverframe::protocol::snapshot::Snapshot;
-use leverframe::protocol::words::Risk;
 use leverframe::tui::message::Effect;
 
 use crate::console_frames::driver::Driver;

@@ -101,8 +101,8 @@ async fn whoever_is_on_call_is_asked_first_and_the_others_with_the_first_reminde
     let home = home(&telegram, "", "", "reminder_seconds = [5]");
     let daemon = start(&home, &telegram);
     let body = json!({ "name": "cleo" });
-    let (status, duty) = daemon.request("PUT", "/v1/on-call", Some(body)).await;
-    assert_eq!(status, 200, "{duty}");
+    let (status, on_call_status) = daemon.request("PUT", "/v1/on-call", Some(body)).await;
+    assert_eq!(status, 200, "{on_call_status}");
     telegram.user_says(100, &ben(), WRITE);
     shown(&telegram, CLEO, "write_file").await;
     assert_eq!(count(&telegram, ANNA, "write_file"), 0, "cleo is on call");

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::cache::CachePurge;
+use leverframe::protocol::enums::{CacheEviction, CacheMissReason, CacheScope};
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{CacheEviction, CacheMissReason, CacheScope};
 use leverframe::store::response_cache::counters::{CounterKey, CounterKind, Delta};
 use leverframe::store::response_cache::{
     CacheError, CacheState, NewEntry, Options, Picture, ResponseCache,

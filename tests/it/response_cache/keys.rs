@@ -4,16 +4,17 @@
 
 use std::collections::BTreeMap;
 
+use leverframe::config::model_tables::PromptCache;
 use leverframe::engine::response_cache::eligibility::{is_fresh, may_keep, scope};
 use leverframe::engine::response_cache::key::{Facts, asked, of, question};
-use leverframe::model::profiles::{Profile, PromptCache};
+use leverframe::model::profiles::Profile;
 use leverframe::model::request::{
     AssistantToolCall, ModelAnswer, ModelMessage, ModelRequest, ModelToolCall, StopReason,
     ToolDefinition, ToolResultMessage,
 };
+use leverframe::protocol::enums::{Autonomy, CacheScope, CacheSkipReason};
 use leverframe::protocol::policy::Policy;
 use leverframe::protocol::session::{NativeBlocks, Usage};
-use leverframe::protocol::words::{Autonomy, CacheNotKept, CacheScope};
 use leverframe::store::response_cache::Key;
 use proptest::prelude::*;
 use serde_json::json;
@@ -439,20 +440,23 @@ fn answer(text: &str, stop: StopReason) -> ModelAnswer {
 fn only_whole_natural_answers_without_tools_are_kept() {
     let good = answer("noon", StopReason::EndTurn);
     assert_eq!(may_keep(&good, true, false), Ok(()));
-    assert_eq!(may_keep(&good, false, false), Err(CacheNotKept::StandIn));
-    assert_eq!(may_keep(&good, true, true), Err(CacheNotKept::Unnatural));
+    assert_eq!(may_keep(&good, false, false), Err(CacheSkipReason::StandIn));
+    assert_eq!(may_keep(&good, true, true), Err(CacheSkipReason::Unnatural));
     for (bad, why) in [
-        (answer("no", StopReason::MaxTokens), CacheNotKept::Cut),
-        (answer("no", StopReason::Refusal), CacheNotKept::Refused),
-        (answer("no", StopReason::ToolUse), CacheNotKept::ToolsUsed),
+        (answer("no", StopReason::MaxTokens), CacheSkipReason::Cut),
+        (answer("no", StopReason::Refusal), CacheSkipReason::Refused),
+        (
+            answer("no", StopReason::ToolUse),
+            CacheSkipReason::ToolsUsed,
+        ),
         (
             answer("no", StopReason::Other("pause_turn".to_owned())),
-            CacheNotKept::Unnatural,
+            CacheSkipReason::Unnatural,
         ),
-        (answer(" \n", StopReason::EndTurn), CacheNotKept::Empty),
+        (answer(" \n", StopReason::EndTurn), CacheSkipReason::Empty),
         (
             answer(&"x".repeat(300 * 1024), StopReason::EndTurn),
-            CacheNotKept::TooLarge,
+            CacheSkipReason::TooLarge,
         ),
         (
             ModelAnswer {
@@ -463,7 +467,7 @@ fn only_whole_natural_answers_without_tools_are_kept() {
                 }],
                 ..good.clone()
             },
-            CacheNotKept::ToolsUsed,
+            CacheSkipReason::ToolsUsed,
         ),
     ] {
         assert_eq!(may_keep(&bad, true, false), Err(why), "{bad:?}");

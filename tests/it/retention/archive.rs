@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use leverframe::protocol::request::{Command as Asked, ForgetPerson, Outcome};
+use leverframe::protocol::request::{Command as Asked, EraseUser, Outcome};
 use leverframe::store::EventsAfter;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -219,10 +219,10 @@ async fn a_forgotten_person_is_not_in_the_archive_and_others_are() {
     assert!(text(&before).contains("the canary of Anna"));
     std::fs::write(world.dir.join("events/2027-01-15.jsonl.gz.new"), "canary").unwrap();
 
-    let forget = Asked::ForgetPerson(ForgetPerson {
+    let forget = Asked::EraseUser(EraseUser {
         person: "telegram:1".to_owned(),
     });
-    let Outcome::ForgetPerson(gone) = submit(&world.engine(""), forget).await.unwrap() else {
+    let Outcome::EraseUser(gone) = submit(&world.engine(""), forget).await.unwrap() else {
         panic!("another outcome")
     };
     assert_eq!(gone.left, 0, "{gone:?}");
@@ -243,7 +243,7 @@ async fn a_forgotten_person_is_not_in_the_archive_and_others_are() {
         assert_eq!(kept(&after), expected, "{sender}");
     }
     let ben = text(&after);
-    assert!(ben.contains("what Ben said about forgotten:"), "{ben}");
+    assert!(ben.contains("what Ben said about erased:"), "{ben}");
     assert!(ben.contains("telegram:12"), "{ben}");
     sound(&world).await;
 }

@@ -1,9 +1,9 @@
 //! Rows of compactions go like turns do; what the next prompt and the next compaction are made from stays.
 
+use leverframe::protocol::enums::CompactionState;
 use leverframe::protocol::ids::{ContinuationId, SessionId};
 use leverframe::protocol::memory::Summary;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::CompactionState;
 use leverframe::store::commands::fail_compaction::FailCompaction;
 use leverframe::store::commands::remove::CHUNK;
 use leverframe::store::commands::sweep_loose::SweepCompactions;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use leverframe::protocol::artifact::ArtifactRef;
-use leverframe::protocol::words::ToolCallState;
+use leverframe::protocol::enums::ToolCallState;
 use leverframe::store::artifacts::TEXT;
 use leverframe::store::check::check_artifacts;
 use leverframe::store::commands::finish_tool::FinishTool;

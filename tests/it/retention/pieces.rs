@@ -1,8 +1,8 @@
 //! One piece at a time: at most 500 rows, whole turns, and what a sweep counts is what goes.
 
 use leverframe::protocol::channel::SendIdempotency;
+use leverframe::protocol::enums::{DecisionKind, Effect};
 use leverframe::protocol::ids::{ContinuationId, ToolCallId};
-use leverframe::protocol::words::{DecisionWord, Effect};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::remove::{CHUNK, Remove};
 use leverframe::store::commands::start_tool::StartToolOutcome;
@@ -33,7 +33,7 @@ pub async fn started(world: &World, conversation: &str) -> (ContinuationId, Tool
     let (call_id, digest) = (call.id, call.digest.clone());
     world.propose(id, vec![call]).await;
     let decide = world
-        .decide_command(approval, DecisionWord::Approve, "anna")
+        .decide_command(approval, DecisionKind::Approve, "anna")
         .await;
     world.ok(decide).await;
     let outcome = world.start(call_id, &digest).await;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use leverframe::protocol::enums::ContinuationState;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::ContinuationState;
 use leverframe::store::queries::continuations::ContinuationFilter;
 use proptest::prelude::*;
 

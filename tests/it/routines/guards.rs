@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use leverframe::engine::handle::routines::{changed, turn};
+use leverframe::protocol::enums::{Autonomy, ContinuationState, RoutineRunState, Unattended};
 use leverframe::protocol::ids::RoutineId;
 use leverframe::protocol::request::{Command, Outcome, RemoveRoutine, RetryContinuation};
 use leverframe::protocol::routine::RoutinePatch;
-use leverframe::protocol::words::{Autonomy, ContinuationState, RoutineRunState, Unattended};
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use leverframe::store::commands::put_routine::NextDue;
 use serde_json::json;

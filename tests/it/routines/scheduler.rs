@@ -2,6 +2,9 @@
 
 use leverframe::engine::handle::routines::turn;
 use leverframe::protocol::command::Waiting;
+use leverframe::protocol::enums::{
+    Autonomy, ContinuationState, MissedRuns, RoutineRunState, ToolCallState,
+};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::ProblemKind;
 use leverframe::protocol::request::{
@@ -10,9 +13,6 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::routine::{RoutinePatch, RoutineRun};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{
-    Autonomy, ContinuationState, MissedRuns, RoutineRunState, ToolCallState,
-};
 
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 

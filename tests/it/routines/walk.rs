@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::command::Waiting;
+use leverframe::protocol::enums::{MissedRuns, RoutineRunState};
 use leverframe::protocol::problem::ProblemKind;
 use leverframe::protocol::request::{Command, EmergencyStop, ReleaseEmergencyStop, RemoveRoutine};
 use leverframe::protocol::routine::{RoutinePatch, RoutineRun};
-use leverframe::protocol::words::{MissedRuns, RoutineRunState};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 

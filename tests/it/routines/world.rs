@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use leverframe::engine::core::Engine;
 use leverframe::engine::start;
+use leverframe::protocol::enums::ContinuationState;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{
@@ -12,7 +13,6 @@ use leverframe::protocol::request::{
 use leverframe::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use leverframe::protocol::session::Continuation;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::ContinuationState;
 
 use crate::support::world::{World, submit};
 

@@ -1,9 +1,9 @@
 //! How long a rule lasts, and when it is told that nobody needs it.
 
 use leverframe::clock::{Day, Timestamp};
+use leverframe::protocol::enums::VerdictKind;
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::rule::{Rule, RuleMatches};
-use leverframe::protocol::words::VerdictWord;
 use serde_json::json;
 
 use crate::stories::bot::cli;
@@ -46,7 +46,7 @@ fn a_rule_that_lets_no_call_run_for_two_weeks_is_unused() {
     off.enabled = false;
     assert_eq!(words(&off), None, "it decides nothing anyway");
     let mut guard = rule(days_ago(90), None);
-    guard.verdict = VerdictWord::Deny;
+    guard.verdict = VerdictKind::Deny;
     assert_eq!(words(&guard), None, "a rule that forbids guards unused");
 }
 

@@ -3,9 +3,9 @@
 use leverframe::engine::call_shape::{CallShape, Location, fits, unwords, words};
 use leverframe::engine::rules::matches;
 use leverframe::protocol::approval::PlanFacts;
+use leverframe::protocol::enums::{RuleMatcher, RuleScope, VerdictKind};
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::rule::Rule;
-use leverframe::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> R
         scope: RuleScope::Global,
         channel: None,
         session_id: None,
-        verdict: VerdictWord::Allow,
+        verdict: VerdictKind::Allow,
         enabled: true,
         expires_at: None,
         max_uses: None,
@@ -127,7 +127,7 @@ fn what_decides_as_much_as_the_words_keeps_a_rule_from_allowing_not_from_forbidd
     assert!(!hits(&any, "execute_command", other.clone()));
     any.cwd = Some("other".to_owned());
     assert!(hits(&any, "execute_command", other));
-    any.verdict = VerdictWord::Deny;
+    any.verdict = VerdictKind::Deny;
     assert!(hits(&any, "execute_command", stdin));
     assert!(hits(&any, "execute_command", elsewhere));
 }
@@ -171,7 +171,7 @@ fn a_prefix_is_compared_by_whole_names_where_it_allows() {
         assert_eq!(hits(&docs, "write_file", path(place)), fits, "{place}");
     }
     // What forbids loses nothing of what it forbade.
-    docs.verdict = VerdictWord::Deny;
+    docs.verdict = VerdictKind::Deny;
     assert!(hits(&docs, "write_file", path("docs-private/a")));
     docs.value = "docs/".to_owned();
     assert!(!hits(&docs, "write_file", path("docs-private/a")));
@@ -197,7 +197,7 @@ fn a_link_counts_on_both_sides() {
     assert!(!leads(&out, "write_file", &args, &PlanFacts::default()));
     let mut src = rule("write_file", Some("path"), RuleMatcher::Prefix, "src");
     assert!(!leads(&src, "write_file", &args, &to("src/a")));
-    for verdict in [VerdictWord::Deny, VerdictWord::Ask] {
+    for verdict in [VerdictKind::Deny, VerdictKind::Ask] {
         out.verdict = verdict;
         src.verdict = verdict;
         assert!(leads(&out, "write_file", &args, &to("src/a")));

@@ -1,10 +1,10 @@
 //! Uses and ends of rules hold, whoever else is at it and wherever the process dies.
 
+use leverframe::protocol::enums::{
+    DecisionKind, DecisionScope, Effect, RuleScope, SessionState, ToolCallState, VerdictKind,
+};
 use leverframe::protocol::ids::{ContinuationId, RuleId, ToolCallId};
 use leverframe::protocol::rule::Rule;
-use leverframe::protocol::words::{
-    DecisionScope, DecisionWord, Effect, RuleScope, SessionState, ToolCallState, VerdictWord,
-};
 use leverframe::store::commands::decide::{Decide, DecideOutcome};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
@@ -23,7 +23,7 @@ async fn rule(world: &World, id: RuleId) -> Rule {
         .unwrap()
 }
 
-async fn states(world: &World, turn: ContinuationId) -> Vec<(ToolCallState, VerdictWord)> {
+async fn states(world: &World, turn: ContinuationId) -> Vec<(ToolCallState, VerdictKind)> {
     let rows = world
         .store
         .read(move |reader| reader.turn(turn))
@@ -74,8 +74,8 @@ async fn a_rule_allows_no_more_calls_than_it_may() {
     let mut ran = 0;
     for turn in &turns {
         match states(&world, *turn).await[..] {
-            [(ToolCallState::Ready, VerdictWord::Allow)] => ran += 1,
-            [(ToolCallState::Denied, VerdictWord::Deny)] => {}
+            [(ToolCallState::Ready, VerdictKind::Allow)] => ran += 1,
+            [(ToolCallState::Denied, VerdictKind::Deny)] => {}
             ref other => panic!("{other:?}"),
         }
     }
@@ -111,7 +111,7 @@ async fn a_rule_that_ended_or_was_taken_away_meanwhile_lets_nothing_run() {
     world.clock.advance_millis(60_000);
     let calls = [ended.id, disabled.id, removed.id].map(leaning).to_vec();
     world.propose(turn, calls).await;
-    let denied = (ToolCallState::Denied, VerdictWord::Deny);
+    let denied = (ToolCallState::Denied, VerdictKind::Deny);
     assert_eq!(states(&world, turn).await, [denied, denied, denied]);
     assert_eq!(rule(&world, ended.id).await.uses, 0);
     world.sound().await;
@@ -183,7 +183,7 @@ async fn a_rule_is_made_with_the_decision_or_not_at_all_and_goes_with_it() {
     let (call, gate) = gated(Effect::NonIdempotent);
     world.propose(turn, vec![call]).await;
     let decide = world
-        .decide_command(gate, DecisionWord::Approve, "anna")
+        .decide_command(gate, DecisionKind::Approve, "anna")
         .await;
     let id = RuleId::generate();
     let with = Decide {
@@ -220,7 +220,7 @@ async fn a_rule_is_made_with_the_decision_or_not_at_all_and_goes_with_it() {
         DecideOutcome::Same(_)
     ));
     let revoke = Decide {
-        decision: DecisionWord::Revoke,
+        decision: DecisionKind::Revoke,
         ..decide
     };
     world.ok(revoke).await;
@@ -235,7 +235,7 @@ async fn rules_and_permissions_of_a_session_end_with_it() {
     let (call, gate) = gated(Effect::NonIdempotent);
     world.propose(turn, vec![call]).await;
     let decide = world
-        .decide_command(gate, DecisionWord::Approve, "anna")
+        .decide_command(gate, DecisionKind::Approve, "anna")
         .await;
     world
         .ok(Decide {

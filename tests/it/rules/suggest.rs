@@ -2,9 +2,9 @@
 
 use leverframe::engine::handle::rule_suggestions::{CallHere, suggest};
 use leverframe::protocol::approval::PlanFacts;
+use leverframe::protocol::enums::{DecisionKind, Risk, RuleMatcher, ToolCallState, VerdictKind};
 use leverframe::protocol::ids::{SessionId, ToolCallId};
 use leverframe::protocol::rule::{Rule, RuleMatch};
-use leverframe::protocol::words::{DecisionWord, Risk, RuleMatcher, ToolCallState, VerdictWord};
 use leverframe::store::queries::rules::TriedCall;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const WORKSPACE: &str = "/w";
 fn call(
     tool: &str,
     args: Value,
-    decision: Option<DecisionWord>,
+    decision: Option<DecisionKind>,
     risk: Risk,
     tainted: bool,
 ) -> TriedCall {
@@ -28,7 +28,7 @@ fn call(
             tool: tool.to_owned(),
             preview: args.to_string(),
             risk,
-            was: VerdictWord::Ask,
+            was: VerdictKind::Ask,
             decision,
             by: None,
             state: ToolCallState::Succeeded,
@@ -52,7 +52,7 @@ fn here(calls: &[TriedCall]) -> Vec<CallHere<'_>> {
     calls.iter().map(|call| (call, WORKSPACE)).collect()
 }
 
-fn git(words: &[&str], decision: Option<DecisionWord>) -> TriedCall {
+fn git(words: &[&str], decision: Option<DecisionKind>) -> TriedCall {
     let argv: Vec<&str> = std::iter::once("git")
         .chain(words.iter().copied())
         .collect();
@@ -67,13 +67,13 @@ fn git(words: &[&str], decision: Option<DecisionWord>) -> TriedCall {
 
 #[test]
 fn a_prefix_answers_what_differs_behind_it_and_says_what_else_it_lets_through() {
-    let allowed = Some(DecisionWord::Approve);
+    let allowed = Some(DecisionKind::Approve);
     let mut calls: Vec<TriedCall> = ["a", "b", "c", "d"]
         .iter()
         .map(|file| git(&["add", file], allowed))
         .collect();
     calls.push(git(&["add", "e"], None));
-    calls.push(git(&["push", "origin"], Some(DecisionWord::Deny)));
+    calls.push(git(&["push", "origin"], Some(DecisionKind::Deny)));
     let found = suggest(&here(&calls), &[]);
     assert_eq!((found.approved, found.answered), (4, 4));
     let [one] = found.rules.as_slice() else {
@@ -85,14 +85,14 @@ fn a_prefix_answers_what_differs_behind_it_and_says_what_else_it_lets_through() 
     assert_eq!((one.answered, one.also_count), (4, 1));
     assert!(one.beside().contains("\"e\""), "{}", one.beside());
     // One refusal, and the prefix is out: nothing narrower answers three.
-    calls.push(git(&["add", "-A"], Some(DecisionWord::Deny)));
+    calls.push(git(&["add", "-A"], Some(DecisionKind::Deny)));
     assert!(suggest(&here(&calls), &[]).rules.is_empty());
 }
 
 #[test]
 fn what_a_rule_in_force_answers_is_not_suggested_again() {
     let calls: Vec<TriedCall> = (0..4)
-        .map(|_| git(&["status"], Some(DecisionWord::Approve)))
+        .map(|_| git(&["status"], Some(DecisionKind::Approve)))
         .collect();
     let first = suggest(&here(&calls), &[]);
     assert_eq!(first.rules.len(), 1);
@@ -120,8 +120,8 @@ fn as_rule(patch: &leverframe::protocol::rule::RulePatch) -> Rule {
 
 fn any_call() -> impl Strategy<Value = TriedCall> {
     let decision = prop_oneof![
-        4 => Just(Some(DecisionWord::Approve)),
-        1 => Just(Some(DecisionWord::Deny)),
+        4 => Just(Some(DecisionKind::Approve)),
+        1 => Just(Some(DecisionKind::Deny)),
         1 => Just(None),
     ];
     let risk = prop_oneof![4 => Just(Risk::Medium), 1 => Just(Risk::Critical)];
@@ -165,7 +165,7 @@ proptest! {
             });
             let (mut allowed, mut others) = (0, 0);
             for call in matched {
-                prop_assert!(call.told.decision != Some(DecisionWord::Deny), "{}", one.text);
+                prop_assert!(call.told.decision != Some(DecisionKind::Deny), "{}", one.text);
                 allowed += u64::from(call.told.decision.is_some());
                 others += u64::from(call.told.decision.is_none());
             }

@@ -1,7 +1,7 @@
 //! Random walks over everything that can happen to rules, with time and crashes, beside a table that says what must be.
 
+use leverframe::protocol::enums::{RuleScope, ToolCallState};
 use leverframe::protocol::ids::RuleId;
-use leverframe::protocol::words::{RuleScope, ToolCallState};
 use leverframe::store::commands::put_rule::{PutRule, RemoveRule, RuleFields};
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::input::Basis;

@@ -1,8 +1,8 @@
 //! Rules for tests.
 
+use leverframe::protocol::enums::{Effect, RuleMatcher, RuleScope, ToolCallState, VerdictKind};
 use leverframe::protocol::ids::{RuleId, SessionId};
 use leverframe::protocol::policy::Verdict;
-use leverframe::protocol::words::{Effect, RuleMatcher, RuleScope, ToolCallState, VerdictWord};
 use leverframe::store::commands::put_rule::{PutRule, RuleFields};
 use leverframe::store::input::{Basis, Fallback, NewCall, NewCallOutcome};
 
@@ -20,7 +20,7 @@ pub(crate) fn fields(session: SessionId) -> RuleFields {
         scope: RuleScope::Session,
         channel: None,
         session_id: Some(session),
-        verdict: VerdictWord::Allow,
+        verdict: VerdictKind::Allow,
         enabled: true,
         expires_at: None,
         max_uses: None,
@@ -45,7 +45,7 @@ pub(crate) fn leaning(rule: RuleId) -> NewCall {
     call.basis = Some(Basis::Rule(rule));
     call.fallback = Some(Box::new(Fallback {
         verdict: Verdict {
-            decision: VerdictWord::Deny,
+            decision: VerdictKind::Deny,
             rule: "without the rule".to_owned(),
             policy_version: 1,
         },

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use leverframe::client::export::{Export, ExportFormat};
+use leverframe::protocol::enums::ToolCallState;
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
-use leverframe::protocol::words::ToolCallState;
 use leverframe::text::untrusted::{reveal, reveal_line};
 use leverframe::text::verbatim::{block, inline};
 use leverframe::tui::export::export as to_directory;

@@ -1,8 +1,8 @@
 //! Reading a transcript: Markdown and changes as they are meant, and jumps to what matters.
 
+use leverframe::protocol::enums::ToolCallState;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::session::TranscriptEntry;
-use leverframe::protocol::words::ToolCallState;
 use leverframe::text::markdown::to_pieces;
 use leverframe::tui::message::Effect;
 use leverframe::tui::theme::depth::ColorDepth;

@@ -3,12 +3,12 @@
 use leverframe::clock::Timestamp;
 use leverframe::console::hosts::HostAddress;
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::*;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{Answer, CancelContinuation, Command, Query};
 use leverframe::protocol::session::{Continuation, Step, StepBody, TextBody, TranscriptBody};
 use leverframe::protocol::snapshot::Page;
-use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::parse_sequence;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::hosts::open;

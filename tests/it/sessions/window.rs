@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::enums::ToolCallState;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::request::Query;
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
-use leverframe::protocol::words::ToolCallState;
 use leverframe::tui::message::Effect;
 use leverframe::tui::state::session_view::WINDOW;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! What values become in a column, and what is said of one that does not fit.
 
-use leverframe::protocol::words::Surface;
+use leverframe::protocol::enums::Surface;
 use leverframe::store::commands::set_channel_paused::SetChannelPaused;
 use leverframe::store::error::StoreError;
 use leverframe::store::input::ActorRef;

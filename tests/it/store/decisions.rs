@@ -1,10 +1,10 @@
 //! Deciding: the first answer wins, the same answer again is fine, and nothing is answered after its time.
 
-use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
-use leverframe::protocol::words::{
-    ApprovalKind, Autonomy, ChannelKind, ContinuationState, DecisionScope, DecisionWord, Effect,
+use leverframe::protocol::enums::{
+    ApprovalKind, Autonomy, ChannelKind, ContinuationState, DecisionKind, DecisionScope, Effect,
     ToolCallState,
 };
+use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::decide::DecideOutcome;
 use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
@@ -57,11 +57,11 @@ fn expire(at: leverframe::clock::Timestamp) -> ExpireDue {
 
 #[tokio::test]
 async fn of_two_deciders_one_wins() {
-    for (second, same) in [(DecisionWord::Approve, true), (DecisionWord::Deny, false)] {
+    for (second, same) in [(DecisionKind::Approve, true), (DecisionKind::Deny, false)] {
         let p = parked().await;
         let one = p
             .world
-            .decide_command(p.gate, DecisionWord::Approve, "anna")
+            .decide_command(p.gate, DecisionKind::Approve, "anna")
             .await;
         let two = p.world.decide_command(p.gate, second, "ben").await;
         let (one, two) = tokio::join!(p.world.ok(one), p.world.ok(two));
@@ -80,7 +80,7 @@ async fn another_digest_or_revision_is_stale() {
     let p = parked().await;
     let mut command = p
         .world
-        .decide_command(p.gate, DecisionWord::Approve, "anna")
+        .decide_command(p.gate, DecisionKind::Approve, "anna")
         .await;
     command.digest = "what was shown before".to_owned();
     assert!(matches!(
@@ -92,7 +92,7 @@ async fn another_digest_or_revision_is_stale() {
     ));
     let mut command = p
         .world
-        .decide_command(p.gate, DecisionWord::Approve, "anna")
+        .decide_command(p.gate, DecisionKind::Approve, "anna")
         .await;
     command.revision = Some(2);
     assert!(matches!(
@@ -107,7 +107,7 @@ async fn a_decision_after_the_deadline_does_not_count() {
     p.world.clock.advance_millis(3_600_000);
     let command = p
         .world
-        .decide_command(p.gate, DecisionWord::Approve, "anna")
+        .decide_command(p.gate, DecisionKind::Approve, "anna")
         .await;
     assert_eq!(p.world.ok(command).await.outcome, DecideOutcome::Expired);
     let due = p.world.ok(expire(START.plus_seconds(3600))).await;
@@ -129,7 +129,7 @@ async fn a_decision_before_the_deadline_beats_expiry() {
     let p = parked().await;
     let command = p
         .world
-        .decide_command(p.gate, DecisionWord::Approve, "anna")
+        .decide_command(p.gate, DecisionKind::Approve, "anna")
         .await;
     let (decided, due) = tokio::join!(
         p.world.ok(command),
@@ -144,31 +144,31 @@ async fn a_decision_before_the_deadline_beats_expiry() {
 async fn deny_answer_stop_and_revoke_settle_the_call() {
     for (word, call_state, turn_state) in [
         (
-            DecisionWord::Deny,
+            DecisionKind::Deny,
             ToolCallState::Denied,
             ContinuationState::Pending,
         ),
         (
-            DecisionWord::Answer,
+            DecisionKind::Answer,
             ToolCallState::Succeeded,
             ContinuationState::Pending,
         ),
         (
-            DecisionWord::DenyAndStop,
+            DecisionKind::DenyAndStop,
             ToolCallState::Denied,
             ContinuationState::Cancelled,
         ),
         (
-            DecisionWord::Revoke,
+            DecisionKind::Revoke,
             ToolCallState::Denied,
             ContinuationState::Pending,
         ),
     ] {
         let p = parked().await;
-        if word == DecisionWord::Revoke {
+        if word == DecisionKind::Revoke {
             let command = p
                 .world
-                .decide_command(p.gate, DecisionWord::Approve, "anna")
+                .decide_command(p.gate, DecisionKind::Approve, "anna")
                 .await;
             p.world.ok(command).await;
         }
@@ -207,7 +207,7 @@ async fn an_edit_keeps_the_question_under_a_new_digest() {
     let p = parked().await;
     let digest = p
         .world
-        .decide_command(p.gate, DecisionWord::Approve, "anna")
+        .decide_command(p.gate, DecisionKind::Approve, "anna")
         .await
         .digest;
     let revise = ReviseApproval {
@@ -217,14 +217,14 @@ async fn an_edit_keeps_the_question_under_a_new_digest() {
         call: NewCallFacts {
             args: serde_json::json!({"path": "b.txt"}),
             preview: "b.txt".to_owned(),
-            access: leverframe::protocol::words::Access::Write,
-            risk: leverframe::protocol::words::Risk::High,
+            access: leverframe::protocol::enums::Access::Write,
+            risk: leverframe::protocol::enums::Risk::High,
             risk_reasons: Vec::new(),
             plan: leverframe::protocol::approval::PlanFacts::default(),
             digest: "edited".to_owned(),
             args_digest: "edited args".to_owned(),
             verdict: leverframe::protocol::policy::Verdict {
-                decision: leverframe::protocol::words::VerdictWord::Ask,
+                decision: leverframe::protocol::enums::VerdictKind::Ask,
                 rule: "a rule".to_owned(),
                 policy_version: 1,
             },
@@ -263,7 +263,7 @@ async fn a_session_grant_and_a_snooze_are_kept() {
     let p = parked().await;
     let mut command = p
         .world
-        .decide_command(p.gate, DecisionWord::Snooze, "ben")
+        .decide_command(p.gate, DecisionKind::Snooze, "ben")
         .await;
     command.minutes = Some(5);
     p.world.ok(command).await;
@@ -277,7 +277,7 @@ async fn a_session_grant_and_a_snooze_are_kept() {
     assert_eq!(until, Some(START.plus_seconds(300)));
     let mut command = p
         .world
-        .decide_command(p.gate, DecisionWord::Approve, "anna")
+        .decide_command(p.gate, DecisionKind::Approve, "anna")
         .await;
     command.scope = Some(DecisionScope::Session);
     command.grant_expires_at = Some(START.plus_seconds(10));
@@ -313,8 +313,8 @@ async fn a_session_grant_and_a_snooze_are_kept() {
 #[tokio::test]
 async fn a_budget_is_extended_or_ends_the_turn() {
     for (word, state) in [
-        (DecisionWord::Approve, ContinuationState::Pending),
-        (DecisionWord::Deny, ContinuationState::Failed),
+        (DecisionKind::Approve, ContinuationState::Pending),
+        (DecisionKind::Deny, ContinuationState::Failed),
     ] {
         let world = World::new().await;
         let (_, id) = world.running("chat").await;
@@ -343,7 +343,7 @@ async fn a_budget_is_extended_or_ends_the_turn() {
         assert_eq!(turn.state, state);
         assert_eq!(
             turn.limits.max_steps,
-            if word == DecisionWord::Approve { 18 } else { 8 }
+            if word == DecisionKind::Approve { 18 } else { 8 }
         );
         world.sound().await;
     }
@@ -384,7 +384,7 @@ async fn a_lowered_baseline_applies_and_a_raised_one_asks() {
         .items;
     assert_eq!(waiting.len(), 1);
     let command = world
-        .decide_command(waiting[0].id, DecisionWord::Approve, "anna")
+        .decide_command(waiting[0].id, DecisionKind::Approve, "anna")
         .await;
     world.ok(command).await;
     let raised = policy().await;

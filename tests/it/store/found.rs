@@ -1,7 +1,7 @@
 //! Rules that random walks over the store found missing, or too strict.
 
+use leverframe::protocol::enums::{ApprovalKind, DecisionKind, Effect};
 use leverframe::protocol::session::ErrorBody;
-use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect};
 use leverframe::store::commands::fail_turn::FailTurn;
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::reopen_approval::ReopenApproval;
@@ -83,14 +83,14 @@ async fn a_call_that_ran_before_it_had_to_ask_is_sound() {
             call: NewCallFacts {
                 args: serde_json::json!({}),
                 preview: "b.txt".to_owned(),
-                access: leverframe::protocol::words::Access::Write,
-                risk: leverframe::protocol::words::Risk::Medium,
+                access: leverframe::protocol::enums::Access::Write,
+                risk: leverframe::protocol::enums::Risk::Medium,
                 risk_reasons: Vec::new(),
                 plan: leverframe::protocol::approval::PlanFacts::default(),
                 digest: "another plan".to_owned(),
                 args_digest: "args".to_owned(),
                 verdict: leverframe::protocol::policy::Verdict {
-                    decision: leverframe::protocol::words::VerdictWord::Ask,
+                    decision: leverframe::protocol::enums::VerdictKind::Ask,
                     rule: "a rule".to_owned(),
                     policy_version: 2,
                 },
@@ -99,7 +99,7 @@ async fn a_call_that_ran_before_it_had_to_ask_is_sound() {
         .await;
     world.sound().await;
     let command = world
-        .decide_command(gate, DecisionWord::Answer, "anna")
+        .decide_command(gate, DecisionKind::Answer, "anna")
         .await;
     world.ok(command).await;
     world.sound().await;
@@ -125,6 +125,6 @@ async fn a_temporary_session_ends_with_the_last_turn_in_it() {
         .await
         .unwrap()
         .state;
-    assert_eq!(state, leverframe::protocol::words::SessionState::Ended);
+    assert_eq!(state, leverframe::protocol::enums::SessionState::Ended);
     world.sound().await;
 }

@@ -1,10 +1,10 @@
 //! A turn from message to reply, and what each command refuses.
 
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::event::EventBody;
-use leverframe::protocol::words::{
+use leverframe::protocol::enums::{
     ContinuationState, Disposition, Effect, OutboxState, ToolCallState,
 };
+use leverframe::protocol::event::EventBody;
 use leverframe::store::EventsAfter;
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::cancel::Cancel;
@@ -191,7 +191,7 @@ async fn a_gated_call_runs_only_after_its_decision() {
     let command = world
         .decide_command(
             approval,
-            leverframe::protocol::words::DecisionWord::Approve,
+            leverframe::protocol::enums::DecisionKind::Approve,
             "anna",
         )
         .await;
@@ -234,7 +234,7 @@ async fn an_old_decision_goes_back_to_the_person() {
             notices: Vec::new(),
         })
         .await;
-    let approve = leverframe::protocol::words::DecisionWord::Approve;
+    let approve = leverframe::protocol::enums::DecisionKind::Approve;
     let command = world.decide_command(approval, approve, "anna").await;
     world.ok(command).await;
     world.clock.advance_millis(60_001);

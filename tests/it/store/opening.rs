@@ -1,7 +1,7 @@
 //! Taking a data directory, and refusing one that is not ours to take.
 
 use leverframe::clock::Clock;
-use leverframe::protocol::words::ContinuationState;
+use leverframe::protocol::enums::ContinuationState;
 use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
 use leverframe::store::error::StoreError;
 use leverframe::store::{EventsAfter, Store};

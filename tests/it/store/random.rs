@@ -2,13 +2,13 @@
 //! store itself is `store_model`.
 
 use leverframe::protocol::channel::SendIdempotency;
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, ContinuationState, DecisionKind, Effect, ToolCallState,
+};
 use leverframe::protocol::ids::{
     CompactionId, ContinuationId, ModelAttemptId, SessionId, ToolCallId,
 };
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Effect, ToolCallState,
-};
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::claim::Claim;
@@ -305,7 +305,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                 .items;
             if let Some(row) = waiting.get(usize::from(n) % waiting.len().max(1)) {
                 let word = row.offered[usize::from(n) % row.offered.len()];
-                if word != DecisionWord::Snooze {
+                if word != DecisionKind::Snooze {
                     let command = world.decide_command(row.id, word, "anna").await;
                     world.ok(command).await;
                 }

@@ -1,8 +1,8 @@
 //! What a start makes of everything that was in flight.
 
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::words::{
-    ApprovalKind, ContinuationState, DecisionWord, Effect, OutboxState, ToolCallState,
+use leverframe::protocol::enums::{
+    ApprovalKind, ContinuationState, DecisionKind, Effect, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::claim::Claim;
@@ -55,9 +55,9 @@ async fn a_started_call_is_settled_by_its_effect_class() {
 #[tokio::test]
 async fn an_unknown_outcome_is_resolved_by_a_person() {
     for (word, expected) in [
-        (DecisionWord::Happened, ToolCallState::SucceededByNote),
-        (DecisionWord::RunAgain, ToolCallState::Ready),
-        (DecisionWord::GiveUp, ToolCallState::Abandoned),
+        (DecisionKind::Happened, ToolCallState::SucceededByNote),
+        (DecisionKind::RunAgain, ToolCallState::Ready),
+        (DecisionKind::GiveUp, ToolCallState::Abandoned),
     ] {
         let world = World::new().await;
         let (session, id) = world.running("chat").await;
@@ -96,7 +96,7 @@ async fn an_unknown_outcome_is_resolved_by_a_person() {
             .unwrap();
         assert_eq!(turn.calls[0].call.state, expected);
         world.claim(session).await.unwrap();
-        if word == DecisionWord::RunAgain {
+        if word == DecisionKind::RunAgain {
             assert_eq!(
                 world.start(call_id, &digest).await,
                 StartToolOutcome::Started { attempt: 2 }
@@ -126,7 +126,7 @@ async fn a_gate_survives_a_crash_with_its_id() {
     let world = world.crash().await;
     assert!(world.recovery.interrupted.is_empty());
     let command = world
-        .decide_command(gate, DecisionWord::Approve, "anna")
+        .decide_command(gate, DecisionKind::Approve, "anna")
         .await;
     assert!(world.ok(command).await.resumed);
     assert_eq!(world.claim(session).await, Some(id));
@@ -191,7 +191,7 @@ async fn a_send_in_flight_is_unknown_where_it_cannot_repeat() {
                 .items;
             assert_eq!(waiting[0].kind, ApprovalKind::Resend);
             let command = world
-                .decide_command(waiting[0].id, DecisionWord::SendAgain, "anna")
+                .decide_command(waiting[0].id, DecisionKind::SendAgain, "anna")
                 .await;
             world.ok(command).await;
             let item = world

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use leverframe::protocol::words::{
+use leverframe::protocol::enums::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, CompactionState, ContinuationState,
-    DecisionWord, Disposition, Effect, HygieneState, MemoryAuthor, MemoryKind, MemoryScope,
+    DecisionKind, Disposition, Effect, HygieneState, MemoryAuthor, MemoryKind, MemoryScope,
     MemoryState, MissedRuns, OutboxClass, OutboxState, PairingState, Risk, RoutineRunState,
     RuleMatcher, RuleScope, SessionState, StepKind, Surface, ToolCallState, Unattended,
-    VerdictWord,
+    VerdictKind,
 };
 use leverframe::store::transitions;
 
@@ -40,15 +40,15 @@ fn every_check_lists_exactly_the_words_of_its_vocabulary() {
         ("tool_calls", "access", words_of(Access::ALL)),
         ("tool_calls", "effect", words_of(Effect::ALL)),
         ("tool_calls", "risk", words_of(Risk::ALL)),
-        ("tool_calls", "verdict", words_of(VerdictWord::ALL)),
+        ("tool_calls", "verdict", words_of(VerdictKind::ALL)),
         ("tool_calls", "state", words_of(ToolCallState::ALL)),
         ("tool_attempts", "outcome", words_of(ToolCallState::ALL)),
         ("approvals", "kind", words_of(ApprovalKind::ALL)),
         ("approvals", "state", words_of(ApprovalState::ALL)),
-        ("approvals", "decision", words_of(DecisionWord::ALL)),
+        ("approvals", "decision", words_of(DecisionKind::ALL)),
         ("outbox", "class", words_of(OutboxClass::ALL)),
         ("outbox", "state", words_of(OutboxState::ALL)),
-        ("card_tokens", "decision", words_of(DecisionWord::ALL)),
+        ("card_tokens", "decision", words_of(DecisionKind::ALL)),
         ("audit", "surface", words_of(Surface::ALL)),
     ];
     let checked = compare(SQL, &expected);
@@ -97,7 +97,7 @@ fn every_check_of_schema_5_lists_exactly_the_words_of_its_vocabulary() {
     let expected = [
         ("rules", "matcher", words_of(RuleMatcher::ALL)),
         ("rules", "scope", words_of(RuleScope::ALL)),
-        ("rules", "verdict", words_of(VerdictWord::ALL)),
+        ("rules", "verdict", words_of(VerdictKind::ALL)),
     ];
     let checked = compare(RULES_SQL, &expected);
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use leverframe::protocol::words::OutboxClass;
+use leverframe::protocol::enums::OutboxClass;
 use leverframe::store::command::{Durability, WriteCommand, WriteTx};
 use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_notice::QueueNotice;

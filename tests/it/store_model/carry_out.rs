@@ -3,10 +3,10 @@
 use leverframe::clock::Timestamp;
 use leverframe::protocol::budget::{Limit, TurnLimits};
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::hook::{HookNote, HookVerdict};
-use leverframe::protocol::words::{
+use leverframe::protocol::enums::{
     ApprovalKind, DecisionScope, HookPoint, OutboxClass, ToolCallState,
 };
+use leverframe::protocol::hook::{HookNote, HookVerdict};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
@@ -111,7 +111,7 @@ impl System {
 
     fn record(
         item: &Item,
-        disposition: leverframe::protocol::words::Disposition,
+        disposition: leverframe::protocol::enums::Disposition,
         notice: bool,
     ) -> IngestRecord {
         IngestRecord {
@@ -526,7 +526,7 @@ impl System {
                 let (_, done) = self.write(IdempotentIngest {
                     record: Self::record(
                         item,
-                        leverframe::protocol::words::Disposition::Command,
+                        leverframe::protocol::enums::Disposition::Command,
                         false,
                     ),
                     then: Cancel {

@@ -2,9 +2,9 @@
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::command::Waiting;
+use leverframe::protocol::enums::{HygieneReason, HygieneState, MemoryScope};
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::ids::HygieneRunId;
-use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 use leverframe::store::commands::clean_up_memories::CleanUpMemories;
 use leverframe::store::commands::drop_expired_notice::DropExpiredNotice;
 use leverframe::store::commands::drop_waiting::DropWaiting;

@@ -1,7 +1,7 @@
 //! What a walk may do next: mostly what brings the open turns on, sometimes what is not allowed.
 
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionWord,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionKind,
     Disposition, Effect, OutboxClass, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::resolve_delivery::Settlement;
@@ -119,7 +119,7 @@ pub(crate) fn shown() -> impl Strategy<Value = Shown> {
     ]
 }
 
-pub(crate) fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
+pub(crate) fn decide(model: &Model, gate: usize, words: Vec<DecisionKind>) -> BoxedStrategy<Step> {
     // The engine answers what it could look up, and nothing else.
     let engine = matches!(
         model.gates[gate].kind,
@@ -328,7 +328,7 @@ fn turn_steps(model: &Model, turn: usize, menu: &mut Menu) {
 fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
     let running = model.turns[model.calls[call].turn].state == ContinuationState::Running;
     let state = model.calls[call].state;
-    // A keyed run died and its key will be forgotten: that it is asked about again and waits until then is so rare that
+    // A keyed run died and its key will be erasure: that it is asked about again and waits until then is so rare that
     // it is helped.
     let died = model.runs.iter().any(|run| {
         run.call == call && run.outcome == Some(ToolCallState::Ready) && run.key_until.is_some()
@@ -338,7 +338,7 @@ fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
     }
     if died && running && state == ToolCallState::Awaiting {
         let gate = model.calls[call].gate.unwrap_or_default();
-        menu.push((60, decide(model, gate, vec![DecisionWord::Approve])));
+        menu.push((60, decide(model, gate, vec![DecisionKind::Approve])));
     }
     if running && matches!(state, ToolCallState::Ready | ToolCallState::Approved) {
         menu.push((
@@ -386,10 +386,10 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
         ApprovalState::Pending => {
             let mut words = row.offered.clone();
             if row.kind == ApprovalKind::Execute {
-                words.extend([DecisionWord::Approve; 4]);
+                words.extend([DecisionKind::Approve; 4]);
             }
             menu.push((14, decide(model, gate, words)));
-            menu.push((1, decide(model, gate, vec![DecisionWord::Snooze])));
+            menu.push((1, decide(model, gate, vec![DecisionKind::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
             menu.push((2, assign(gate)));
             menu.push((1, Just(Step::RecordUnknownCall { gate }).boxed()));
@@ -407,7 +407,7 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             decide(
                 model,
                 gate,
-                vec![DecisionWord::Revoke, DecisionWord::Approve],
+                vec![DecisionKind::Revoke, DecisionKind::Approve],
             ),
         )),
         _ => {}

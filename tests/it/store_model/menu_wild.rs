@@ -1,6 +1,6 @@
 //! Any command on anything: what a walk tries whether it fits or not.
 
-use leverframe::protocol::words::DecisionWord;
+use leverframe::protocol::enums::DecisionKind;
 use leverframe::store::input::BudgetKind;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -144,7 +144,7 @@ pub(crate) fn wild(model: &Model) -> BoxedStrategy<Step> {
             4,
             Union::new(
                 gate.clone()
-                    .map(|gate| decide(model, gate, DecisionWord::ALL.to_vec())),
+                    .map(|gate| decide(model, gate, DecisionKind::ALL.to_vec())),
             )
             .boxed(),
         ));

@@ -33,7 +33,7 @@ mod step;
 mod system;
 mod table;
 
-use leverframe::protocol::words::{DecisionWord, Effect, OutboxClass};
+use leverframe::protocol::enums::{DecisionKind, Effect, OutboxClass};
 use leverframe::store::commands::resolve_delivery::Settlement;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
@@ -188,7 +188,7 @@ fn rare_walks() {
         },
         Step::Decide {
             gate: 0,
-            word: DecisionWord::Approve,
+            word: DecisionKind::Approve,
             shown: Shown::Right,
             for_session: true,
             extra: None,
@@ -230,7 +230,7 @@ fn rare_walks() {
         },
         Step::Decide {
             gate: 0,
-            word: DecisionWord::Approve,
+            word: DecisionKind::Approve,
             shown: Shown::Right,
             for_session: false,
             extra: None,

@@ -3,8 +3,8 @@
 //! Rows are named by the order in which they were made. A refused command changes nothing, so [`Model::apply`] works on
 //! a copy and keeps it only when nothing was refused.
 
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionWord,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionKind,
     Disposition, Effect, OutboxClass, OutboxState, SessionState, ToolCallState,
 };
 use leverframe::store::input::BudgetKind;
@@ -106,10 +106,10 @@ pub(crate) struct Gate {
     pub(crate) budget: Option<BudgetKind>,
     /// Level of the configuration it would accept.
     pub(crate) baseline: Option<Autonomy>,
-    pub(crate) offered: Vec<DecisionWord>,
+    pub(crate) offered: Vec<DecisionKind>,
     pub(crate) expires: Option<i64>,
     /// What was decided, and whether for the session.
-    pub(crate) decision: Option<(DecisionWord, bool)>,
+    pub(crate) decision: Option<(DecisionKind, bool)>,
     pub(crate) decided: Option<i64>,
     pub(crate) notified: bool,
     /// Whom it waits for, and who said so.
@@ -239,7 +239,7 @@ pub(crate) enum Outcome {
     Dropped(bool),
     Decided,
     Same,
-    Lost(DecisionWord),
+    Lost(DecisionKind),
     Stale,
     TooLate,
     NotPending(ApprovalState),
@@ -555,7 +555,7 @@ impl Model {
         kind: ApprovalKind,
         channel: usize,
         about: About,
-        offered: &[DecisionWord],
+        offered: &[DecisionKind],
         question: Question,
     ) {
         self.gates.push(Gate {

@@ -1,7 +1,7 @@
 //! Rules of deliveries, of time and of starts.
 
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, CompactionState, ContinuationState, DecisionWord, Effect,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, CompactionState, ContinuationState, DecisionKind, Effect,
     OutboxClass, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::resolve_delivery::Settlement;
@@ -14,12 +14,12 @@ use crate::store_model::step::{Look, Offer, Question, Sent, Step};
 /// Milliseconds after which a word about work under way says nothing any more.
 const STALE: i64 = 60_000;
 /// What a call of a restored copy is asked with again.
-const AGAIN: &[DecisionWord] = &[
-    DecisionWord::Approve,
-    DecisionWord::Deny,
-    DecisionWord::DenyAndStop,
-    DecisionWord::Answer,
-    DecisionWord::Snooze,
+const AGAIN: &[DecisionKind] = &[
+    DecisionKind::Approve,
+    DecisionKind::Deny,
+    DecisionKind::DenyAndStop,
+    DecisionKind::Answer,
+    DecisionKind::Snooze,
 ];
 /// Milliseconds after which an answer is not delivered late by itself.
 const OLD: i64 = 6 * 3600 * 1000;
@@ -253,7 +253,7 @@ impl Model {
         let (word, state) = match look {
             Look::Arrived(count) => {
                 self.arrived(part, count)?;
-                (DecisionWord::Sent, ApprovalState::Consumed)
+                (DecisionKind::Sent, ApprovalState::Consumed)
             }
             Look::Not
                 if self.parts[part].class != OutboxClass::Final
@@ -261,7 +261,7 @@ impl Model {
             {
                 self.settle_part(part, OutboxState::Pending)?;
                 self.send_later(part);
-                (DecisionWord::SendAgain, ApprovalState::Consumed)
+                (DecisionKind::SendAgain, ApprovalState::Consumed)
             }
             // An answer that is too old is not delivered late by itself.
             Look::Not | Look::Unclear => return Ok(Outcome::Done),
@@ -270,7 +270,7 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    fn answer_resend(&mut self, part: usize, word: DecisionWord, state: ApprovalState) -> Ruled {
+    fn answer_resend(&mut self, part: usize, word: DecisionKind, state: ApprovalState) -> Ruled {
         let question = self
             .gates
             .iter()
@@ -312,17 +312,17 @@ impl Model {
         let (to, word, gate_state) = match settlement {
             Settlement::Sent => (
                 OutboxState::Sent,
-                DecisionWord::Sent,
+                DecisionKind::Sent,
                 ApprovalState::Consumed,
             ),
             Settlement::SendAgain => (
                 OutboxState::Pending,
-                DecisionWord::SendAgain,
+                DecisionKind::SendAgain,
                 ApprovalState::Consumed,
             ),
             Settlement::Drop => (
                 OutboxState::Abandoned,
-                DecisionWord::Drop,
+                DecisionKind::Drop,
                 ApprovalState::Denied,
             ),
         };
@@ -392,7 +392,7 @@ impl Model {
                 self.ask_resend(part, QUIET);
                 if !left && let Some(gate) = self.gates.last_mut() {
                     // Whether it arrived is no question.
-                    gate.offered.retain(|word| *word != DecisionWord::Sent);
+                    gate.offered.retain(|word| *word != DecisionKind::Sent);
                 }
                 found.old.push(part);
             }

@@ -1,7 +1,7 @@
 //! Rules of what people and time decide: approvals, deadlines, policy, the emergency stop, sessions.
 
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionWord, Effect, OutboxState,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionKind, Effect, OutboxState,
     SessionState, ToolCallState,
 };
 use leverframe::store::input::BudgetKind;
@@ -23,7 +23,7 @@ pub(crate) const QUIET: Question = Question {
 /// A decision.
 #[derive(Debug, Clone, Copy)]
 struct Word {
-    word: DecisionWord,
+    word: DecisionKind,
     for_session: bool,
     extra: Option<u8>,
 }
@@ -208,7 +208,7 @@ impl Model {
 
     fn decide(&mut self, gate: usize, said: Word, shown: Shown, person: u8) -> Ruled<Outcome> {
         let state = self.gates[gate].state;
-        let taking_back = said.word == DecisionWord::Revoke && state == ApprovalState::Approved;
+        let taking_back = said.word == DecisionKind::Revoke && state == ApprovalState::Approved;
         if state != ApprovalState::Pending && !taking_back {
             // The first decision counts; the same again is fine.
             return Ok(match self.gates[gate].decision {
@@ -222,7 +222,7 @@ impl Model {
                 None => Outcome::NotPending(state),
             });
         }
-        if said.word == DecisionWord::Revoke && !taking_back {
+        if said.word == DecisionKind::Revoke && !taking_back {
             return Ok(Outcome::NotPending(state));
         }
         if matches!(shown, Shown::WrongDigest | Shown::WrongRevision) {
@@ -231,7 +231,7 @@ impl Model {
         if !taking_back && self.gates[gate].expires.is_some_and(|at| at <= self.now) {
             return Ok(Outcome::TooLate);
         }
-        if said.word == DecisionWord::Snooze {
+        if said.word == DecisionKind::Snooze {
             // Back ten minutes before the deadline, whatever was asked for.
             let last = self.gates[gate].expires.map(|at| at - 600_000);
             let until = last.map_or(self.now + SNOOZE * 1000, |last| {
@@ -250,7 +250,7 @@ impl Model {
         }
         // The engine lets run again what it could look up; for the rest only a person answers.
         if person == ENGINE
-            && said.word == DecisionWord::RunAgain
+            && said.word == DecisionKind::RunAgain
             && self.gates[gate]
                 .call
                 .is_some_and(|call| self.calls[call].effect == Effect::NonIdempotent)
@@ -263,7 +263,7 @@ impl Model {
         if let Some(turn) = self.gates[gate].turn
             && self.gates[gate].kind != ApprovalKind::Resend
         {
-            if said.word == DecisionWord::DenyAndStop && !self.turns[turn].state.is_terminal() {
+            if said.word == DecisionKind::DenyAndStop && !self.turns[turn].state.is_terminal() {
                 self.cancel(turn, false)?;
                 self.end_if_temporary(turn);
             }
@@ -289,7 +289,7 @@ impl Model {
         &mut self,
         gate: usize,
         to: ApprovalState,
-        word: DecisionWord,
+        word: DecisionKind,
         for_session: bool,
     ) -> Ruled {
         self.move_gate(gate, to)?;
@@ -304,7 +304,7 @@ impl Model {
         let asked = self.gates[gate].clone();
         let answer = |model: &mut Self, to| model.answer(gate, to, word, said.for_session);
         match (asked.kind, word) {
-            (ApprovalKind::Execute, DecisionWord::Approve) => {
+            (ApprovalKind::Execute, DecisionKind::Approve) => {
                 let (call, turn) = (
                     asked.call.ok_or(No::Illegal)?,
                     asked.turn.ok_or(No::Illegal)?,
@@ -328,16 +328,16 @@ impl Model {
                 }
                 Ok(())
             }
-            (ApprovalKind::Execute, DecisionWord::Deny | DecisionWord::DenyAndStop) => {
+            (ApprovalKind::Execute, DecisionKind::Deny | DecisionKind::DenyAndStop) => {
                 answer(self, Denied)?;
                 self.settle_call(asked.call.ok_or(No::Illegal)?, ToolCallState::Denied)
             }
-            (ApprovalKind::Execute, DecisionWord::Answer) => {
+            (ApprovalKind::Execute, DecisionKind::Answer) => {
                 answer(self, Consumed)?;
                 self.push_step(asked.turn.ok_or(No::Illegal)?, "operator_note")?;
                 self.settle_call(asked.call.ok_or(No::Illegal)?, ToolCallState::Succeeded)
             }
-            (ApprovalKind::Execute, DecisionWord::Revoke) => {
+            (ApprovalKind::Execute, DecisionKind::Revoke) => {
                 answer(self, Revoked)?;
                 self.grants.retain(|grant| grant.gate != gate);
                 self.settle_call(asked.call.ok_or(No::Illegal)?, ToolCallState::Denied)
@@ -345,8 +345,8 @@ impl Model {
             (ApprovalKind::ResolveUnknown, _) => {
                 let call = asked.call.ok_or(No::Illegal)?;
                 let (to, state) = match word {
-                    DecisionWord::Happened => (Consumed, ToolCallState::SucceededByNote),
-                    DecisionWord::RunAgain => (Consumed, ToolCallState::Ready),
+                    DecisionKind::Happened => (Consumed, ToolCallState::SucceededByNote),
+                    DecisionKind::RunAgain => (Consumed, ToolCallState::Ready),
                     _ => (Denied, ToolCallState::Abandoned),
                 };
                 answer(self, to)?;
@@ -357,7 +357,7 @@ impl Model {
                     self.settle_call(call, state)
                 }
             }
-            (ApprovalKind::Budget, DecisionWord::Approve) => {
+            (ApprovalKind::Budget, DecisionKind::Approve) => {
                 let turn = asked.turn.ok_or(No::Illegal)?;
                 answer(self, Consumed)?;
                 let budget = asked.budget.ok_or(No::Illegal)?;
@@ -408,8 +408,8 @@ impl Model {
             }
             (ApprovalKind::Resend, _) => {
                 let (to, state) = match word {
-                    DecisionWord::Sent => (Consumed, OutboxState::Sent),
-                    DecisionWord::SendAgain => (Consumed, OutboxState::Pending),
+                    DecisionKind::Sent => (Consumed, OutboxState::Sent),
+                    DecisionKind::SendAgain => (Consumed, OutboxState::Pending),
                     _ => (Denied, OutboxState::Abandoned),
                 };
                 answer(self, to)?;
@@ -417,7 +417,7 @@ impl Model {
             }
             (ApprovalKind::PolicyRaise, _) => {
                 let raised = asked.baseline.ok_or(No::Illegal)?;
-                let accepted = word == DecisionWord::Approve;
+                let accepted = word == DecisionKind::Approve;
                 answer(self, if accepted { Consumed } else { Denied })?;
                 let policy = &mut self.channels[asked.channel];
                 policy.baseline = raised;

@@ -1,6 +1,6 @@
 //! Rules of conversations that people hold in place of the agent.
 
-use leverframe::protocol::words::{ApprovalState, ContinuationState, OutboxClass, SessionState};
+use leverframe::protocol::enums::{ApprovalState, ContinuationState, OutboxClass, SessionState};
 
 use crate::store_model::model::{Model, No, Outcome, Part, Ruled, plain_part};
 use crate::store_model::step::{Item, Shown};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use leverframe::protocol::words::{CompactionState, ContinuationState, SessionState};
+use leverframe::protocol::enums::{CompactionState, ContinuationState, SessionState};
 
 use crate::store_model::model::{Compaction, Model, No, Outcome, Ruled, Try};
 

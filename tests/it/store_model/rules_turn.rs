@@ -1,7 +1,7 @@
 //! Rules of what comes in and of turns: taking in, claiming, model calls, tool calls, endings.
 
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Disposition, Effect, OutboxClass,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, ContinuationState, DecisionKind, Disposition, Effect, OutboxClass,
     SessionState, ToolCallState,
 };
 use leverframe::store::input::BudgetKind;
@@ -13,28 +13,28 @@ use crate::store_model::rules_gate::QUIET;
 use crate::store_model::step::{Ended, Item, Judged, Plan, Question, Step, Target};
 
 /// What a question about a run offers.
-pub(crate) const RUN: &[DecisionWord] = &[
-    DecisionWord::Approve,
-    DecisionWord::Deny,
-    DecisionWord::DenyAndStop,
-    DecisionWord::Answer,
+pub(crate) const RUN: &[DecisionKind] = &[
+    DecisionKind::Approve,
+    DecisionKind::Deny,
+    DecisionKind::DenyAndStop,
+    DecisionKind::Answer,
 ];
 /// What a question about an unknown outcome offers.
-pub(crate) const UNKNOWN: &[DecisionWord] = &[
-    DecisionWord::Happened,
-    DecisionWord::RunAgain,
-    DecisionWord::GiveUp,
+pub(crate) const UNKNOWN: &[DecisionKind] = &[
+    DecisionKind::Happened,
+    DecisionKind::RunAgain,
+    DecisionKind::GiveUp,
 ];
 /// What a question about a delivery offers.
-pub(crate) const RESEND: &[DecisionWord] = &[
-    DecisionWord::Sent,
-    DecisionWord::SendAgain,
-    DecisionWord::Drop,
+pub(crate) const RESEND: &[DecisionKind] = &[
+    DecisionKind::Sent,
+    DecisionKind::SendAgain,
+    DecisionKind::Drop,
 ];
 /// What a question about a budget offers.
-pub(crate) const BUDGET: &[DecisionWord] = &[DecisionWord::Approve, DecisionWord::Deny];
+pub(crate) const BUDGET: &[DecisionKind] = &[DecisionKind::Approve, DecisionKind::Deny];
 /// What a question about a raised configuration offers.
-pub(crate) const RAISE: &[DecisionWord] = &[DecisionWord::Approve, DecisionWord::Deny];
+pub(crate) const RAISE: &[DecisionKind] = &[DecisionKind::Approve, DecisionKind::Deny];
 
 /// Limits that a turn starts with.
 pub(crate) const LIMITS: [u64; 4] = [8, 16, 120_000, 100_000];

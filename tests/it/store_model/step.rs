@@ -3,8 +3,8 @@
 //! A walk that failed is shortened by leaving steps out, which moves every index behind them. So a walk is kept in names:
 //! a row is named by the step that made it, and a step that names a row nobody made is left out with it.
 
-use leverframe::protocol::words::{
-    Autonomy, DecisionWord, Disposition, Effect, OutboxClass, ToolCallState,
+use leverframe::protocol::enums::{
+    Autonomy, DecisionKind, Disposition, Effect, OutboxClass, ToolCallState,
 };
 use leverframe::store::commands::resolve_delivery::Settlement;
 use leverframe::store::input::BudgetKind;
@@ -190,7 +190,7 @@ pub(crate) enum Step {
     },
     Decide {
         gate: usize,
-        word: DecisionWord,
+        word: DecisionKind,
         shown: Shown,
         for_session: bool,
         extra: Option<u8>,

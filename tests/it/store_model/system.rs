@@ -2,15 +2,15 @@
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
+use leverframe::protocol::enums::{
+    Access, ApprovalKind, Autonomy, ChannelKind, DecisionKind, Risk, Surface, ToolCallState,
+    VerdictKind,
+};
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, ModelAttemptId, OutboxId, SessionId, ToolCallId,
 };
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::session::Usage;
-use leverframe::protocol::words::{
-    Access, ApprovalKind, Autonomy, ChannelKind, DecisionWord, Risk, Surface, ToolCallState,
-    VerdictWord,
-};
 use leverframe::store::check::check;
 use leverframe::store::command::WriteCommand;
 use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
@@ -204,7 +204,7 @@ impl System {
     pub(crate) fn question(
         &mut self,
         kind: ApprovalKind,
-        offered: &[DecisionWord],
+        offered: &[DecisionKind],
         digest: String,
         channel: usize,
         question: Question,
@@ -235,7 +235,7 @@ impl System {
                     person: "anna".to_owned(),
                     channel: CHANNELS[channel].to_owned(),
                     conversation: "owner".to_owned(),
-                    buttons: [DecisionWord::Approve, DecisionWord::Deny]
+                    buttons: [DecisionKind::Approve, DecisionKind::Deny]
                         .map(|word| (word, word.to_string(), format!("{}-{word}", self.counter)))
                         .to_vec(),
                     reply_to: None,
@@ -275,9 +275,9 @@ impl System {
                 let number = first + n;
                 let digest = digest_of(number, 1);
                 let (decision, outcome) = match plan.verdict {
-                    Judged::Ready => (VerdictWord::Allow, NewCallOutcome::Ready),
+                    Judged::Ready => (VerdictKind::Allow, NewCallOutcome::Ready),
                     Judged::Ask(question) => (
-                        VerdictWord::Ask,
+                        VerdictKind::Ask,
                         NewCallOutcome::Ask(self.question(
                             ApprovalKind::Execute,
                             RUN,
@@ -287,7 +287,7 @@ impl System {
                         )),
                     ),
                     Judged::Refused(state) => (
-                        VerdictWord::Deny,
+                        VerdictKind::Deny,
                         NewCallOutcome::Refused {
                             state,
                             content: "no".to_owned(),
@@ -333,7 +333,7 @@ impl System {
             digest: digest_of(call, plan),
             args_digest: arguments(call, plan),
             verdict: Verdict {
-                decision: VerdictWord::Ask,
+                decision: VerdictKind::Ask,
                 rule: "another rule".to_owned(),
                 policy_version: version,
             },
@@ -355,7 +355,7 @@ impl System {
     pub(crate) fn notice(
         channel: usize,
         chat: u8,
-        class: leverframe::protocol::words::OutboxClass,
+        class: leverframe::protocol::enums::OutboxClass,
         turn: Option<ContinuationId>,
     ) -> NewNotice {
         NewNotice {
@@ -485,7 +485,7 @@ impl System {
         let mut expected: Vec<SessionId> = model
             .turns
             .iter()
-            .filter(|turn| turn.state == leverframe::protocol::words::ContinuationState::Pending)
+            .filter(|turn| turn.state == leverframe::protocol::enums::ContinuationState::Pending)
             .map(|turn| self.session(turn.session))
             .collect();
         expected.sort_unstable();

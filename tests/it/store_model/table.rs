@@ -1,6 +1,6 @@
 //! The tables of DESIGN.md, written down once more: what may follow what. The store has its own copy; both must agree.
 
-use leverframe::protocol::words::{ApprovalState, ContinuationState, OutboxState, ToolCallState};
+use leverframe::protocol::enums::{ApprovalState, ContinuationState, OutboxState, ToolCallState};
 
 type Pairs<S> = &'static [(S, &'static [S])];
 

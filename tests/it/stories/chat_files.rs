@@ -348,11 +348,7 @@ async fn the_copy_in_the_workspace_goes_with_the_turn() {
     let other = home.workspace("team").join("attachments/mine.txt");
     std::fs::write(&other, "of nobody's message").unwrap();
     assert!(copy.exists());
-    let (erased, told) = bot::cli(
-        &home,
-        &["memory", "forget", "--person", "telegram:100", "--yes"],
-    )
-    .await;
+    let (erased, told) = bot::cli(&home, &["memory", "erase-user", "telegram:100", "--yes"]).await;
     assert!(erased, "{told}");
     assert!(!copy.exists(), "{}", copy.display());
     assert!(other.exists());

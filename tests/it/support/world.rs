@@ -13,6 +13,10 @@ use leverframe::model::registry::Models;
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
 use leverframe::protocol::budget::TurnLimits;
 use leverframe::protocol::command::Actor;
+use leverframe::protocol::enums::{
+    Access, ApprovalKind, Autonomy, ChannelKind, DecisionKind, Effect, MemoryKind, Risk, Surface,
+    ToolCallState, VerdictKind,
+};
 use leverframe::protocol::ids::{
     ApprovalId, CompactionId, ContinuationId, ModelAttemptId, SessionId, ToolCallId,
 };
@@ -20,10 +24,6 @@ use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::request::{Command, Envelope, Outcome};
 use leverframe::protocol::session::Usage;
-use leverframe::protocol::words::{
-    Access, ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, MemoryKind, Risk, Surface,
-    ToolCallState, VerdictWord,
-};
 use leverframe::store::check::check;
 use leverframe::store::command::{Durability, WriteCommand};
 use leverframe::store::commands::begin_compaction::BeginCompaction;
@@ -157,21 +157,21 @@ pub(crate) fn approval(kind: ApprovalKind, digest: &str) -> NewApproval {
         model_reason: None,
         offered: match kind {
             ApprovalKind::ResolveUnknown => vec![
-                DecisionWord::Happened,
-                DecisionWord::RunAgain,
-                DecisionWord::GiveUp,
+                DecisionKind::Happened,
+                DecisionKind::RunAgain,
+                DecisionKind::GiveUp,
             ],
             ApprovalKind::Resend => vec![
-                DecisionWord::Sent,
-                DecisionWord::SendAgain,
-                DecisionWord::Drop,
+                DecisionKind::Sent,
+                DecisionKind::SendAgain,
+                DecisionKind::Drop,
             ],
             _ => vec![
-                DecisionWord::Approve,
-                DecisionWord::Deny,
-                DecisionWord::DenyAndStop,
-                DecisionWord::Answer,
-                DecisionWord::Snooze,
+                DecisionKind::Approve,
+                DecisionKind::Deny,
+                DecisionKind::DenyAndStop,
+                DecisionKind::Answer,
+                DecisionKind::Snooze,
             ],
         },
         // Somebody must be asked about a delivery for as long as nobody knows of it.
@@ -183,7 +183,7 @@ pub(crate) fn approval(kind: ApprovalKind, digest: &str) -> NewApproval {
             channel: "team".to_owned(),
             conversation: "chat".to_owned(),
             buttons: vec![(
-                DecisionWord::Approve,
+                DecisionKind::Approve,
                 "Approve".to_owned(),
                 format!("t{id}"),
             )],
@@ -216,10 +216,10 @@ pub(crate) fn call(effect: Effect, outcome: NewCallOutcome) -> NewCall {
         idempotency_key: id.to_string(),
         verdict: Verdict {
             decision: match &outcome {
-                NewCallOutcome::Ready => VerdictWord::Allow,
-                NewCallOutcome::Ask(_) => VerdictWord::Ask,
+                NewCallOutcome::Ready => VerdictKind::Allow,
+                NewCallOutcome::Ask(_) => VerdictKind::Ask,
                 NewCallOutcome::Refused { .. } | NewCallOutcome::TooManyWait { .. } => {
-                    VerdictWord::Deny
+                    VerdictKind::Deny
                 }
             },
             rule: "a rule".to_owned(),
@@ -648,7 +648,7 @@ impl World {
     pub(crate) async fn decide_command(
         &self,
         approval_id: ApprovalId,
-        decision: DecisionWord,
+        decision: DecisionKind,
         who: &str,
     ) -> Decide {
         let digest = self

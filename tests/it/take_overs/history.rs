@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use leverframe::clock::Timestamp;
 use leverframe::engine::context::exchange::{Exchange, Replay, messages};
 use leverframe::model::request::ModelMessage;
+use leverframe::protocol::enums::StepKind;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::session::{BY_HAND, Step, StepBody};
-use leverframe::protocol::words::StepKind;
 
 fn exchange(text: &str, stop: &str) -> Exchange {
     Exchange {

@@ -1,9 +1,9 @@
 //! One person at a time writes in a conversation, its agent begins nothing meanwhile, and nothing of it is lost.
 
+use leverframe::protocol::enums::{ContinuationState, Effect, OutboxClass};
 use leverframe::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use leverframe::protocol::session::{BY_HAND, StepBody};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{ContinuationState, Effect, OutboxClass};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::release_turn::{Yield, YieldTo};
 use leverframe::store::commands::send_as_bot::SendBotMessage;

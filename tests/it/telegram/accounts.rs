@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use leverframe::protocol::words::ChannelState;
+use leverframe::protocol::enums::ChannelState;
 use serde_json::{Value, json};
 
 use crate::process_faults::world::telegram_home;

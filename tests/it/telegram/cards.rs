@@ -4,8 +4,8 @@ use leverframe::channels::telegram::card;
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{Decision, Preview};
 use leverframe::protocol::bridge::{OutboundBody, SendOutcome};
-use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, DecisionWord, OutboxClass, Surface,
+use leverframe::protocol::enums::{
+    ApprovalKind, ApprovalState, DecisionKind, OutboxClass, Surface,
 };
 use serde_json::json;
 
@@ -58,7 +58,7 @@ async fn a_card_shows_the_whole_question_and_is_disarmed_by_its_outcome() {
     decided.state = ApprovalState::Denied;
     decided.decision = Some(Decision {
         starts_at: None,
-        decision: DecisionWord::Deny,
+        decision: DecisionKind::Deny,
         scope: None,
         by: "bea".to_owned(),
         surface: Surface::Console,
@@ -193,7 +193,7 @@ fn hostile_text_stays_text_in_every_card() {
             bad.plan.env = vec![(hostile.to_owned(), hostile.to_owned())];
             bad.decision = Some(Decision {
                 starts_at: None,
-                decision: DecisionWord::Deny,
+                decision: DecisionKind::Deny,
                 scope: None,
                 by: hostile.to_owned(),
                 surface: Surface::Chat,

@@ -2,8 +2,8 @@
 
 use leverframe::channels::channel::ChannelError;
 use leverframe::protocol::bridge::InboundBody;
+use leverframe::protocol::enums::ChannelState;
 use leverframe::protocol::slash::SlashCommand;
-use leverframe::protocol::words::ChannelState;
 use serde_json::json;
 
 use crate::support::fake_telegram::{FakeTelegram, Fault, TOKEN};
@@ -369,7 +369,7 @@ async fn an_unreachable_server_is_transient_and_the_token_never_shows() {
 async fn a_click_carries_the_acting_user_and_is_answered_with_the_feedback() {
     use crate::telegram::port::{approval, buttons, mallory};
     use leverframe::protocol::bridge::OutboundBody;
-    use leverframe::protocol::words::OutboxClass;
+    use leverframe::protocol::enums::OutboxClass;
 
     let (fake, port, running) = connected().await;
     fake.change(|state| state.know_chat(-500));

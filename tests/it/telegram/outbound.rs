@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use leverframe::protocol::bridge::{OutboundBody, SendOutcome};
-use leverframe::protocol::words::{ChannelState, OutboxClass};
+use leverframe::protocol::enums::{ChannelState, OutboxClass};
 use serde_json::{Value, json};
 
 use crate::support::fake_telegram::{FakeTelegram, Fault, TOKEN};

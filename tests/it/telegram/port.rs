@@ -19,13 +19,13 @@ use leverframe::protocol::bridge::{
     Outbound, OutboundBody, ProgressMessage, SendOutcome, ShownProgress,
 };
 use leverframe::protocol::channel::{ChannelCapabilities, ChannelHealth};
+use leverframe::protocol::enums::{
+    Access, ApprovalKind, ApprovalState, DecisionKind, Disposition, Effect, OutboxClass, Risk,
+    VerdictKind,
+};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, InboxId, OutboxId};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::words::{
-    Access, ApprovalKind, ApprovalState, DecisionWord, Disposition, Effect, OutboxClass, Risk,
-    VerdictWord,
-};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -553,11 +553,11 @@ pub fn approval() -> Approval {
         continuation_id: None,
         tool_call_id: None,
         verdict: Verdict {
-            decision: VerdictWord::Ask,
+            decision: VerdictKind::Ask,
             rule: "autonomy supervised: everything not auto-approved asks".to_owned(),
             policy_version: 3,
         },
-        offered: vec![DecisionWord::Approve, DecisionWord::Deny],
+        offered: vec![DecisionKind::Approve, DecisionKind::Deny],
         requested_at: Timestamp(1_760_000_000_000),
         expires_at: Some(Timestamp(1_760_086_400_000)),
         decision: None,

@@ -8,7 +8,7 @@ use leverframe::channels::scripted::{Schedule, ScriptedBridge};
 use leverframe::client::channel_port::ChannelPort;
 use leverframe::clock::Clock;
 use leverframe::protocol::bridge::{InboundBody, OutboundBody, SendOutcome};
-use leverframe::protocol::words::{ChannelKind, ChannelState, OutboxClass};
+use leverframe::protocol::enums::{ChannelKind, ChannelState, OutboxClass};
 use tokio_util::sync::CancellationToken;
 
 use crate::telegram::port::{TestPort, approval};

@@ -13,7 +13,7 @@ use leverframe::clock::Clock;
 use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
 use leverframe::protocol::budget::Limit;
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
-use leverframe::protocol::words::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
+use leverframe::protocol::enums::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
 use leverframe::testing;
 use tokio_util::sync::CancellationToken;
 

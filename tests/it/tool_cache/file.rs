@@ -5,7 +5,7 @@ use std::time::Instant;
 use leverframe::clock::Timestamp;
 use leverframe::protocol::cache::CachePurge;
 use leverframe::store::response_cache::{
-    KeptResult, Made, NewResult, Options, ResponseCache, ResultLook,
+    KeptResult, Made, NewResult, Options, ResponseCache, ResultLookup,
 };
 
 use crate::support::daemon::DEADLINE;
@@ -40,7 +40,7 @@ impl World {
         Self { dir, cache }
     }
 
-    async fn look_at(&self, n: u8, made: Made, at: Timestamp) -> ResultLook {
+    async fn look_at(&self, n: u8, made: Made, at: Timestamp) -> ResultLookup {
         let deadline = Instant::now() + DEADLINE;
         loop {
             let look = self.cache.look_for_result([n; 32], [n; 32], made, TTL, at);
@@ -48,14 +48,14 @@ impl World {
             // On a busy machine the thread may answer too late, which is a miss and nothing else.
             let problem = self.cache.problem().unwrap_or_default();
             let late = problem.contains("no answer within");
-            if look != ResultLook::Unusable || !late || Instant::now() > deadline {
+            if look != ResultLookup::Unusable || !late || Instant::now() > deadline {
                 return look;
             }
         }
     }
 
     async fn has(&self, n: u8) -> bool {
-        matches!(self.look_at(n, MADE, NOW).await, ResultLook::Found(_))
+        matches!(self.look_at(n, MADE, NOW).await, ResultLookup::Found(_))
     }
 
     fn keep(&self, n: u8, content: &str) {
@@ -84,7 +84,7 @@ impl World {
 async fn a_result_comes_back_as_it_was_until_it_is_too_old_and_no_clock_set_back_makes_it_younger()
 {
     let world = World::new();
-    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLook::Nothing);
+    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLookup::Nothing);
     world.keep(1, "a.txt");
     let kept = KeptResult {
         content: "a.txt".to_owned(),
@@ -93,14 +93,14 @@ async fn a_result_comes_back_as_it_was_until_it_is_too_old_and_no_clock_set_back
     };
     for after in [0, 29_999] {
         let found = world.look_at(1, MADE, NOW.plus_millis(after)).await;
-        assert_eq!(found, ResultLook::Found(kept.clone()), "{after}");
+        assert_eq!(found, ResultLookup::Found(kept.clone()), "{after}");
     }
     let too_late = world.look_at(1, MADE, NOW.plus_millis(30_000)).await;
-    assert_eq!(too_late, ResultLook::Expired);
-    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLook::Nothing);
+    assert_eq!(too_late, ResultLookup::Expired);
+    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLookup::Nothing);
     world.keep(1, "a.txt");
     let too_early = world.look_at(1, MADE, NOW.plus_millis(-1)).await;
-    assert_eq!(too_early, ResultLook::Expired);
+    assert_eq!(too_early, ResultLookup::Expired);
 }
 
 #[tokio::test]
@@ -112,8 +112,8 @@ async fn a_result_of_before_a_change_or_of_another_process_is_stale() {
         Made { changes: 1, ..MADE },
     ] {
         world.keep(1, "a.txt");
-        assert_eq!(world.look_at(1, other, NOW).await, ResultLook::Stale);
-        assert_eq!(world.look_at(1, MADE, NOW).await, ResultLook::Nothing);
+        assert_eq!(world.look_at(1, other, NOW).await, ResultLookup::Stale);
+        assert_eq!(world.look_at(1, MADE, NOW).await, ResultLookup::Nothing);
     }
 }
 
@@ -122,8 +122,8 @@ async fn the_same_call_under_another_policy_is_told_apart_from_one_that_nobody_m
     let world = World::new();
     world.keep(1, "a.txt");
     let look = |asked| world.cache.look_for_result([9; 32], asked, MADE, TTL, NOW);
-    assert_eq!(look([1; 32]).await, ResultLook::OtherPolicy);
-    assert_eq!(look([2; 32]).await, ResultLook::Nothing);
+    assert_eq!(look([1; 32]).await, ResultLookup::OtherPolicy);
+    assert_eq!(look([2; 32]).await, ResultLookup::Nothing);
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn whatever_is_damaged_is_not_there() {
             ..MADE
         };
         let look = world.look_at(1, made, NOW.plus_millis(1)).await;
-        assert_eq!(look, ResultLook::Nothing, "{sql}");
+        assert_eq!(look, ResultLookup::Nothing, "{sql}");
         world.keep(1, "a.txt");
         assert!(world.has(1).await, "{sql}");
     }
@@ -172,8 +172,8 @@ async fn whatever_is_damaged_is_not_there() {
     let mut world = World::new();
     world.keep(1, "a.txt");
     world.spoil("DROP TABLE results").await;
-    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLook::Unusable);
-    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLook::Nothing);
+    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLookup::Unusable);
+    assert_eq!(world.look_at(1, MADE, NOW).await, ResultLookup::Nothing);
     world.keep(1, "a.txt");
     assert!(world.has(1).await);
 }

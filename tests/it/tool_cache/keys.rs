@@ -9,7 +9,7 @@ use leverframe::engine::tool_cache::key::{Facts, asked, of};
 use leverframe::engine::tool_cache::may_keep;
 use leverframe::engine::turn::large_result::ResultExcerpt;
 use leverframe::protocol::approval::{PlanFacts, Preview};
-use leverframe::protocol::words::{Access, ToolCacheNotKept};
+use leverframe::protocol::enums::{Access, ToolCacheSkipReason};
 use leverframe::store::response_cache::Key;
 use leverframe::tools::risk::RiskReason;
 use leverframe::tools::tool::{EffectDisposition, Plan, ToolOutcome};
@@ -218,7 +218,7 @@ fn only_whole_results_of_runs_that_ended_well_are_kept() {
                 ..good.clone()
             },
             true,
-            ToolCacheNotKept::Failed,
+            ToolCacheSkipReason::Failed,
         ),
         (
             ToolOutcome {
@@ -226,7 +226,7 @@ fn only_whole_results_of_runs_that_ended_well_are_kept() {
                 ..good.clone()
             },
             true,
-            ToolCacheNotKept::Failed,
+            ToolCacheSkipReason::Failed,
         ),
         (
             ToolOutcome {
@@ -234,9 +234,9 @@ fn only_whole_results_of_runs_that_ended_well_are_kept() {
                 ..good.clone()
             },
             true,
-            ToolCacheNotKept::Partial,
+            ToolCacheSkipReason::Partial,
         ),
-        (good.clone(), false, ToolCacheNotKept::Partial),
+        (good.clone(), false, ToolCacheSkipReason::Partial),
     ] {
         assert_eq!(may_keep(&bad, &shown(whole)), Err(why), "{bad:?} {whole}");
     }

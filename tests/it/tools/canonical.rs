@@ -1,8 +1,8 @@
 //! Digests: what changes them, what does not.
 
 use leverframe::protocol::approval::{PlanFacts, Preview};
+use leverframe::protocol::enums::Access;
 use leverframe::protocol::ids::ContinuationId;
-use leverframe::protocol::words::Access;
 use leverframe::tools::canonical::{args_digest, canonical_json, idempotency_key, plan_digest};
 use leverframe::tools::tool::Plan;
 use proptest::prelude::*;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use leverframe::protocol::approval::Preview;
-use leverframe::protocol::words::{Access, Effect, Risk};
+use leverframe::protocol::enums::{Access, Effect, Risk};
 use leverframe::tools::output::BoundedOutput;
 use leverframe::tools::risk::highest;
 use leverframe::tools::tool::{EffectDisposition, ToolOutcome};

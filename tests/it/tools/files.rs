@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use leverframe::protocol::approval::Preview;
-use leverframe::protocol::words::{Access, Risk};
+use leverframe::protocol::enums::{Access, Risk};
 use leverframe::tools::atomic::{Replace, write_atomically};
 use leverframe::tools::guard::Guard;
 use leverframe::tools::risk::highest;

@@ -4,7 +4,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 
-use leverframe::protocol::words::Risk;
+use leverframe::protocol::enums::Risk;
 use leverframe::tools::risk::highest;
 use leverframe::tools::sandbox::{Places, Sandbox};
 use serde_json::json;

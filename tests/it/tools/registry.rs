@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use leverframe::protocol::words::{Access, Effect};
+use leverframe::protocol::enums::{Access, Effect};
 use leverframe::tools::canonical::definition_digest;
 use leverframe::tools::preview::one_line;
 use leverframe::tools::registry::{CallError, Registry, RegistryError};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use leverframe::model::scripted::demo::demo_files;
-use leverframe::protocol::words::Risk;
+use leverframe::protocol::enums::Risk;
 use leverframe::runtime::demo_repository;
 use leverframe::tools::risk::highest;
 use leverframe::tools::tool::Plan;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use leverframe::engine::turn::effect::Effect;
 use leverframe::engine::turn::input::{Call, CallStatus, Halt, Input};
 use leverframe::engine::turn::machine::{Phase, Turn};
-use leverframe::protocol::budget::{TurnLimits, TurnUsed};
+use leverframe::protocol::budget::{TurnLimits, TurnUsage};
 use leverframe::protocol::ids::ToolCallId;
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut world = Self {
-            turn: Turn::restore(LIMITS, TurnUsed::default(), Vec::new()),
+            turn: Turn::restore(LIMITS, TurnUsage::default(), Vec::new()),
             truth: HashMap::new(),
             current: Vec::new(),
             proposed: None,
@@ -375,7 +375,7 @@ fn ready(parallel: bool) -> Call {
 }
 
 fn proposed(calls: Vec<Call>) -> (Turn, Vec<Effect>) {
-    let mut turn = Turn::restore(LIMITS, TurnUsed::default(), Vec::new());
+    let mut turn = Turn::restore(LIMITS, TurnUsage::default(), Vec::new());
     assert_eq!(turn.step(Input::Claimed), vec![Effect::CallModel]);
     let count = calls.len() as u32;
     assert_eq!(
@@ -436,9 +436,9 @@ fn writers_run_one_after_the_other_in_order() {
 
 #[test]
 fn a_turn_that_used_its_steps_asks_for_more_instead_of_calling() {
-    let used = TurnUsed {
+    let used = TurnUsage {
         steps: LIMITS.max_steps,
-        ..TurnUsed::default()
+        ..TurnUsage::default()
     };
     let mut turn = Turn::restore(LIMITS, used, Vec::new());
     let effects = turn.step(Input::Claimed);
@@ -493,7 +493,7 @@ fn a_start_that_did_not_happen_ends_the_letting_go() {
             status: CallStatus::Ready,
             parallel: false,
         };
-        let mut turn = Turn::restore(LIMITS, TurnUsed::default(), vec![call]);
+        let mut turn = Turn::restore(LIMITS, TurnUsage::default(), vec![call]);
         assert_eq!(turn.step(Input::Claimed), [Effect::StartTool(id)]);
         assert_eq!(turn.step(Input::Halted(halt)), [Effect::KillTools]);
         let status = CallStatus::Ready;

@@ -1,8 +1,8 @@
 //! The console's card of an unknown outcome.
 
 use leverframe::protocol::approval::{Approval, Preview, UnknownDelivery, UnknownOutcome};
+use leverframe::protocol::enums::{ApprovalKind, DecisionKind, OutboxClass, Risk};
 use leverframe::protocol::ids::OutboxId;
-use leverframe::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, Risk};
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, busy};
@@ -40,9 +40,9 @@ fn a_call_shows_arguments_start_attempt_process_key_and_three_answers() {
     approval.kind = ApprovalKind::ResolveUnknown;
     approval.preview = Preview::None;
     approval.offered = vec![
-        DecisionWord::Happened,
-        DecisionWord::RunAgain,
-        DecisionWord::GiveUp,
+        DecisionKind::Happened,
+        DecisionKind::RunAgain,
+        DecisionKind::GiveUp,
     ];
     approval.unknown = Some(Box::new(unknown(None)));
     let continuation = approval.continuation_id.unwrap().to_string();
@@ -96,9 +96,9 @@ fn a_delivery_shows_its_whole_text_and_three_answers() {
         text: text.chars().take(200).collect(),
     };
     approval.offered = vec![
-        DecisionWord::Sent,
-        DecisionWord::SendAgain,
-        DecisionWord::Drop,
+        DecisionKind::Sent,
+        DecisionKind::SendAgain,
+        DecisionKind::Drop,
     ];
     approval.unknown = Some(Box::new(unknown(Some(UnknownDelivery {
         id: OutboxId::from_bytes([9; 16]),

@@ -1,7 +1,7 @@
 //! Two people at once, and an answer that meets its deadline: exactly one wins, and the audit says who.
 
+use leverframe::protocol::enums::{ApprovalState, ContinuationState, DecisionKind, Effect};
 use leverframe::protocol::snapshot::{AuditFilter, PageRequest};
-use leverframe::protocol::words::{ApprovalState, ContinuationState, DecisionWord, Effect};
 use leverframe::store::commands::decide::DecideOutcome;
 use leverframe::store::commands::expire_due::ExpireDue;
 use leverframe::store::commands::park::Park;
@@ -94,7 +94,7 @@ async fn an_approval_that_meets_its_deadline_is_either_given_or_expired() {
         };
         world.ok(park).await;
         let decide = world
-            .decide_command(gate, DecisionWord::Approve, "anna")
+            .decide_command(gate, DecisionKind::Approve, "anna")
             .await;
         // The last millisecond in which it counts, or the first in which it does not, and either one first.
         let deadline = START.plus_seconds(3600);

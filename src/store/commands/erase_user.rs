@@ -7,35 +7,35 @@ use serde_json::json;
 
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{MemoryId, SessionId};
-use crate::protocol::memory::Forgotten;
+use crate::protocol::memory::Erasure;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::remove::{Deletion, Overwriting, Removal};
 use crate::store::commands::sweep_history::OldHistory;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::forget::UNDER_WAY;
+use crate::store::queries::erase::UNDER_WAY;
 use crate::store::queries::pseudonymize::{Mention, Table};
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::rows::digest;
 use crate::store::sql::{Statements, ToSql, params};
 
-/// Notes that a person is being forgotten. Durable.
+/// Notes that the erasure of a user begins. Durable.
 #[derive(Debug, Clone)]
-pub struct BeginForget {
+pub struct BeginErasure {
     /// What is needed to go on after a crash: names the person.
     pub note: String,
     /// Who asked for it.
     pub by: ActorRef,
 }
 
-impl WriteCommand for BeginForget {
+impl WriteCommand for BeginErasure {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         meta::set(tx.conn, UNDER_WAY, &self.note)?;
         // From here on the newest event is not one that goes: the side-car names the newest one that was there.
-        tx.emit_memory("forgetting", None, None, 0, &self.by.label)
+        tx.emit_memory("erasing", None, None, 0, &self.by.label)
     }
 }
 
@@ -190,7 +190,7 @@ impl Removal for WholeSessions {
             rows += tx.conn.run(query, [id])? as u64;
         }
         if state == "active" {
-            let reason = "the person was forgotten".to_owned();
+            let reason = "the user was erased".to_owned();
             let session = Some(SessionId::from_bytes(*id));
             tx.emit(session, None, EventBody::SessionEnded { reason })?;
         }
@@ -212,7 +212,7 @@ impl Removal for SharedSessions {
 
     fn remove(&self, tx: &mut WriteTx<'_>, id: &RawId) -> Result<Option<u64>, StoreError> {
         tx.conn.run(
-            "UPDATE compactions SET state = 'failed', error = 'a person was forgotten meanwhile', ended_at = ?2
+            "UPDATE compactions SET state = 'failed', error = 'a user was erased meanwhile', ended_at = ?2
              WHERE session_id = ?1 AND state = 'running'",
             params![id, tx.now],
         )?;
@@ -266,18 +266,18 @@ impl Removal for Rename {
     }
 }
 
-/// Notes that a person was forgotten, under a name that only says whether two are the same. Durable; audited.
+/// Notes that a user was erased, under a name that only says whether two are the same. Durable; audited.
 #[derive(Debug, Clone)]
-pub struct EndForget {
+pub struct EndErasure {
     /// SHA-256 of the person's id, in hexadecimal digits.
     pub digest: String,
     /// What went.
-    pub forgotten: Forgotten,
+    pub erasure: Erasure,
     /// Who asked for it.
     pub by: ActorRef,
 }
 
-impl WriteCommand for EndForget {
+impl WriteCommand for EndErasure {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
     const ALONE: bool = true;
@@ -285,9 +285,9 @@ impl WriteCommand for EndForget {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
         meta::clear(tx.conn, UNDER_WAY)?;
-        let gone = &self.forgotten;
+        let gone = &self.erasure;
         tx.audit(
-            "person.forgotten",
+            "user.erased",
             &self.by,
             None,
             format!("sha256:{}", self.digest),
@@ -299,6 +299,6 @@ impl WriteCommand for EndForget {
                 "cached": gone.cached,
             }),
         )?;
-        tx.emit_memory("forgotten", None, None, gone.memories, &self.by.label)
+        tx.emit_memory("erased", None, None, gone.memories, &self.by.label)
     }
 }

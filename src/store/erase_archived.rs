@@ -1,4 +1,4 @@
-//! Forgetting a person in the event archive: lines about their turns and sessions go, and elsewhere another name stands
+//! Erasing a user from the event archive: lines about their turns and sessions go, and elsewhere another name stands
 //! for their id.
 //!
 //! The archive itself tells whose a turn was, because its rows may have gone long ago.
@@ -13,7 +13,7 @@ use crate::store::archive_files::{DayFile, Lines, days, remove_unfinished};
 use crate::store::artifacts::blocking;
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
-use crate::store::queries::forget::{Direct, Traces};
+use crate::store::queries::erase::{Direct, Traces};
 use crate::store::queries::pseudonymize::renamed;
 
 /// What becomes of a line.
@@ -185,7 +185,7 @@ impl Store {
 
     /// Removes what is about a person from the event archive, and puts another name where their id stands. Only one may
     /// change the archive at a time.
-    pub async fn forget_archived(
+    pub async fn erase_archived(
         &self,
         person: &str,
         other: &str,

@@ -284,7 +284,7 @@ async fn not_a_byte_of_what_a_person_said_is_left_and_what_others_said_is() {
     let found = daemon.get("/v1/memory/search?q=office").await;
     let text = found["items"][0]["text"].as_str().unwrap();
     assert!(
-        text.starts_with("forgotten:") && text.contains("telegram:1003 share"),
+        text.starts_with("erased:") && text.contains("telegram:1003 share"),
         "{text}"
     );
     let sessions = daemon.get("/v1/sessions").await;
@@ -304,7 +304,7 @@ async fn not_a_byte_of_what_a_person_said_is_left_and_what_others_said_is() {
     let rows: i64 = rusqlite::Connection::open(home.data().join("leverframe.db"))
         .unwrap()
         .query_row(
-            "SELECT count(*) FROM audit WHERE action = 'person.forgotten' AND subject LIKE 'sha256:%'
+            "SELECT count(*) FROM audit WHERE action = 'user.erased' AND subject LIKE 'sha256:%'
                 AND detail NOT LIKE '%telegram%'",
             [],
             |row| row.get(0),
@@ -343,9 +343,9 @@ async fn kill_nine_while_a_person_is_forgotten_and_the_next_start_goes_on() {
         .unwrap()
             == 1
     };
-    let mut schedule = vec!["forget.mid:1", "forget.mid:3"];
-    schedule.extend(["forget.mid:2"; 5]);
-    schedule.extend(["forget.pre_end:1"]);
+    let mut schedule = vec!["erase.mid:1", "erase.mid:3"];
+    schedule.extend(["erase.mid:2"; 5]);
+    schedule.extend(["erase.pre_end:1"]);
     for crash in schedule {
         let environment = [("LEVERFRAME_CRASH", crash)];
         // A start that goes on with it may die before it listens.
@@ -369,7 +369,7 @@ async fn kill_nine_while_a_person_is_forgotten_and_the_next_start_goes_on() {
     }
     let mut daemon = start(&home, &telegram, &[]).unwrap();
     let deadline = Instant::now() + DEADLINE;
-    while !home.log().contains("went on with forgetting a person") {
+    while !home.log().contains("went on with the erasure of a user") {
         assert!(Instant::now() < deadline, "{}", home.log());
         tokio::time::sleep(Duration::from_millis(15)).await;
     }

@@ -1,4 +1,4 @@
-//! Forgetting a person: everything of a platform id goes for good, in small pieces, and then it is counted what is left.
+//! Erasing a user: everything of a platform id goes for good, in small pieces, and then it is counted what is left.
 //!
 //! It is noted before the first piece and goes on after the next start, whatever ended it half-way. The audit stays as it
 //! is, because it is append-only: it says who decided what and holds nothing of what was said.
@@ -15,16 +15,16 @@ use crate::engine::response_cache::stats;
 use crate::engine::retention::{Job, Retention, refuse_quarantined};
 use crate::engine::turn::attachments;
 use crate::protocol::hex::hex;
-use crate::protocol::memory::Forgotten;
+use crate::protocol::memory::Erasure;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::store::commands::forget_person::{
-    BeginForget, EndForget, EndedTurns, Loose, LooseThings, Rename, SharedSessions, WholeSessions,
+use crate::store::commands::erase_user::{
+    BeginErasure, EndErasure, EndedTurns, Loose, LooseThings, Rename, SharedSessions, WholeSessions,
 };
 use crate::store::commands::remove::CHUNK;
 use crate::store::commands::sweep_artifacts::UnusedArtifacts;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::forget::Traces;
+use crate::store::queries::erase::Traces;
 use crate::store::response_cache::counters::local_day;
 
 /// Longest id of a person.
@@ -63,11 +63,11 @@ fn digest(person: &str) -> String {
 
 /// What stands where the id stood.
 fn other_name(person: &str) -> String {
-    format!("forgotten:{}", digest(person).get(..12).unwrap_or_default())
+    format!("erased:{}", digest(person).get(..12).unwrap_or_default())
 }
 
-fn counts(person: &str, traces: &Traces) -> Forgotten {
-    Forgotten {
+fn counts(person: &str, traces: &Traces) -> Erasure {
+    Erasure {
         person: person.to_owned(),
         memories: traces.memories.len() as u64,
         summaries: traces.summaries,
@@ -79,38 +79,34 @@ fn counts(person: &str, traces: &Traces) -> Forgotten {
     }
 }
 
-/// What a forgetting would remove.
-pub async fn preview(engine: &Engine, person: String) -> Result<Forgotten, Problem> {
+/// What an erasure would remove.
+pub async fn preview(engine: &Engine, person: String) -> Result<Erasure, Problem> {
     checked(&person)?;
     let traces = engine.store.traces(&person).await.map_err(from_store)?;
     let cached = engine.response_cache.file.count_of(&person).await;
-    Ok(Forgotten {
+    Ok(Erasure {
         cached: cached.map_err(stats::problem)?,
         ..counts(&person, &traces)
     })
 }
 
-/// Forgets a person. Goes on when nobody waits for the answer any more.
-pub async fn person(
-    engine: &Engine,
-    caller: &Caller,
-    person: String,
-) -> Result<Forgotten, Problem> {
+/// Erases a user. Goes on when nobody waits for the answer any more.
+pub async fn user(engine: &Engine, caller: &Caller, person: String) -> Result<Erasure, Problem> {
     checked(&person)?;
     let by = caller.reference();
-    let task = engine.tasks.spawn(forget(engine.clone(), person, by));
+    let task = engine.tasks.spawn(erase(engine.clone(), person, by));
     task.await
-        .map_err(|error| Problem::internal(format!("the forgetting did not end: {error}")))?
+        .map_err(|error| Problem::internal(format!("the erasure did not end: {error}")))?
 }
 
 /// Goes on with what was begun before the process ended.
 pub async fn resume(engine: Engine) {
-    let begun = engine.store.read_here(|reader| reader.forgetting()).await;
+    let begun = engine.store.read_here(|reader| reader.open_erasure()).await;
     let note: serde_json::Value = match begun {
         Ok(Some(note)) => serde_json::from_str(&note).unwrap_or_default(),
         Ok(None) => return,
         Err(error) => {
-            tracing::warn!(%error, "cannot read whether somebody is being forgotten");
+            tracing::warn!(%error, "cannot read whether an erasure is under way");
             return;
         }
     };
@@ -120,11 +116,11 @@ pub async fn resume(engine: Engine) {
         id: text("id"),
         surface: text("surface")
             .parse()
-            .unwrap_or(crate::protocol::words::Surface::Engine),
+            .unwrap_or(crate::protocol::enums::Surface::Engine),
     };
     loop {
-        match forget(engine.clone(), text("person"), by.clone()).await {
-            Ok(_) => tracing::info!("went on with forgetting a person, and ended it"),
+        match erase(engine.clone(), text("person"), by.clone()).await {
+            Ok(_) => tracing::info!("went on with the erasure of a user, and ended it"),
             // A sweep, something being sent, a copy that waits for its release.
             Err(problem)
                 if matches!(
@@ -138,14 +134,14 @@ pub async fn resume(engine: Engine) {
                 }
             }
             Err(problem) => {
-                tracing::error!(%problem, "a person is forgotten only half; forget them again");
+                tracing::error!(%problem, "the erasure of a user is incomplete; erase them again");
             }
         }
         return;
     }
 }
 
-async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotten, Problem> {
+async fn erase(engine: Engine, person: String, by: ActorRef) -> Result<Erasure, Problem> {
     // Also of a note: an empty name stands everywhere.
     checked(&person)?;
     refuse_quarantined(&engine).await?;
@@ -155,11 +151,11 @@ async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotte
             "the database is being swept",
             "what is removed by two at once would be counted twice",
         )
-        .hint("try again when the sweep or the other forgetting has ended"));
+        .hint("try again when the sweep or the other erasure has ended"));
     };
     let traces = engine.store.traces(&person).await.map_err(from_store)?;
     refuse_open(&traces)?;
-    let job = Job::Forget;
+    let job = Job::Erase;
     let mut work = Work {
         engine: &engine,
         retention: Retention {
@@ -192,7 +188,7 @@ fn refuse_open(traces: &Traces) -> Result<(), Problem> {
             ids.join(", ")
         ),
     )
-    .hint("end each with `leverframe continuations cancel ID`, then forget again"))
+    .hint("end each with `leverframe continuations cancel ID`, then erase again"))
 }
 
 /// What is on its way cannot be called back.
@@ -212,7 +208,7 @@ struct Work<'a> {
     engine: &'a Engine,
     retention: Retention<'a>,
     person: &'a str,
-    gone: Forgotten,
+    gone: Erasure,
 }
 
 impl Work<'_> {
@@ -223,7 +219,7 @@ impl Work<'_> {
             "id": by.id,
             "surface": by.surface,
         });
-        let begin = BeginForget {
+        let begin = BeginErasure {
             note: note.to_string(),
             by: by.clone(),
         };
@@ -233,21 +229,21 @@ impl Work<'_> {
         let archived = self
             .engine
             .store
-            .forget_archived(self.person, &other, &traces);
+            .erase_archived(self.person, &other, &traces);
         archived.await.map_err(from_store)?;
         self.rows(traces).await.map_err(from_store)?;
         let cache = &self.engine.response_cache.file;
         let day = local_day(self.engine.clock.now());
-        let cached = cache.forget(self.person, day).await;
+        let cached = cache.erase(self.person, day).await;
         self.gone.cached = cached.map_err(stats::problem)?;
         self.files().await?;
         attachments::remove_copies(self.engine).await;
         // What was said is off the disk before it is noted as done; after that, the note itself.
         self.shorten().await?;
-        crate::crash_point!("forget.pre_end");
-        let end = EndForget {
+        crate::crash_point!("erase.pre_end");
+        let end = EndErasure {
             digest: digest(self.person),
-            forgotten: Forgotten {
+            erasure: Erasure {
                 person: String::new(),
                 ..self.gone.clone()
             },
@@ -374,7 +370,7 @@ impl Work<'_> {
 fn half(why: &str) -> Problem {
     Problem::new(
         ProblemKind::Unavailable,
-        "forgotten, but not yet gone from the disk",
+        "erased, but not yet gone from the disk",
         why,
     )
     .hint("repeat it when that has ended; what is gone already stays gone")

@@ -252,7 +252,10 @@ async fn somebody_is_on_call_until_their_time_is_over() {
     let (status, set) = daemon.request("PUT", "/v1/on-call", Some(body)).await;
     assert_eq!(status, 200, "{set}");
     let snapshot = daemon.get("/v1/snapshot").await;
-    assert_eq!(snapshot["duty"]["on_call"], set["on_call"], "{snapshot}");
+    assert_eq!(
+        snapshot["on_call_status"]["on_call"], set["on_call"],
+        "{snapshot}"
+    );
     daemon.terminate();
     let daemon = home.daemon();
     assert_eq!(daemon.get("/v1/on-call").await["on_call"], set["on_call"]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::duty::daemon::PEOPLE;
+use crate::on_call::daemon::PEOPLE;
 use crate::support::daemon::Home;
 
 async fn survives(point: &str, kept: bool) {

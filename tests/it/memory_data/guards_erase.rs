@@ -5,18 +5,18 @@ use leverframe::engine::turn::memory::remember;
 use leverframe::protocol::approval::Requester;
 use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::command::Actor;
-use leverframe::protocol::ids::{ContinuationId, OutboxId, SessionId};
-use leverframe::protocol::memory::{Forgotten, MemoryPlace};
-use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{AddMemory, Command, Envelope, ForgetPerson, Outcome, Request};
-use leverframe::protocol::words::{
-    ApprovalKind, ContinuationState, DecisionWord, Effect, MemoryScope, MemoryState, OutboxClass,
+use leverframe::protocol::enums::{
+    ApprovalKind, ContinuationState, DecisionKind, Effect, MemoryScope, MemoryState, OutboxClass,
     Role, Surface,
 };
+use leverframe::protocol::ids::{ContinuationId, OutboxId, SessionId};
+use leverframe::protocol::memory::{Erasure, MemoryTarget};
+use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{AddMemory, Command, Envelope, EraseUser, Outcome, Request};
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
+use leverframe::store::commands::erase_user::EndedTurns;
 use leverframe::store::commands::fail_compaction::FailCompaction;
-use leverframe::store::commands::forget_person::EndedTurns;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::remove::Remove;
 use leverframe::store::input::NewNotice;
@@ -47,9 +47,9 @@ fn operator() -> Actor {
     }
 }
 
-async fn forget(engine: &Engine) -> Result<Forgotten, Problem> {
+async fn forget(engine: &Engine) -> Result<Erasure, Problem> {
     let person = ANNA.to_owned();
-    said(engine, operator(), ForgetPerson { person }).await
+    said(engine, operator(), EraseUser { person }).await
 }
 
 /// A turn of Anna that has ended.
@@ -235,7 +235,7 @@ async fn the_summary_of_a_group_goes_and_one_that_is_being_written_is_not_taken(
         })
         .await;
     let error = failed.error.as_deref();
-    assert_eq!(error, Some("a person was forgotten meanwhile"));
+    assert_eq!(error, Some("a user was erased meanwhile"));
     world.sound().await;
 }
 
@@ -297,9 +297,9 @@ async fn the_note_of_a_forgetting_stays_until_the_disk_is_clean_and_leaves_no_na
     let engine = world.engine("");
     let again = || async {
         let person = WHO.to_owned();
-        said(&engine, operator(), ForgetPerson { person }).await
+        said(&engine, operator(), EraseUser { person }).await
     };
-    let note = || world.store.read(|reader| reader.forgetting());
+    let note = || world.store.read(|reader| reader.open_erasure());
     let file = world.dir.join("leverframe.db");
     // Somebody reads the database from before, so that its log cannot be emptied.
     let reader = rusqlite::Connection::open(&file).unwrap();
@@ -333,7 +333,7 @@ async fn what_a_person_writes_into_memory_is_theirs() {
         role: Role::Owner,
     };
     let add = |text: &str| AddMemory {
-        place: MemoryPlace::Global,
+        place: MemoryTarget::Global,
         text: text.to_owned(),
         kind: None,
         pinned: false,
@@ -393,7 +393,7 @@ async fn what_a_tainted_session_writes_waits_unless_a_person_allowed_it_and_name
         .await
         .unwrap();
     let decide = world
-        .decide_command(question, DecisionWord::Approve, "anna")
+        .decide_command(question, DecisionKind::Approve, "anna")
         .await;
     world.ok(decide).await;
     let (told, memory) = write("tea at five").await;

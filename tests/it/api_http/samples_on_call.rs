@@ -1,12 +1,14 @@
 //! Samples of assignments and of who is on call.
 
+use leverframe::protocol::enums::{ApprovalKind, ApprovalState};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::on_call::{AssignRequest, Assignment, Duty, OnCall, OnCallRequest};
+use leverframe::protocol::on_call::{
+    AssignRequest, Assignment, OnCall, OnCallRequest, OnCallStatus,
+};
 use leverframe::protocol::request::{AssignApproval, Command, SetOnCall};
 use leverframe::protocol::summary::{
-    ShiftSummary, SummaryAssignment, SummaryQuestion, SummaryRefused,
+    ShiftSummary, SummaryAssignment, SummaryQuestion, SummaryRefusal,
 };
-use leverframe::protocol::words::{ApprovalKind, ApprovalState};
 
 use crate::api_http::samples::{NASTY, approval, approval_id, at};
 use crate::api_http::samples_traffic::event;
@@ -20,8 +22,8 @@ pub fn assigned() -> Assignment {
     }
 }
 
-pub fn duty() -> Duty {
-    Duty {
+pub fn on_call_status() -> OnCallStatus {
+    OnCallStatus {
         on_call: None,
         ended: Some(OnCall {
             name: "anna".to_owned(),
@@ -54,7 +56,7 @@ pub fn summary() -> ShiftSummary {
         more_pending: 1,
         taken_over: Vec::new(),
         channels: Vec::new(),
-        refused_calls: vec![SummaryRefused {
+        refused_calls: vec![SummaryRefusal {
             channel: "team".to_owned(),
             calls: 2,
             last_at: at(),
@@ -64,7 +66,7 @@ pub fn summary() -> ShiftSummary {
         held: Some((at(), NASTY.to_owned())),
         deeds: Vec::new(),
         spent: Vec::new(),
-        on_call: duty().ended,
+        on_call: on_call_status().ended,
         on_call_ended: None,
         assignments: vec![SummaryAssignment {
             at: at(),
@@ -116,7 +118,7 @@ pub fn events() -> Vec<Event> {
         event(
             Some(7),
             EventBody::OnCallChanged {
-                on_call: duty().ended.map(Box::new),
+                on_call: on_call_status().ended.map(Box::new),
             },
         ),
     ]

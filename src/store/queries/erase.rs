@@ -14,7 +14,7 @@ use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::reader::Reader;
 use crate::store::sql::{Connection, Statements};
 
-/// Name of the note that a forgetting is under way.
+/// Name of the note that an erasure is under way.
 pub(crate) const UNDER_WAY: &str = "forgetting";
 
 /// Where a person writes alone with the bot.
@@ -80,7 +80,7 @@ pub struct Traces {
     pub routines: Vec<RawId>,
     /// Artifacts that only their turns refer to.
     pub artifacts: Vec<[u8; 32]>,
-    /// Artifacts that nobody refers to: what a forgetting leaves that died between the turns and their artifacts.
+    /// Artifacts that nobody refers to: what an erasure leaves that died between the turns and their artifacts.
     pub unreferred: Vec<[u8; 32]>,
 }
 
@@ -402,8 +402,8 @@ impl Store {
 }
 
 impl Reader<'_> {
-    /// The forgetting that was begun and not ended: whom, and who asked for it.
-    pub fn forgetting(&self) -> Result<Option<String>, StoreError> {
+    /// The erasure that was begun and not ended: whom, and who asked for it.
+    pub fn open_erasure(&self) -> Result<Option<String>, StoreError> {
         meta::get(self.conn, UNDER_WAY)
     }
 }

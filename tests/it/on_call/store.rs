@@ -1,10 +1,10 @@
 //! A question waits for somebody, and everything that decides about it stays as it was.
 
 use leverframe::protocol::approval::Approval;
+use leverframe::protocol::enums::{ApprovalState, DecisionKind, Effect, OutboxClass};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{ApprovalState, DecisionWord, Effect, OutboxClass};
 use leverframe::store::EventsAfter;
 use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::decide::DecideOutcome;
@@ -19,7 +19,7 @@ fn card(conversation: &str, token: &str) -> NewCard {
         person: "anna".to_owned(),
         channel: "team".to_owned(),
         conversation: conversation.to_owned(),
-        buttons: vec![(DecisionWord::Deny, "Deny".to_owned(), token.to_owned())],
+        buttons: vec![(DecisionKind::Deny, "Deny".to_owned(), token.to_owned())],
         reply_to: None,
     }
 }
@@ -198,7 +198,7 @@ async fn what_was_not_shown_or_is_decided_is_not_assigned() {
     assert!(matches!(world.ok(other).await, DecideOutcome::Stale { .. }));
     world.ok(over(&approval, Some("anna"), "ben")).await;
     let deny = world
-        .decide_command(approval.id, DecisionWord::Deny, "ben")
+        .decide_command(approval.id, DecisionKind::Deny, "ben")
         .await;
     world.ok(deny).await;
     let decided = now(&world, approval.id).await;
@@ -208,7 +208,7 @@ async fn what_was_not_shown_or_is_decided_is_not_assigned() {
     else {
         panic!("assigned after the decision");
     };
-    assert_eq!(winner.decision, DecisionWord::Deny);
+    assert_eq!(winner.decision, DecisionKind::Deny);
     assert_eq!(audited(&world, "approval.assigned").await.len(), 1);
     world.sound().await;
 }

@@ -1,21 +1,21 @@
-//! `leverframe memory forget --person ID`: shows first what would go, then asks for the id again.
+//! `leverframe memory erase-user ID`: shows first what would go, then asks for the id again.
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, attended, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::memory::Forgotten;
-use crate::protocol::request::{ForgetPerson, PreviewForgetPerson};
+use crate::protocol::memory::Erasure;
+use crate::protocol::request::{EraseUser, PreviewEraseUser};
 
-/// Forgets a person.
-pub async fn person(
+/// Erases a user.
+pub async fn user(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
     person: String,
     yes: bool,
 ) -> Result<(), Failure> {
-    let query = PreviewForgetPerson {
+    let query = PreviewEraseUser {
         person: person.clone(),
     };
     let found = client.call(query).await?;
@@ -34,7 +34,7 @@ pub async fn person(
             return Err(Failure::Waiting);
         }
     }
-    let order = ForgetPerson { person };
+    let order = EraseUser { person };
     let gone = submit(client, order).await?;
     match format {
         Format::Json => terminal.json(&gone)?,
@@ -49,14 +49,14 @@ pub async fn person(
     }
     if gone.left > 0 {
         return Err(Failure::Ended(format!(
-            "{} rows still hold the id: they came in meanwhile; forget again",
+            "{} rows still hold the id: they came in meanwhile; erase again",
             gone.left
         )));
     }
     Ok(())
 }
 
-fn list(terminal: &mut Terminal<'_>, what: &str, found: &Forgotten) -> Result<(), Failure> {
+fn list(terminal: &mut Terminal<'_>, what: &str, found: &Erasure) -> Result<(), Failure> {
     terminal.line(&format!("{}: {what}", cell(&found.person)))?;
     for (count, name) in [
         (found.memories, "memories"),
