@@ -176,6 +176,7 @@ actions! {
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
     DialogCancel = "dialog-cancel", Dialog, "cancel", "close without doing anything";
+    DialogFilter = "dialog-filter", Dialog, "filter", "list only what has these words";
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
     DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";

@@ -16,7 +16,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{Command, Query};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionReport;
-use crate::tui::state::{doctor, rules};
+use crate::tui::state::{doctor, memory, rules};
 
 /// Everything that can happen to the console.
 #[derive(Debug, Clone)]
@@ -84,6 +84,8 @@ pub enum HitRegion {
     Turn(ContinuationId),
     /// A rule or a permission.
     Rule(rules::Key),
+    /// A row of Memory.
+    Memory(memory::Key),
     /// A row of the audit.
     AuditRow(u64),
     /// A row of Doctor.

@@ -16,7 +16,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::going::go;
 use crate::tui::state::jump_target::JumpTarget;
-use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
+use crate::tui::state::modal::{HelpScope, TextPurpose};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
     assigning, command_line, disabled_reason, hosts, lists, models, mouse, navigation, opening,
@@ -268,6 +268,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogPrevious
         | Action::DialogAccept
         | Action::DialogCancel
+        | Action::DialogFilter
         | Action::DialogDiscover
         | Action::DialogPageDown
         | Action::DialogPageUp
@@ -381,14 +382,8 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
             }),
         ),
     };
-    state.modals.push(Modal::Confirm(Confirm {
-        title: title.to_owned(),
-        lines: vec![line.to_owned(), format!("{continuation_id}")],
-        label,
-        command,
-        bound: None,
-        chosen: 0,
-    }));
+    let lines = vec![line.to_owned(), continuation_id.to_string()];
+    opening::ask_first(state, title, lines, label, command);
     Vec::new()
 }
 
@@ -434,17 +429,13 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
         );
     }
     let outside = matches!(channel.kind, ChannelKind::Telegram);
-    state.modals.push(Modal::Confirm(Confirm {
-        title: format!("Pause {name}?"),
-        lines: vec![if outside {
-            "Nothing is taken from or sent to the platform until it goes on.".to_owned()
-        } else {
-            "Nothing is taken in or sent until it goes on.".to_owned()
-        }],
-        label: "Pause",
-        command: Command::PauseChannel(PauseChannel { channel: name }),
-        bound: None,
-        chosen: 0,
-    }));
+    let line = if outside {
+        "Nothing is taken from or sent to the platform until it goes on."
+    } else {
+        "Nothing is taken in or sent until it goes on."
+    };
+    let title = format!("Pause {name}?");
+    let command = Command::PauseChannel(PauseChannel { channel: name });
+    opening::ask_first(state, title, vec![line.to_owned()], "Pause", command);
     Vec::new()
 }

@@ -14,8 +14,9 @@ use crate::tui::action::Action;
 use crate::tui::assets;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Completion, Modal, TextEntry, TextPurpose};
+use crate::tui::state::modal::Modal;
 use crate::tui::state::screen::Screen;
+use crate::tui::state::text_dialog::{Completion, TextDialog, TextPurpose};
 use crate::tui::state::{decide, opening, submit};
 
 /// Opens the field for the selected question.
@@ -59,7 +60,7 @@ pub fn learned(state: &mut State, mut on_call_status: OnCallStatus) {
     }
     *known = on_call_status;
     let field = state.modals.last();
-    if let Some(Modal::Text(TextEntry {
+    if let Some(Modal::Text(TextDialog {
         purpose: TextPurpose::Assignment(_),
         ..
     })) = field

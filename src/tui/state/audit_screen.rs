@@ -16,7 +16,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::list::{Cell, List};
-use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 
 /// Rows from the end at which the next page is asked for.
@@ -30,14 +30,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moves: Moves::List(ListScreen {
+    list: ListScreen {
         list,
-        columns: COLUMNS,
+        columns: |_| COLUMNS,
         arrange,
         before_move: reach_newest,
         after_move,
         close: |_| false,
-    }),
+        leave: |_| false,
+    },
     open: |_| Opening::Detail,
     perform,
     copied,

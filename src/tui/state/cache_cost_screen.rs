@@ -17,8 +17,8 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost::{Opened, entries_query};
 use crate::tui::state::list::{Cell, List};
-use crate::tui::state::modal::{Confirm, Modal};
-use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
+use crate::tui::state::opening;
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::submit;
 
@@ -27,14 +27,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moves: Moves::List(ListScreen {
+    list: ListScreen {
         list,
-        columns: COLUMNS,
+        columns: |_| COLUMNS,
         arrange,
         before_move: |_| {},
         after_move,
         close,
-    }),
+        leave: |_| false,
+    },
     open: |state| Opening::Here(open(state)),
     perform,
     copied,
@@ -127,11 +128,7 @@ fn arrange(state: &mut State, afresh: bool) {
     let mut list = std::mem::take(&mut panel.list);
     let all = panel.entries.iter().map(|entry| entry.id.clone()).collect();
     let zoomed = list.zoomed;
-    if afresh {
-        list.arrange_afresh(all, |id| cells(state, id));
-    } else {
-        list.arrange(all, |id| cells(state, id));
-    }
+    list.take(all, afresh, |id| cells(state, id));
     // What is read, and the numbers, stay whatever becomes of the row.
     list.zoomed = zoomed;
     state.screens.cache_cost.list = list;
@@ -268,14 +265,8 @@ fn confirm(state: &mut State, title: String, lines: Vec<String>, what: CachePurg
         state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
-    state.modals.push(Modal::Confirm(Confirm {
-        title,
-        lines,
-        label: "Remove",
-        command: Command::PurgeCache(PurgeCache { what }),
-        bound: None,
-        chosen: 0,
-    }));
+    let command = Command::PurgeCache(PurgeCache { what });
+    opening::ask_first(state, title, lines, "Remove", command);
     Vec::new()
 }
 

@@ -7,7 +7,8 @@ use crate::tui::action::{Action, ActionClass};
 use crate::tui::fuzzy;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Completion, Modal, TextPurpose};
+use crate::tui::state::modal::Modal;
+use crate::tui::state::text_dialog::{Completion, TextPurpose};
 use crate::tui::state::{assigning, hosts, lists, opening};
 
 /// Command words with what they do. Names of actions are commands too.
@@ -108,7 +109,7 @@ pub(super) fn arguments(state: &State, word: &str) -> Option<Vec<(String, String
         ),
         "host" => Some(hosts::known(state)),
         "sort" => Some(
-            lists::columns(state.screen)
+            lists::columns(state, state.screen)
                 .iter()
                 .map(|name| ((*name).to_owned(), String::new()))
                 .collect(),

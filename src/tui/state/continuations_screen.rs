@@ -19,7 +19,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::continuations::{Group, in_flight, uncertain, word};
 use crate::tui::state::list::{Cell, List};
-use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 
 /// Open turns asked for, of each state.
@@ -42,14 +42,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moves: Moves::List(ListScreen {
+    list: ListScreen {
         list,
-        columns: COLUMNS,
+        columns: |_| COLUMNS,
         arrange,
         before_move: |_| {},
         after_move,
         close: |_| false,
-    }),
+        leave: |_| false,
+    },
     open,
     perform: |_, _| None,
     copied,
@@ -175,11 +176,7 @@ fn arrange(state: &mut State, afresh: bool) {
     let sorted = panel.sorted();
     let all = sorted.iter().map(|(_, id)| *id).collect();
     let mut list = std::mem::take(&mut panel.list);
-    if afresh {
-        list.arrange_afresh(all, |id| cells(state, *id));
-    } else {
-        list.arrange(all, |id| cells(state, *id));
-    }
+    list.take(all, afresh, |id| cells(state, *id));
     let panel = &mut state.screens.continuations;
     panel.list = list;
     panel.regroup(sorted, afresh);

@@ -14,7 +14,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::doctor::{FULL_CHECK, Key, Row};
 use crate::tui::state::list::{Cell, List};
-use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{doctor_rows, submit};
 
@@ -34,11 +34,7 @@ fn arrange(state: &mut State, afresh: bool) {
     let mut list = std::mem::take(&mut panel.list);
     let all = panel.rows.iter().map(|row| row.key.clone()).collect();
     let cells = |key: &Key| panel.row(key).map(cells).unwrap_or_default();
-    if afresh {
-        list.arrange_afresh(all, cells);
-    } else {
-        list.arrange(all, cells);
-    }
+    list.take(all, afresh, cells);
     panel.list = list;
 }
 
@@ -58,14 +54,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moves: Moves::List(ListScreen {
+    list: ListScreen {
         list,
-        columns: COLUMNS,
+        columns: |_| COLUMNS,
         arrange,
         before_move: move_away,
         after_move: |_| Vec::new(),
         close,
-    }),
+        leave: |_| false,
+    },
     open: |state| Opening::Here(open(state)),
     perform,
     copied,

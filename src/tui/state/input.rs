@@ -11,7 +11,7 @@ use crate::tui::keymap::lookup::Lookup;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::{actions, decide, dialogs};
+use crate::tui::state::{actions, decide, dialogs, text_keys};
 
 /// A key was pressed.
 pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
@@ -82,7 +82,7 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
                 && context == Context::Text
                 && let Some(c) = key.character()
             {
-                dialogs::insert(state, c.encode_utf8(&mut [0; 4]));
+                text_keys::insert(state, c.encode_utf8(&mut [0; 4]));
             }
             Vec::new()
         }
@@ -100,7 +100,7 @@ fn stop_hint(state: &mut State, keys: &[Key]) {
 fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Effect> {
     match context {
         Context::Dialog => dialogs::dialog_action(state, action),
-        Context::Text => dialogs::text_action(state, action),
+        Context::Text => text_keys::text_action(state, action),
         Context::Global
         | Context::Queue
         | Context::Live
@@ -127,7 +127,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
                 "not armed: the code must be typed, not pasted",
             );
         }
-        Some(Modal::Text(_) | Modal::Help(_)) => dialogs::insert(state, text),
+        Some(Modal::Text(_) | Modal::Help(_)) => text_keys::insert(state, text),
         Some(
             Modal::Quit { .. }
             | Modal::Release(_)

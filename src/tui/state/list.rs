@@ -154,6 +154,15 @@ impl<K: Clone + Ord> ListDetail<K> {
         }
     }
 
+    /// Takes the rows there are. `afresh` = the operator changed what is listed.
+    pub fn take(&mut self, all: Vec<K>, afresh: bool, cells: impl Fn(&K) -> Vec<Cell>) {
+        if afresh {
+            self.arrange_afresh(all, cells);
+        } else {
+            self.arrange(all, cells);
+        }
+    }
+
     /// Rows with every word of the filter, sorted.
     fn wanted(&self, mut all: Vec<K>, cells: impl Fn(&K) -> Vec<Cell>) -> Vec<K> {
         let words = self.filter.to_lowercase();
@@ -215,6 +224,8 @@ pub trait List {
     fn sort(&mut self) -> &mut Option<Sort>;
     /// Keeps the scroll within what there is.
     fn scrolls_at_most(&mut self, most: usize);
+    /// Whether the detail has the keys, and lines by which it is scrolled down.
+    fn detail(&self) -> (bool, usize);
 }
 
 impl<K: Clone + Ord> List for ListDetail<K> {
@@ -263,6 +274,10 @@ impl<K: Clone + Ord> List for ListDetail<K> {
 
     fn scrolls_at_most(&mut self, most: usize) {
         self.scroll = self.scroll.min(most);
+    }
+
+    fn detail(&self) -> (bool, usize) {
+        (self.zoomed, self.scroll)
     }
 }
 

@@ -12,7 +12,6 @@ use crate::protocol::ids::SessionId;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List, Sort};
-use crate::tui::state::panel::Moves;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{audit_screen, continuations_screen, panels};
 
@@ -56,7 +55,7 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
 }
 
 /// Names of the columns of a screen's list.
-pub fn columns(screen: Screen) -> &'static [&'static str] {
+pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
     match screen {
         Screen::Live => LIVE_COLUMNS,
         Screen::Channels => CHANNEL_COLUMNS,
@@ -67,7 +66,7 @@ pub fn columns(screen: Screen) -> &'static [&'static str] {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => panels::list_of(screen).map_or(&[], |list| list.columns),
+        | Screen::Doctor => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
     }
 }
 
@@ -93,19 +92,11 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
 
 /// Moves the selection of the screen that is shown, or scrolls its detail.
 pub fn step(state: &mut State, step: Step) -> Vec<Effect> {
-    if let Some(Moves::Own { step: own, .. }) = panels::of(state.screen).map(|panel| &panel.moves) {
-        own(state, step);
-        return Vec::new();
-    }
     change(state, |list| list.step(step))
 }
 
 /// The same by lines: down where positive.
 pub fn page(state: &mut State, lines: i64) -> Vec<Effect> {
-    if let Some(Moves::Own { page, .. }) = panels::of(state.screen).map(|panel| &panel.moves) {
-        page(state, lines);
-        return Vec::new();
-    }
     change(state, |list| list.page(lines))
 }
 
@@ -133,9 +124,6 @@ pub fn open(state: &mut State) -> Vec<Effect> {
 /// Closes what was opened last: the detail, then the selection, then the filter. False when nothing was left to close.
 pub fn back(state: &mut State) -> bool {
     let screen = state.screen;
-    if let Some(Moves::Own { back, .. }) = panels::of(screen).map(|panel| &panel.moves) {
-        return back(state);
-    }
     if panels::list_of(screen).is_some_and(|list| (list.close)(state)) {
         return true;
     }
@@ -143,12 +131,15 @@ pub fn back(state: &mut State) -> bool {
         arrange(state, screen, false);
         return true;
     }
-    !filter_of(state, screen).is_empty() && filter(state, screen, "").is_ok()
+    if !filter_of(state, screen).is_empty() {
+        return filter(state, screen, "").is_ok();
+    }
+    panels::list_of(screen).is_some_and(|list| (list.leave)(state))
 }
 
 /// Whether the rows of a screen can be filtered by words.
 pub fn is_filtered(screen: Screen) -> bool {
-    screen == Screen::Queue || !columns(screen).is_empty()
+    !matches!(screen, Screen::Session)
 }
 
 /// Lists only what a text asks for; an error says what is wrong with it. Every list takes words that a row contains.
@@ -197,7 +188,7 @@ pub fn sort(state: &mut State, column: Option<&str>) -> Vec<Effect> {
     let screen = state.screen;
     let sort = match column {
         None => Ok(None),
-        Some(text) => Sort::parse(text, columns(screen)).map(Some),
+        Some(text) => Sort::parse(text, columns(state, screen)).map(Some),
     };
     let Some(list) = of(state, screen) else {
         let text = format!("sort: {} has an order of its own", screen.title());
@@ -257,11 +248,7 @@ fn arrange_live(state: &mut State, afresh: bool) {
     };
     all.sort_by_cached_key(|id| !waits(id));
     let cells = |id: &SessionId| live_cells(state, *id);
-    if afresh {
-        list.arrange_afresh(all, cells);
-    } else {
-        list.arrange(all, cells);
-    }
+    list.take(all, afresh, cells);
     state.screens.live = list;
 }
 
@@ -269,11 +256,7 @@ fn arrange_channels(state: &mut State, afresh: bool) {
     let mut list = std::mem::take(&mut state.screens.channels);
     let all = state.model.world().channels.keys().cloned().collect();
     let cells = |name: &String| channel_cells(state, name);
-    if afresh {
-        list.arrange_afresh(all, cells);
-    } else {
-        list.arrange(all, cells);
-    }
+    list.take(all, afresh, cells);
     state.screens.channels = list;
 }
 

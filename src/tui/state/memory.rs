@@ -1,7 +1,7 @@
 //! Memory: what is remembered, and what goes; routines stand beside it.
 //!
-//! Selection is by id; while something is selected, what is loaded again keeps its place and new rows go to the end.
-//! Nothing is drawn or asked by itself: `panels` asks, `view::memory` draws, `memory_keys` does what keys mean.
+//! It has several lists; one of them has the keys. Nothing is drawn or asked by itself: `panels` asks, `view::memory`
+//! draws, `memory_keys` does what keys mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,7 @@ use crate::protocol::request::{
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::snapshot::{Page, PageRequest};
+use crate::tui::state::list::{List, ListDetail};
 
 /// Rows of one page.
 const PAGE: u32 = 100;
@@ -104,6 +105,36 @@ pub struct Reading {
     pub summary: Option<Result<Option<Summary>, String>>,
 }
 
+/// A row of one of the lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// A scope.
+    Scope(Place),
+    /// What is remembered.
+    Fact(MemoryId),
+    /// What hygiene would take.
+    Going(MemoryId),
+    /// A run of hygiene.
+    Run(HygieneRunId),
+    /// A routine.
+    Routine(RoutineId),
+}
+
+/// The lists of the screen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemoryLists {
+    /// The scopes. One is selected while this list has the keys.
+    pub scopes: ListDetail<Place>,
+    /// What is remembered in the chosen scope.
+    pub facts: ListDetail<MemoryId>,
+    /// What hygiene would take now.
+    pub going: ListDetail<MemoryId>,
+    /// Runs of hygiene, newest first.
+    pub runs: ListDetail<HygieneRunId>,
+    /// Routines by name.
+    pub routines: ListDetail<RoutineId>,
+}
+
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryPanel {
@@ -111,6 +142,8 @@ pub struct MemoryPanel {
     pub view: View,
     /// Whether the second pane has the keys: the scopes, or the runs.
     pub second: bool,
+    /// Its lists.
+    pub lists: MemoryLists,
     /// The chosen scope.
     pub place: Place,
     /// Counts and sizes.
@@ -125,14 +158,8 @@ pub struct MemoryPanel {
     pub search: Option<String>,
     /// Why only words were looked for although embeddings are configured.
     pub words_only: Option<String>,
-    /// The selected row.
-    pub selected: Option<MemoryId>,
     /// Marked rows.
     pub marked: BTreeSet<MemoryId>,
-    /// Whether the detail has the whole screen.
-    pub zoomed: bool,
-    /// Lines that the detail is scrolled by.
-    pub scroll: usize,
     /// The summary that is read.
     pub reading: Option<Reading>,
     /// Settings, last and next run, growth.
@@ -141,20 +168,14 @@ pub struct MemoryPanel {
     pub preview: Option<HygieneReport>,
     /// Texts of what would go; none = not to be had.
     pub texts: BTreeMap<MemoryId, Option<Memory>>,
-    /// Selected among what would go.
-    pub going: Option<MemoryId>,
     /// Runs, newest first.
     pub runs: Option<Vec<HygieneRun>>,
-    /// The selected run.
-    pub run: Option<HygieneRunId>,
     /// What the last order to run came to, or why it was refused.
     pub ran: Option<Result<Box<HygieneRun>, String>>,
     /// The engine refused to run because too much would go.
     pub too_much: bool,
     /// Routines by name.
     pub routines: Option<Vec<Routine>>,
-    /// The selected routine.
-    pub routine: Option<RoutineId>,
     /// Sessions of last runs; none = not to be had.
     pub sessions: BTreeMap<ContinuationId, Option<SessionId>>,
     /// Why a question was not answered.
@@ -162,21 +183,50 @@ pub struct MemoryPanel {
 }
 
 impl MemoryPanel {
-    /// Nothing is selected when the screen opens.
-    pub fn unselect(&mut self) {
-        self.selected = None;
-        self.marked.clear();
-        self.going = None;
-        self.run = None;
-        self.routine = None;
-        self.close();
+    /// The list that has the keys.
+    pub fn list(&self) -> &dyn List {
+        match (self.view, self.second) {
+            (View::Facts, true) => &self.lists.scopes,
+            (View::Facts, false) => &self.lists.facts,
+            (View::Hygiene, false) => &self.lists.going,
+            (View::Hygiene, true) => &self.lists.runs,
+            (View::Routines, _) => &self.lists.routines,
+        }
     }
 
-    /// Closes the detail.
-    pub fn close(&mut self) {
-        self.zoomed = false;
-        self.scroll = 0;
+    /// The same, to move in it.
+    pub fn list_mut(&mut self) -> &mut dyn List {
+        match (self.view, self.second) {
+            (View::Facts, true) => &mut self.lists.scopes,
+            (View::Facts, false) => &mut self.lists.facts,
+            (View::Hygiene, false) => &mut self.lists.going,
+            (View::Hygiene, true) => &mut self.lists.runs,
+            (View::Routines, _) => &mut self.lists.routines,
+        }
+    }
+
+    /// Gives the keys to the first or the second pane.
+    pub fn turn(&mut self, second: bool) {
         self.reading = None;
+        self.second = second && self.view != View::Routines;
+        let scopes = self.second && self.view == View::Facts;
+        self.lists.scopes.select(scopes.then(|| self.place.clone()));
+    }
+
+    /// Nothing is selected when the screen opens.
+    pub fn unselect(&mut self) {
+        self.marked.clear();
+        self.reading = None;
+        self.lists.facts.select(None);
+        self.lists.going.select(None);
+        self.lists.runs.select(None);
+        self.lists.routines.select(None);
+    }
+
+    /// The row of something remembered.
+    pub fn row(&self, id: MemoryId) -> Option<&Row> {
+        let mut rows = self.rows.iter().flatten();
+        rows.find(|row| row.memory.id == id)
     }
 
     /// How many wait to be looked through.
@@ -189,31 +239,32 @@ impl MemoryPanel {
     /// The remembered thing that is selected.
     pub fn memory(&self) -> Option<&Memory> {
         match self.view {
-            View::Facts => {
-                let id = self.selected?;
-                let rows = self.rows.iter().flatten();
-                rows.map(|row| &row.memory).find(|memory| memory.id == id)
-            }
-            View::Hygiene if !self.second => self.texts.get(&self.going?)?.as_ref(),
+            View::Facts => Some(&self.row(self.lists.facts.selected?)?.memory),
+            View::Hygiene if !self.second => self.texts.get(&self.lists.going.selected?)?.as_ref(),
             View::Hygiene | View::Routines => None,
         }
     }
 
+    /// A run of hygiene.
+    pub fn run(&self, id: HygieneRunId) -> Option<&HygieneRun> {
+        self.runs.iter().flatten().find(|run| run.id == id)
+    }
+
     /// The run that is selected.
     pub fn hygiene_run(&self) -> Option<&HygieneRun> {
-        let id = self
-            .run
-            .filter(|_| self.view == View::Hygiene && self.second)?;
-        self.runs.iter().flatten().find(|run| run.id == id)
+        let runs = self.view == View::Hygiene && self.second;
+        self.run(self.lists.runs.selected.filter(|_| runs)?)
+    }
+
+    /// A routine.
+    pub fn routine_of(&self, id: RoutineId) -> Option<&Routine> {
+        self.routines.iter().flatten().find(|one| one.id == id)
     }
 
     /// The routine that is selected.
     pub fn routine(&self) -> Option<&Routine> {
-        let id = self.routine.filter(|_| self.view == View::Routines)?;
-        self.routines
-            .iter()
-            .flatten()
-            .find(|routine| routine.id == id)
+        let shown = self.view == View::Routines;
+        self.routine_of(self.lists.routines.selected.filter(|_| shown)?)
     }
 
     /// How many a scope holds, and the bytes of their texts.
@@ -332,8 +383,8 @@ impl MemoryPanel {
             .preview
             .as_ref()
             .map_or(&[][..], |report| &report.memories);
-        let from = self
-            .going
+        let going = self.lists.going.selected;
+        let from = going
             .and_then(|going| ids.iter().position(|id| *id == going))
             .unwrap_or(0);
         ids.iter()
@@ -356,42 +407,22 @@ impl MemoryPanel {
             .collect()
     }
 
-    /// Takes rows that were loaded again.
-    pub(super) fn replace(&mut self, fresh: Vec<Row>, cursor: Option<String>) {
+    /// Takes rows that were loaded again. What can only be on a later page stays.
+    pub(super) fn replace(&mut self, mut rows: Vec<Row>, cursor: Option<String>) {
         let old = self.rows.take().unwrap_or_default();
-        let ids: BTreeSet<MemoryId> = fresh.iter().map(|row| row.memory.id).collect();
-        // Older than all of these, so that they can only be on a later page.
-        let later = fresh
-            .last()
-            .filter(|_| cursor.is_some())
-            .map(|row| row.memory.updated_at);
-        let tail = |row: &Row| later.is_some_and(|last| row.memory.updated_at <= last);
-        let mut by_id: BTreeMap<MemoryId, Row> = fresh
-            .iter()
-            .map(|row| (row.memory.id, row.clone()))
-            .collect();
-        let mut rows = Vec::new();
-        let mut kept = Vec::new();
-        for row in old {
-            if let Some(now) = by_id.get(&row.memory.id) {
-                if self.selected.is_some() {
-                    rows.push(now.clone());
-                    by_id.remove(&row.memory.id);
-                }
-            } else if !ids.contains(&row.memory.id) && tail(&row) {
-                kept.push(row);
-            }
-        }
-        if kept.is_empty() {
+        let mut ids: BTreeSet<MemoryId> = rows.iter().map(|row| row.memory.id).collect();
+        let last = rows.last().filter(|_| cursor.is_some());
+        let last = last.map(|row| row.memory.updated_at);
+        let later = old.into_iter().filter(|row| {
+            last.is_some_and(|last| row.memory.updated_at <= last) && ids.insert(row.memory.id)
+        });
+        let loaded = rows.len();
+        rows.extend(later.collect::<Vec<_>>());
+        if rows.len() == loaded {
             self.cursor = cursor;
         }
-        let new = fresh
-            .into_iter()
-            .filter(|row| by_id.contains_key(&row.memory.id));
-        rows.extend(new);
-        rows.extend(kept);
         self.rows = Some(rows);
-        self.retain();
+        self.marked.retain(|id| ids.contains(id));
     }
 
     /// Takes a further page.
@@ -401,23 +432,6 @@ impl MemoryPanel {
         let new = page.items.into_iter().filter(|m| !known.contains(&m.id));
         rows.extend(new.map(listed));
         self.cursor = page.next_cursor;
-    }
-
-    /// Forgets selection and marks of what is gone.
-    fn retain(&mut self) {
-        let ids: BTreeSet<MemoryId> = self
-            .rows
-            .iter()
-            .flatten()
-            .map(|row| row.memory.id)
-            .collect();
-        self.marked.retain(|id| ids.contains(id));
-        if self.selected.is_some_and(|id| !ids.contains(&id)) {
-            self.selected = None;
-            if self.view == View::Facts {
-                self.close();
-            }
-        }
     }
 }
 

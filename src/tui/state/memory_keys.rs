@@ -1,45 +1,34 @@
 //! What keys do on the Memory screen. Everything that cannot be taken back is confirmed, with Cancel focused.
 
-use crate::console::format;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::protocol::enums::{HygieneState, MemoryScope, MemoryState};
-use crate::protocol::hygiene::HygieneRun;
+use crate::protocol::enums::{MemoryScope, MemoryState};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{MAX_TEXT, Memory, MemoryTarget};
 use crate::protocol::request::{
-    AcceptMemory, AddMemory, ChangeRoutine, Command, DeleteMemory, EditMemory, GetSessionSummary,
-    PinMemory, Query, RunHygiene, RunRoutine, SupersedeMemories, UndoHygiene,
+    AcceptMemory, AddMemory, Command, DeleteMemory, EditMemory, GetSessionSummary, PinMemory,
+    Query, SupersedeMemories,
 };
-use crate::protocol::routine::RoutinePatch;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::memory::{MemoryText, Place, Reading, View, Why};
-use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
+use crate::tui::state::memory::{Key, MemoryText, Place, Reading, View, Why};
+use crate::tui::state::memory_cells::few;
+use crate::tui::state::modal::TextPurpose;
+use crate::tui::state::opening::{self, ask_first};
 use crate::tui::state::panel::{self, Opening};
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{list, opening, submit};
+use crate::tui::state::{memory_runs, submit};
 
-/// Characters of a text in a question.
-const FEW: usize = 120;
 /// Rows before the last loaded one at which more are asked for.
 const NEAR: usize = 5;
 
 /// Carries out an action; none = it means nothing special here.
 pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
-    let half = i64::from((state.size.1 / 2).max(2)) - 1;
     match action {
-        Action::MoveDown => moved(state, Step::Down),
-        Action::MoveUp => moved(state, Step::Up),
-        Action::MoveTop => moved(state, Step::Top),
-        Action::MoveBottom => moved(state, Step::Bottom),
-        Action::PageDown => page(state, half),
-        Action::PageUp => page(state, -half),
         Action::NextPane => {
-            state.screens.memory.second =
-                !state.screens.memory.second && state.screens.memory.view != View::Routines;
-            state.screens.memory.close();
+            let second = !state.screens.memory.second;
+            state.screens.memory.turn(second);
         }
         Action::Search => {
             show(state, View::Facts);
@@ -59,92 +48,56 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::MemoryDelete => delete(state),
         Action::MemorySupersede => supersede(state),
         Action::MemorySummary => return Some(summary(state)),
-        Action::MemoryRun => run(state),
-        Action::MemoryUndo => undo(state),
-        Action::MemoryToggle => return Some(switch(state)),
+        Action::MemoryRun => memory_runs::run(state),
+        Action::MemoryUndo => memory_runs::undo(state),
+        Action::MemoryToggle => return Some(memory_runs::switch(state)),
         _ => return None,
     }
-    Some(wanted(state))
+    Some(Vec::new())
 }
 
-/// What must be asked because of where the selection is now.
-fn wanted(state: &mut State) -> Vec<Effect> {
-    let memory = &state.screens.memory;
-    if !state.is_live() || state.screens.in_flight.is_open(Screen::Memory) {
+/// The detail shows what is selected next, no longer a summary.
+pub fn before_move(state: &mut State) {
+    if !state.screens.memory.list().detail().0 {
+        state.screens.memory.reading = None;
+    }
+}
+
+/// What a movement asks for: the rows of another scope, older rows near the end of a list, texts of what would go.
+pub fn after_move(state: &mut State) -> Vec<Effect> {
+    let memory = &mut state.screens.memory;
+    if let Some(place) = &memory.lists.scopes.selected
+        && *place != memory.place
+    {
+        memory.place = place.clone();
+        again(state);
         return Vec::new();
     }
-    let queries = match memory.view {
+    let memory = &state.screens.memory;
+    if !state.is_live() {
+        return Vec::new();
+    }
+    let mut queries = match memory.view {
         View::Facts => {
-            let rows = memory.rows.as_deref().unwrap_or_default();
-            let at = rows
-                .iter()
-                .position(|row| Some(row.memory.id) == memory.selected);
-            let near = at.is_some_and(|at| at + NEAR >= rows.len());
-            near.then(|| memory.more_query())
-                .flatten()
-                .into_iter()
-                .collect()
+            let list = &memory.lists.facts;
+            let near = |at: usize| at + NEAR >= list.order.len();
+            let more = list.position().filter(|at| near(*at));
+            more.and_then(|_| memory.more_query()).into_iter().collect()
         }
-        View::Hygiene
-            if memory
-                .going
-                .is_some_and(|id| !memory.texts.contains_key(&id)) =>
-        {
-            memory.text_queries()
+        View::Hygiene => {
+            let going = memory.lists.going.selected;
+            let unknown = |id| !memory.texts.contains_key(&id);
+            going
+                .filter(|id| unknown(*id))
+                .map_or_else(Vec::new, |_| memory.text_queries())
         }
-        View::Hygiene | View::Routines => Vec::new(),
+        View::Routines => Vec::new(),
     };
+    queries.retain(|query| !state.screens.in_flight.has(query));
     queries
         .into_iter()
         .map(|query| panel::ask(state, Screen::Memory, query))
         .collect()
-}
-
-fn stepped<K: Clone + PartialEq>(order: Vec<K>, selected: Option<K>, step: Step) -> Option<K> {
-    let at = selected.and_then(|key| order.iter().position(|listed| *listed == key));
-    list::stepped(&order, at, step)
-}
-
-/// Moves the selection, or scrolls the opened detail.
-pub fn moved(state: &mut State, step: Step) {
-    if state.screens.memory.zoomed {
-        let memory = &mut state.screens.memory;
-        memory.scroll = list::scrolled(memory.scroll, step);
-        return;
-    }
-    let here = state.screens.memory.places(state.model.world());
-    let memory = &mut state.screens.memory;
-    memory.scroll = 0;
-    match (memory.view, memory.second) {
-        (View::Facts, true) => {
-            if let Some(place) = stepped(here, Some(memory.place.clone()), step)
-                && place != memory.place
-            {
-                memory.place = place;
-                again(state);
-            }
-        }
-        (View::Facts, false) => {
-            let rows = memory.rows.iter().flatten();
-            let ids = rows.map(|row| row.memory.id).collect();
-            memory.selected = stepped(ids, memory.selected, step);
-        }
-        (View::Hygiene, false) => {
-            let ids = memory
-                .preview
-                .as_ref()
-                .map(|report| report.memories.clone());
-            memory.going = stepped(ids.unwrap_or_default(), memory.going, step);
-        }
-        (View::Hygiene, true) => {
-            let ids = memory.runs.iter().flatten().map(|run| run.id).collect();
-            memory.run = stepped(ids, memory.run, step);
-        }
-        (View::Routines, _) => {
-            let ids = memory.routines.iter().flatten().map(|one| one.id).collect();
-            memory.routine = stepped(ids, memory.routine, step);
-        }
-    }
 }
 
 /// The rows are others now.
@@ -153,77 +106,82 @@ fn again(state: &mut State) {
     memory.rows = None;
     memory.cursor = None;
     memory.search = None;
-    memory.selected = None;
-    memory.marked.clear();
-    memory.close();
+    memory.unselect();
     state.screens.in_flight.now();
 }
 
-/// Scrolls the opened detail, or moves the selection, by this many lines.
-pub fn page(state: &mut State, lines: i64) {
-    let step = if lines > 0 { Step::Down } else { Step::Up };
-    if state.screens.memory.second && state.screens.memory.view == View::Facts {
-        return;
-    }
-    for _ in 0..lines.unsigned_abs() {
-        moved(state, step);
-    }
-}
-
-/// Opens what is selected: its detail, then the session it belongs to.
+/// Opens what is selected: its detail, then the session it belongs to. A routine has one at once.
 pub fn open(state: &mut State) -> Opening {
     let world = state.model.world();
     let memory = &mut state.screens.memory;
-    match memory.view {
-        View::Facts if memory.second => {
-            memory.second = false;
-            Opening::Here(Vec::new())
-        }
-        View::Routines => match (memory.routine().is_some(), memory.session(world)) {
-            (false, _) => Opening::Here(state.nothing(Action::Open)),
-            (true, Some(session)) => Opening::Session(session, None),
-            (true, None) => {
-                state.toast(Tone::Warning, "it has no run whose session is known");
-                Opening::Here(Vec::new())
-            }
-        },
-        View::Facts | View::Hygiene => {
-            if memory.memory().is_none() && memory.hygiene_run().is_none() {
-                return Opening::Here(state.nothing(Action::Open));
-            }
-            if !memory.zoomed {
-                memory.zoomed = true;
-                return Opening::Here(Vec::new());
-            }
-            match memory.session(world) {
-                Some(session) => Opening::Session(session, None),
-                None => Opening::Here(Vec::new()),
-            }
-        }
+    if memory.view == View::Facts && memory.second {
+        memory.turn(false);
+        return Opening::Here(Vec::new());
+    }
+    let last = memory.list().detail().0 || memory.view == View::Routines;
+    match memory.session(world).filter(|_| last) {
+        Some(session) => Opening::Session(session, None),
+        None => Opening::Detail,
     }
 }
 
-/// Closes what was opened last; false when nothing was left to close.
-pub fn back(state: &mut State) -> bool {
+/// Closes the summary that is read, the scopes, or the marks; false when nothing of that was open.
+pub fn close(state: &mut State) -> bool {
     let memory = &mut state.screens.memory;
-    if memory.reading.is_some() || memory.zoomed {
-        memory.close();
-        return true;
-    }
-    match memory.view {
-        View::Facts if memory.second => memory.second = false,
-        View::Facts if !memory.marked.is_empty() => memory.marked.clear(),
-        View::Facts if memory.selected.is_some() => memory.selected = None,
-        View::Facts if memory.search.is_some() => again(state),
-        View::Facts => return false,
-        View::Hygiene if memory.going.is_some() || memory.run.is_some() => {
-            memory.going = None;
-            memory.run = None;
-        }
-        View::Routines if memory.routine.is_some() => memory.routine = None,
-        View::Hygiene | View::Routines => show(state, View::Facts),
+    if memory.reading.take().is_some() {
+        memory.lists.facts.zoomed = false;
+        memory.lists.going.zoomed = false;
+    } else if memory.view == View::Facts && memory.second {
+        memory.turn(false);
+    } else if !memory.marked.is_empty() && !memory.list().detail().0 {
+        memory.marked.clear();
+    } else {
+        return false;
     }
     true
+}
+
+/// From a search to the scope, from hygiene and routines to what is remembered.
+pub fn leave(state: &mut State) -> bool {
+    let memory = &state.screens.memory;
+    if memory.view != View::Facts {
+        show(state, View::Facts);
+    } else if memory.search.is_some() {
+        again(state);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Selects a row that was clicked.
+pub fn pick(state: &mut State, key: Key) {
+    let lists = &mut state.screens.memory.lists;
+    let second = match key {
+        Key::Scope(place) => {
+            state.screens.memory.turn(true);
+            state.screens.memory.lists.scopes.select(Some(place));
+            drop(after_move(state));
+            return;
+        }
+        Key::Fact(id) => {
+            lists.facts.select(Some(id));
+            false
+        }
+        Key::Going(id) => {
+            lists.going.select(Some(id));
+            false
+        }
+        Key::Run(id) => {
+            lists.runs.select(Some(id));
+            true
+        }
+        Key::Routine(id) => {
+            lists.routines.select(Some(id));
+            false
+        }
+    };
+    state.screens.memory.turn(second);
 }
 
 /// Keys worth a place in the footer now.
@@ -254,6 +212,7 @@ pub fn hints(state: &State) -> Vec<Action> {
             }
             hints.extend([
                 Action::MemoryAdd,
+                Action::Filter,
                 Action::Search,
                 Action::MemoryHygiene,
                 Action::MemoryRoutines,
@@ -291,7 +250,7 @@ fn show(state: &mut State, view: View) {
         return;
     }
     memory.view = view;
-    memory.second = false;
+    memory.turn(false);
     memory.ran = None;
     memory.too_much = false;
     memory.unselect();
@@ -309,32 +268,6 @@ fn toggle(state: &mut State, view: View) {
 
 fn open_text(state: &mut State, text: MemoryText) -> Vec<Effect> {
     opening::open_text(state, TextPurpose::Memory(text))
-}
-
-fn ask_first(
-    state: &mut State,
-    title: &str,
-    lines: Vec<String>,
-    label: &'static str,
-    command: Command,
-) {
-    state.modals.push(Modal::Confirm(Confirm {
-        title: title.to_owned(),
-        lines,
-        label,
-        command,
-        bound: None,
-        chosen: 0,
-    }));
-}
-
-/// The beginning of a text, for a question about it.
-fn few(text: &str) -> String {
-    let mut out: String = text.chars().take(FEW).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out.replace('\n', " ")
 }
 
 fn mark(state: &mut State) {
@@ -485,7 +418,7 @@ fn supersede(state: &mut State) {
         id: one.id,
         others: ids,
     });
-    ask_first(state, &title, lines, "Replace", command);
+    ask_first(state, title, lines, "Replace", command);
 }
 
 /// Reads the summary of the selected one's session.
@@ -497,143 +430,14 @@ fn summary(state: &mut State) -> Vec<Effect> {
         );
         return Vec::new();
     };
-    state.screens.memory.zoomed = true;
-    state.screens.memory.scroll = 0;
+    state.screens.memory.list_mut().open();
+    state.screens.memory.list_mut().step(Step::Top);
     state.screens.memory.reading = Some(Reading {
         session_id,
         summary: None,
     });
     let query = Query::GetSessionSummary(GetSessionSummary { session_id });
     vec![panel::ask(state, Screen::Memory, query)]
-}
-
-/// Runs hygiene, or the selected routine.
-fn run(state: &mut State) {
-    match state.screens.memory.view {
-        View::Facts => state.toast(
-            Tone::Warning,
-            "run: open hygiene (H) or routines (R), they show what would happen",
-        ),
-        View::Hygiene => run_hygiene(state),
-        View::Routines => {
-            let Some(routine) = state.screens.memory.routine().cloned() else {
-                state.nothing(Action::MemoryRun);
-                return;
-            };
-            let lines = vec![
-                format!("{}: {}", routine.channel, few(&routine.prompt)),
-                format!(
-                    "A turn begins at once; by itself it may do at most what {} allows.",
-                    routine.autonomy_ceiling
-                ),
-            ];
-            let title = format!("Run {} now?", routine.name);
-            let command = Command::RunRoutine(RunRoutine {
-                routine: routine.id.to_string(),
-            });
-            ask_first(state, &title, lines, "Run", command);
-        }
-    }
-}
-
-fn run_hygiene(state: &mut State) {
-    let memory = &state.screens.memory;
-    let Some(report) = &memory.preview else {
-        state.toast(Tone::Warning, "run: what would go is not known yet");
-        return;
-    };
-    if report.groups.is_empty() {
-        state.toast(Tone::Warning, "run: nothing would go now");
-        return;
-    }
-    let mut lines = vec![format!(
-        "{} memories are archived, {} removed for good.",
-        report.archived, report.removed
-    )];
-    if let Some(status) = &memory.status {
-        lines.push(format!(
-            "What is archived can be taken back for {} days.",
-            status.undo_days
-        ));
-    }
-    for excess in &report.too_much {
-        lines.push(format!(
-            "TOO MUCH: {} of {} of scope {} go at once. Is the clock right?",
-            excess.count, excess.of, excess.scope
-        ));
-    }
-    let yes = memory.too_much;
-    let (title, label) = if yes {
-        ("Run it although too much goes?", "Run all the same")
-    } else {
-        ("Run hygiene now?", "Run")
-    };
-    let command = Command::RunHygiene(RunHygiene { yes });
-    ask_first(state, title, lines, label, command);
-}
-
-/// Whether a run can be taken back now.
-pub fn can_undo(state: &State, run: &HygieneRun) -> bool {
-    matches!(run.state, HygieneState::Done | HygieneState::Stopped)
-        && run.report.archived > 0
-        && run.undo_until > state.model.now.wall
-}
-
-/// Takes the selected run back, or the newest one that can be.
-fn undo(state: &mut State) {
-    let memory = &state.screens.memory;
-    let found = match memory.hygiene_run() {
-        Some(run) => Some(run),
-        None => memory
-            .runs
-            .iter()
-            .flatten()
-            .find(|run| can_undo(state, run)),
-    };
-    let Some(run) = found.filter(|run| can_undo(state, run)) else {
-        state.toast(
-            Tone::Warning,
-            "undo: no run that can be taken back (H shows the runs)",
-        );
-        return;
-    };
-    let lines = vec![
-        format!(
-            "{} of {} ago",
-            run.id,
-            format::age(state.model.now.wall, run.at)
-        ),
-        format!(
-            "{} memories come back. They go again with the next run unless they are used, pinned or kept longer.",
-            run.report.archived
-        ),
-    ];
-    let command = Command::UndoHygiene(UndoHygiene { id: run.id });
-    ask_first(state, "Take this run back?", lines, "Take back", command);
-}
-
-/// Lets the selected routine run by itself, or no longer. Only the first is asked about.
-fn switch(state: &mut State) -> Vec<Effect> {
-    let Some(routine) = state.screens.memory.routine().cloned() else {
-        return state.nothing(Action::MemoryToggle);
-    };
-    let command = Command::ChangeRoutine(ChangeRoutine {
-        routine: routine.id.to_string(),
-        patch: RoutinePatch {
-            enabled: Some(!routine.enabled),
-            ..RoutinePatch::default()
-        },
-    });
-    if routine.enabled {
-        return submit::submit(state, command);
-    }
-    let lines = vec![
-        format!("{}: {}", routine.schedule, few(&routine.prompt)),
-        "It runs by itself from now on.".to_owned(),
-    ];
-    let title = format!("Let {} run by itself?", routine.name);
-    ask_first(state, &title, lines, "Enable", command);
-    Vec::new()
 }
 
 /// A text is finished: what it asks for, or why it was not taken.

@@ -15,8 +15,8 @@ use crate::protocol::request::{
 use crate::protocol::snapshot::PageRequest;
 use crate::tui::state::app::State;
 use crate::tui::state::memory::{MemoryPanel, Place, Reading, Row, View, Why, listed, reviewed};
-use crate::tui::state::memory_keys;
-use crate::tui::state::panel::{Moves, Panel};
+use crate::tui::state::panel::{ListScreen, Panel};
+use crate::tui::state::{memory_cells, memory_keys};
 
 /// Of each kind that a person should look through.
 pub const REVIEWED: u32 = 50;
@@ -28,10 +28,14 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moves: Moves::Own {
-        step: memory_keys::moved,
-        page: memory_keys::page,
-        back: memory_keys::back,
+    list: ListScreen {
+        list: |state| state.screens.memory.list_mut(),
+        columns: memory_cells::columns,
+        arrange: memory_cells::arrange,
+        before_move: memory_keys::before_move,
+        after_move: memory_keys::after_move,
+        close: memory_keys::close,
+        leave: memory_keys::leave,
     },
     open: memory_keys::open,
     perform: memory_keys::perform,
@@ -103,38 +107,15 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             if report.too_much.is_empty() {
                 memory.too_much = false;
             }
-            if memory
-                .going
-                .is_some_and(|id| !report.memories.contains(&id))
-            {
-                memory.going = None;
-                memory.close();
-            }
             memory.texts.retain(|id, _| report.memories.contains(id));
             memory.preview = Some(report.clone());
             if !memory.text_queries().is_empty() {
                 state.screens.in_flight.now();
             }
         }
-        (_, Answer::ListHygieneRuns(page)) => {
-            memory.runs = Some(page.items.clone());
-            if memory
-                .run
-                .is_some_and(|id| page.items.iter().all(|run| run.id != id))
-            {
-                memory.run = None;
-                memory.close();
-            }
-        }
+        (_, Answer::ListHygieneRuns(page)) => memory.runs = Some(page.items.clone()),
         (_, Answer::ListRoutines(page)) => {
             memory.problem = None;
-            if memory
-                .routine
-                .is_some_and(|id| page.items.iter().all(|routine| routine.id != id))
-            {
-                memory.routine = None;
-                memory.close();
-            }
             memory.routines = Some(page.items.clone());
             if !state
                 .screens

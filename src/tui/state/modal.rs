@@ -5,9 +5,8 @@ use crate::console::arming::{DialogExposure, Subject};
 use crate::console::decision::{Bound, SnoozeChoice};
 use crate::console::release::Release;
 use crate::protocol::approval::Approval;
-use crate::protocol::enums::DecisionKind;
-use crate::protocol::ids::{SessionId, TakeOverId, ToolCallId};
-use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
+use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::models::{Discovery, ModelEntry, ProviderModels};
 use crate::protocol::request::Command;
 use crate::protocol::session::Why;
 use crate::tui::action::Action;
@@ -15,10 +14,10 @@ use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::autonomy_selector::AutonomySelector;
 use crate::tui::state::batch::Batch;
-use crate::tui::state::memory::MemoryText;
+use crate::tui::state::list::ListDetail;
 use crate::tui::state::rule_editor::RuleEditor;
-use crate::tui::state::rules::RuleText;
-use crate::tui::state::screen::Screen;
+use crate::tui::state::text_dialog::TextDialog;
+pub use crate::tui::state::text_dialog::TextPurpose;
 use crate::tui::state::text_field::TextField;
 use crate::tui::state::tool_lists::ToolLists;
 
@@ -66,54 +65,6 @@ pub struct Help {
     pub chosen: usize,
 }
 
-/// What a text is for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TextPurpose {
-    /// Reason of a refusal.
-    DenyReason(Bound),
-    /// New arguments as JSON.
-    EditArguments(Bound),
-    /// An answer in place of the tool's, or to a question.
-    Answer(Bound),
-    /// The short code of a critical call.
-    Code(Bound, DecisionKind),
-    /// A message to a session.
-    Compose(SessionId),
-    /// What models are told in every turn of a session.
-    Preferences(SessionId),
-    /// Search in the transcript.
-    Search,
-    /// The `:` line.
-    CommandLine,
-    /// Which rows a screen shows.
-    Filter(Screen),
-    /// Something of the Memory screen.
-    Memory(MemoryText),
-    /// Something of the Rules screen.
-    Rule(RuleText),
-    /// A message as the bot, in a conversation as it was taken over.
-    Say(SessionId, TakeOverId),
-    /// What the rule on a card compares with.
-    RuleValue,
-    /// Why all marked cards are refused.
-    BatchReason,
-    /// To whom a question is assigned, and a note.
-    Assignment(Bound),
-}
-
-/// A text being entered.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TextEntry {
-    /// What for.
-    pub purpose: TextPurpose,
-    /// The text.
-    pub field: TextField,
-    /// Why it was not taken.
-    pub error: Option<String>,
-    /// Completions of the command line.
-    pub choices: Vec<Completion>,
-}
-
 /// A question with Cancel and one way to go on; Cancel is focused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Confirm {
@@ -157,7 +108,7 @@ pub enum Modal {
     /// Releasing the emergency stop or the quarantine.
     Release(Release),
     /// Entering text.
-    Text(TextEntry),
+    Text(TextDialog),
     /// A question.
     Confirm(Confirm),
     /// The autonomy selector.
@@ -303,17 +254,6 @@ impl History {
     }
 }
 
-/// A way to go on with the `:` line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completion {
-    /// The whole line with it.
-    pub line: String,
-    /// Where in the line it begins.
-    pub from: usize,
-    /// What it is.
-    pub note: String,
-}
-
 /// A look for model servers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DiscoveryState {
@@ -334,8 +274,8 @@ pub struct ModelsDialog {
     pub session_id: SessionId,
     /// The configured providers; none = not answered yet.
     pub known: Option<Result<Vec<ProviderModels>, String>>,
-    /// The highlighted one of [`ModelsDialog::models`].
-    pub chosen: usize,
+    /// The models that can answer, by their names.
+    pub list: ListDetail<String>,
     /// Why the choice was not taken.
     pub refused: Option<String>,
     /// The look for servers.
@@ -343,15 +283,18 @@ pub struct ModelsDialog {
 }
 
 impl ModelsDialog {
-    /// Every configured model that can answer, with whether its provider has its key.
-    pub fn models(&self) -> Vec<(&ModelEntry, KeyState)> {
+    /// Every configured model that can answer, with its provider.
+    pub fn models(&self) -> impl Iterator<Item = (&ModelEntry, &ProviderModels)> {
         let providers = self.known.iter().flatten().flatten();
-        providers
-            .flat_map(|provider| {
-                let models = provider.models.iter().filter(|model| !model.only_embeds());
-                models.map(|model| (model, provider.key))
-            })
-            .collect()
+        providers.flat_map(|provider| {
+            let models = provider.models.iter().filter(|model| !model.only_embeds());
+            models.map(move |model| (model, provider))
+        })
+    }
+
+    /// A model that can answer, with its provider.
+    pub fn model(&self, name: &str) -> Option<(&ModelEntry, &ProviderModels)> {
+        self.models().find(|(model, _)| model.model == name)
     }
 }
 

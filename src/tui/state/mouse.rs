@@ -10,7 +10,7 @@ use crate::tui::message::{Effect, HitRegion, Mouse, MouseKind};
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::modal::Modal;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{going, lists, navigation, why};
+use crate::tui::state::{going, lists, memory_keys, navigation, why};
 
 /// Lines of one step of the wheel.
 const WHEEL: usize = 3;
@@ -78,6 +78,7 @@ fn select(state: &mut State, region: HitRegion) {
         HitRegion::Channel(name) => state.screens.channels.select(Some(name)),
         HitRegion::Turn(id) => state.screens.continuations.list.select(Some(id)),
         HitRegion::Rule(key) => state.screens.rules.list.select(Some(key)),
+        HitRegion::Memory(key) => memory_keys::pick(state, key),
         HitRegion::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
         HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
         HitRegion::Card | HitRegion::Screen(_) => {}

@@ -7,42 +7,15 @@ use std::collections::BTreeMap;
 use crate::console::access::Hosting;
 use crate::console::model::Tone;
 use crate::console::release::Release;
+use crate::protocol::request::Command;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::autonomy_selector::{self, AutonomySelector};
 use crate::tui::state::memory::MemoryText;
-use crate::tui::state::modal::{Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
-use crate::tui::state::rules::RuleText;
+use crate::tui::state::modal::{Confirm, Help, HelpScope, Modal, QuitChoice};
+use crate::tui::state::text_dialog::{TextDialog, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::state::tool_lists::ToolLists;
-
-/// Under which name what is written stays a draft; none = it does not.
-pub(super) fn draft_key(purpose: &TextPurpose) -> Option<String> {
-    match purpose {
-        TextPurpose::DenyReason(bound) => Some(format!("reason {}", bound.approval_id)),
-        TextPurpose::EditArguments(bound) => Some(format!(
-            "edit {} {}",
-            bound.approval_id, bound.subject.revision
-        )),
-        TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
-        TextPurpose::Compose(session) => Some(format!("message {session}")),
-        TextPurpose::Say(session, _) => Some(format!("say {session}")),
-        TextPurpose::Preferences(session) => Some(format!("preferences {session}")),
-        TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
-        TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
-        TextPurpose::Rule(RuleText::Add) => Some("rule".to_owned()),
-        TextPurpose::Rule(RuleText::Edit(id, version)) => Some(format!("rule {id} {version}")),
-        TextPurpose::Code(..)
-        | TextPurpose::Search
-        | TextPurpose::CommandLine
-        | TextPurpose::Filter(_)
-        | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test)
-        | TextPurpose::RuleValue
-        | TextPurpose::BatchReason
-        | TextPurpose::Assignment(_) => None,
-    }
-}
 
 /// Opens a text field, with the draft left behind, when there is one.
 pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
@@ -77,35 +50,30 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
 
 /// Opens a text field that holds this where no draft was left behind.
 pub fn open_begun(state: &mut State, purpose: TextPurpose, start: &str) -> Vec<Effect> {
-    let lines = match purpose {
-        TextPurpose::EditArguments(_)
-        | TextPurpose::Answer(_)
-        | TextPurpose::Compose(_)
-        | TextPurpose::Say(..)
-        | TextPurpose::Preferences(_)
-        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
-        | TextPurpose::Rule(RuleText::Add | RuleText::Edit(..)) => Lines::Many,
-        TextPurpose::DenyReason(_)
-        | TextPurpose::Code(..)
-        | TextPurpose::Search
-        | TextPurpose::CommandLine
-        | TextPurpose::Filter(_)
-        | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test)
-        | TextPurpose::RuleValue
-        | TextPurpose::BatchReason
-        | TextPurpose::Assignment(_) => Lines::One,
-    };
-    let draft =
-        draft_key(&purpose).and_then(|key| state.model.host().drafts.get(&key).map(str::to_owned));
-    state.modals.push(Modal::Text(TextEntry {
-        field: TextField::new(lines, draft.as_deref().unwrap_or(start)),
-        purpose,
-        error: None,
-        choices: Vec::new(),
-    }));
+    let drafts = &state.model.host().drafts;
+    let draft = purpose.draft().and_then(|key| drafts.get(&key));
+    let text = TextDialog::new(purpose, draft.unwrap_or(start));
+    state.modals.push(Modal::Text(text));
     state.touch(Dirty::Now);
     Vec::new()
+}
+
+/// Opens a question about a command; Cancel is focused.
+pub fn ask_first(
+    state: &mut State,
+    title: impl Into<String>,
+    lines: Vec<String>,
+    label: &'static str,
+    command: Command,
+) {
+    state.modals.push(Modal::Confirm(Confirm {
+        title: title.into(),
+        lines,
+        label,
+        command,
+        bound: None,
+        chosen: 0,
+    }));
 }
 
 /// Opens help or the palette for what has the keyboard now.

@@ -2,7 +2,6 @@
 //!
 //! Nothing here knows a screen by name; `panels` has the table of them.
 
-use crate::console::queue::Step;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -14,27 +13,12 @@ use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::list::List;
 use crate::tui::state::screen::Screen;
 
-/// What movements do on a screen.
-pub enum Moves {
-    /// It has a list with a detail.
-    List(ListScreen),
-    /// It has several lists, and says itself what a movement means.
-    Own {
-        /// Moves the selection, or scrolls what is open.
-        step: fn(&mut State, Step),
-        /// The same by lines.
-        page: fn(&mut State, i64),
-        /// Closes what was opened last; false when nothing was left to close.
-        back: fn(&mut State) -> bool,
-    },
-}
-
 /// The list of a screen.
 pub struct ListScreen {
     /// The list.
     pub list: fn(&mut State) -> &mut dyn List,
     /// Names of its columns.
-    pub columns: &'static [&'static str],
+    pub columns: fn(&State) -> &'static [&'static str],
     /// Brings it in line with what is known. True = the operator changed what is listed.
     pub arrange: fn(&mut State, bool),
     /// What happens before a movement.
@@ -43,6 +27,8 @@ pub struct ListScreen {
     pub after_move: fn(&mut State) -> Vec<Effect>,
     /// Closes what only this screen has, before the list goes back; false when nothing of that was open.
     pub close: fn(&mut State) -> bool,
+    /// Goes back to what the list was reached from, when nothing of it is open; false when it is the first.
+    pub leave: fn(&mut State) -> bool,
 }
 
 /// What comes of opening what is selected.
@@ -63,8 +49,8 @@ pub struct Panel {
     pub answered: fn(&mut State, &Query, Result<&Answer, &Problem>),
     /// Whether what it shows may have changed by this.
     pub concerns: fn(&Event) -> bool,
-    /// What movements do.
-    pub moves: Moves,
+    /// Its list: that which has the keys, where it has several.
+    pub list: ListScreen,
     /// Opens what is selected.
     pub open: fn(&mut State) -> Opening,
     /// Carries out an action; none = it means nothing special here.

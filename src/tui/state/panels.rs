@@ -7,7 +7,7 @@ use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Query};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::panel::{ListScreen, Moves, Panel, ask};
+use crate::tui::state::panel::{ListScreen, Panel, ask};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
     audit_screen, cache_cost_screen, continuations_screen, doctor_screen, memory_screen,
@@ -27,15 +27,9 @@ pub const fn of(screen: Screen) -> Option<&'static Panel> {
     }
 }
 
-/// The list of a screen; none = it has none of this kind.
-pub const fn list_of(screen: Screen) -> Option<&'static ListScreen> {
-    match of(screen) {
-        Some(Panel {
-            moves: Moves::List(list),
-            ..
-        }) => Some(list),
-        Some(_) | None => None,
-    }
+/// The list of a screen; none = it is drawn from the snapshot and the events.
+pub fn list_of(screen: Screen) -> Option<&'static ListScreen> {
+    of(screen).map(|panel| &panel.list)
 }
 
 /// Asks what is to be asked for the screen that is shown.
@@ -67,9 +61,7 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
         return false;
     };
     (panel.answered)(state, query, result);
-    if let Moves::List(list) = &panel.moves {
-        (list.arrange)(state, false);
-    }
+    (panel.list.arrange)(state, false);
     true
 }
 

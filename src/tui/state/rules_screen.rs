@@ -17,8 +17,8 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List};
-use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
-use crate::tui::state::panel::{self, ListScreen, Moves, Opening, Panel};
+use crate::tui::state::modal::TextPurpose;
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::rules::{Key, RuleText};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
@@ -31,14 +31,15 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moves: Moves::List(ListScreen {
+    list: ListScreen {
         list,
-        columns: COLUMNS,
+        columns: |_| COLUMNS,
         arrange,
         before_move: |_| {},
         after_move,
         close,
-    }),
+        leave: |_| false,
+    },
     open: |_| Opening::Detail,
     perform,
     copied,
@@ -134,11 +135,7 @@ fn arrange(state: &mut State, afresh: bool) {
     let rules = panel.rules.iter().flatten().map(|rule| Key::Rule(rule.id));
     let grants = panel.grants.iter().flatten().map(|one| Key::Grant(one.id));
     let all = rules.chain(grants).collect();
-    if afresh {
-        list.arrange_afresh(all, |key| cells(state, *key));
-    } else {
-        list.arrange(all, |key| cells(state, *key));
-    }
+    list.take(all, afresh, |key| cells(state, *key));
     state.screens.rules.list = list;
 }
 
@@ -289,14 +286,7 @@ fn confirm(
         state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
-    state.modals.push(Modal::Confirm(Confirm {
-        title: title.to_owned(),
-        lines: vec![line],
-        label,
-        command,
-        bound: None,
-        chosen: 0,
-    }));
+    opening::ask_first(state, title, vec![line], label, command);
     Vec::new()
 }
 

@@ -24,9 +24,9 @@ use crate::tui::state::rule_coach::SHOWN_MS;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, attaching, audit_screen, batching, decide, deciding, dialogs, going, hosts, input,
-    lists, memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over,
-    why,
+    assigning, attaching, audit_screen, batching, decide, deciding, going, hosts, input, lists,
+    memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over,
+    text_keys, why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
@@ -87,7 +87,7 @@ fn receive(state: &mut State, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::Edited(result) => {
-            dialogs::edited(state, result);
+            text_keys::edited(state, result);
             Vec::new()
         }
         Message::Tick => tick(state),
@@ -166,7 +166,6 @@ fn drawn(state: &mut State, report: FrameReport) {
         let scroll = match (state.modals.last_mut(), state.screen) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
             (Some(Modal::Summary(pager)), _) => Some(&mut pager.scroll),
-            (_, Screen::Memory) => Some(&mut state.screens.memory.scroll),
             _ => None,
         };
         if let Some(scroll) = scroll {

@@ -11,7 +11,7 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::live::NONE_LEFT;
+use crate::tui::view::list_panel::NONE_LEFT;
 use crate::tui::view::paint::{self, scrolled, span};
 use crate::tui::view::table::{Column, Fit, Row, Table, column};
 

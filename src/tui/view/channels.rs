@@ -14,8 +14,9 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::lists::{CHANNEL_COLUMNS, channel_cells};
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::table::{Column, Fit, column};
 
 /// The role of an autonomy level.
 pub const fn autonomy_role(autonomy: Autonomy) -> Role {
@@ -68,38 +69,32 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let list = &state.screens.channels;
-    let title = format!("Channels  {}{}", list.count(), list.note(CHANNEL_COLUMNS));
-    let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
-    let row = |index: usize| match list.order.get(index) {
-        Some(name) => Row::Cells {
-            cells: channel_cells(state, name),
-            roles: state
-                .model
-                .world()
-                .channels
-                .get(name)
-                .map_or_else(Vec::new, |channel| {
-                    let health = if channel.paused || channel.held {
-                        ChannelState::Paused
-                    } else {
-                        channel.health.state
-                    };
-                    vec![
-                        (1, state_role(health)),
-                        (2, autonomy_role(channel.policy.autonomy)),
-                    ]
-                }),
-            region: Some(HitRegion::Channel(name.clone())),
-        },
-        None => Row::Heading(String::new()),
-    };
-    let table = Table {
-        theme,
+    let channels = &state.model.world().channels;
+    let shown = ListPanel {
+        title: format!("Channels  {}", list.count()),
+        focused: true,
+        list,
         titles: CHANNEL_COLUMNS,
         columns: &TABLE,
+        above: Vec::new(),
+        empty: Vec::new(),
+        cells: &|name| channel_cells(state, name),
+        roles: &|name| {
+            channels.get(name).map_or_else(Vec::new, |channel| {
+                let health = if channel.paused || channel.held {
+                    ChannelState::Paused
+                } else {
+                    channel.health.state
+                };
+                vec![
+                    (1, state_role(health)),
+                    (2, autonomy_role(channel.policy.autonomy)),
+                ]
+            })
+        },
+        region: &HitRegion::Channel,
     };
-    let rows = (list.order.len(), list.position());
-    table.draw(buf, (area, inner), rows, row, report);
+    shown.draw(theme, area, buf, report);
 }
 
 /// Its columns.

@@ -103,8 +103,8 @@ pub fn row(
     }
 }
 
-/// Texts that stand where a list is empty, wrapped.
-pub fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, texts: &[(Role, String)]) {
+/// Texts that stand where a list is empty, wrapped; how many lines they take.
+pub fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, texts: &[(Role, String)]) -> u16 {
     let mut at = 0_u16;
     for (role, text) in texts {
         for line in sanitize::block(text, usize::from(inner.width)) {
@@ -112,4 +112,5 @@ pub fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, texts: &[(Role, Strin
             at = at.saturating_add(1);
         }
     }
+    at
 }

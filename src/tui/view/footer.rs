@@ -10,8 +10,9 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{About, Modal, TextPurpose};
+use crate::tui::state::modal::{About, Modal};
 use crate::tui::state::screen::Screen;
+use crate::tui::state::text_dialog::{Below, Enter, TextPurpose};
 use crate::tui::state::text_field::Lines;
 use crate::tui::state::{decide, disabled_reason, offering, panels};
 use crate::tui::theme::roles::{Role, Theme};
@@ -119,20 +120,16 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
     };
     match state.modals.last() {
         Some(Modal::Text(entry)) => {
-            let mut actions = match (entry.field.kind(), &entry.purpose) {
-                (Lines::Many, TextPurpose::Compose(_) | TextPurpose::Say(..)) => {
-                    vec![Action::TextEnter]
-                }
-                (Lines::Many, _) => vec![Action::TextSubmit],
-                (Lines::One, _) => vec![Action::TextEnter],
+            let mut actions = match entry.purpose.enter() {
+                Enter::Finishes | Enter::Sends => vec![Action::TextEnter],
+                Enter::Breaks => vec![Action::TextSubmit],
             };
             actions.push(Action::TextCancel);
-            if entry.purpose == TextPurpose::CommandLine {
+            if entry.purpose.below() == Below::Choices {
                 actions.push(Action::TextComplete);
-                actions.push(Action::TextUp);
             }
-            if matches!(entry.purpose, TextPurpose::Assignment(_)) {
-                actions.push(Action::TextComplete);
+            if entry.purpose == TextPurpose::CommandLine {
+                actions.push(Action::TextUp);
             }
             if entry.field.kind() == Lines::Many && state.has_editor {
                 actions.push(Action::TextEditor);
@@ -151,6 +148,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             return plain(&[
                 Action::DialogNext,
                 Action::DialogAccept,
+                Action::DialogFilter,
                 Action::DialogDiscover,
                 Action::DialogCancel,
             ]);

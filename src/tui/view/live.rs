@@ -4,13 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::protocol::enums::SessionState;
+use crate::protocol::ids::SessionId;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::lists::{LIVE_COLUMNS, live_cells};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::detail;
+use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::paint;
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::table::{Column, Fit, column};
 
 /// Its columns.
 const TABLE: [Column; 8] = [
@@ -30,50 +31,36 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     let title = if list.total == 0 {
         "Live".to_owned()
     } else {
-        format!("Live  {} sessions{}", list.count(), list.note(LIVE_COLUMNS))
+        format!("Live  {} sessions", list.count())
     };
-    let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
-    if list.order.is_empty() {
-        let texts = if list.total > 0 {
-            vec![(Role::TextStrong, NONE_LEFT.to_owned())]
-        } else {
-            vec![
-                (Role::TextStrong, "No session yet.".to_owned()),
-                (Role::Text, " ".to_owned()),
-                (
-                    Role::TextMuted,
-                    "A message on any channel opens one; n opens one here, at the desk.".to_owned(),
-                ),
-            ]
-        };
-        detail::texts(buf, inner, theme, &texts);
-        return;
-    }
-    let row = |index: usize| match list.order.get(index) {
-        Some(id) => {
-            let world = state.model.world();
-            let role = match world.sessions.get(id) {
-                Some(session) if session.state == SessionState::Active => {
-                    paint::status_role(world.session_status(session))
-                }
-                Some(_) | None => Role::StateIdle,
-            };
-            Row::Cells {
-                cells: live_cells(state, *id),
-                roles: vec![(0, role)],
-                region: Some(HitRegion::Session(*id)),
+    let empty = vec![
+        (Role::TextStrong, "No session yet.".to_owned()),
+        (Role::Text, " ".to_owned()),
+        (
+            Role::TextMuted,
+            "A message on any channel opens one; n opens one here, at the desk.".to_owned(),
+        ),
+    ];
+    let role = |id: &SessionId| {
+        let world = state.model.world();
+        match world.sessions.get(id) {
+            Some(session) if session.state == SessionState::Active => {
+                paint::status_role(world.session_status(session))
             }
+            Some(_) | None => Role::StateIdle,
         }
-        None => Row::Heading(String::new()),
     };
-    let table = Table {
-        theme,
+    let panel = ListPanel {
+        title,
+        focused: true,
+        list,
         titles: LIVE_COLUMNS,
         columns: &TABLE,
+        above: Vec::new(),
+        empty,
+        cells: &|id| live_cells(state, *id),
+        roles: &|id| vec![(0, role(id))],
+        region: &HitRegion::Session,
     };
-    let rows = (list.order.len(), list.position());
-    table.draw(buf, (area, inner), rows, row, report);
+    panel.draw(theme, area, buf, report);
 }
-
-/// What stands in a list whose filter leaves nothing.
-pub const NONE_LEFT: &str = "No row has the words of the filter. esc shows all.";

@@ -2,29 +2,42 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
 
 use crate::console::format;
-use crate::protocol::models::{Discovery, KeyState, ModelEntry};
+use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
+use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{DiscoveryState, ModelsDialog};
+use crate::tui::state::models::{self, COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::paint::{self, span};
+use crate::tui::view::list_panel::NONE_LEFT;
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::{detail, paint};
 
 /// Widest popup.
 const WIDTH: u16 = 110;
-/// Columns of what stands behind the name: window, price, key.
-const BEHIND: usize = 8 + 15 + 8;
-/// Columns of what it is used for, where there is room.
-const USED: usize = 17;
-/// Least columns of a name before the uses are left out.
-const NAME: usize = 28;
+
+/// Its columns.
+const TABLE: [Column; 5] = [
+    column(26, 0, Role::Text, Fit::Rest),
+    column(16, 1, Role::TextMuted, Fit::Left),
+    column(7, 0, Role::TextMuted, Fit::Right),
+    column(14, 0, Role::TextMuted, Fit::Left),
+    column(8, 0, Role::TextMuted, Fit::Left),
+];
 
 /// Draws it.
-pub fn draw(state: &State, theme: &Theme, dialog: &ModelsDialog, area: Rect, buf: &mut Buffer) {
+pub fn draw(
+    state: &State,
+    theme: &Theme,
+    dialog: &ModelsDialog,
+    area: Rect,
+    buf: &mut Buffer,
+    report: &mut FrameReport,
+) {
     let session = state.model.world().sessions.get(&dialog.session_id);
     let title = session.map_or_else(
         || "Model of a session".to_owned(),
@@ -33,130 +46,97 @@ pub fn draw(state: &State, theme: &Theme, dialog: &ModelsDialog, area: Rect, buf
             format!("Model of {} / {name}", session.channel)
         },
     );
+    let list = &dialog.list;
+    let title = format!("{title}  {}{}", list.count(), list.note(COLUMNS));
     let now = session.and_then(|session| session.model.as_deref());
     let width = WIDTH.min(area.width);
-    let columns = usize::from(width.saturating_sub(4));
-    let below = below(state, dialog, columns);
-    let models = dialog.models();
+    let below = below(state, dialog, usize::from(width.saturating_sub(4)));
     // The border, the head, a blank row; at least one model is seen.
     let room = usize::from(area.height).saturating_sub(4).max(1);
-    let listed = models
+    let listed = list
+        .order
         .len()
         .max(1)
         .min(room.saturating_sub(below.len()).max(room / 2).max(1));
     let height = u16::try_from(listed + below.len() + 4).unwrap_or(u16::MAX);
-    let inner = paint::padded(paint::popup(buf, area, theme, &title, width, height));
-    let columns = usize::from(inner.width);
-    let mut at = match &dialog.known {
-        None => notice(
-            buf,
-            inner,
-            theme,
-            Role::TextMuted,
-            "asking for the models …",
-        ),
-        Some(Err(why)) => notice(buf, inner, theme, Role::NoticeError, why),
-        Some(Ok(_)) if models.is_empty() => notice(
-            buf,
-            inner,
-            theme,
-            Role::Text,
-            "the configuration names no model",
-        ),
-        Some(Ok(_)) => {
-            let head = row(
-                "  MODEL",
-                "USED FOR",
-                "WINDOW",
-                "IN/OUT $/M",
-                "KEY",
-                columns,
-            );
-            paint::line(
-                buf,
-                inner,
-                0,
-                &Line::from(span(theme, Role::TextMuted, head)),
-            );
-            let first = paint::first_row(Some(dialog.chosen), models.len(), listed);
-            for (line, index) in (first..models.len()).take(listed).enumerate() {
-                let at = u16::try_from(line + 1).unwrap_or(u16::MAX);
-                if let Some((model, key)) = models.get(index) {
-                    let chosen = index == dialog.chosen;
-                    let text = entry(model, *key, chosen, now == Some(&model.model), columns);
-                    let role = match key {
-                        KeyState::Missing => Role::TextMuted,
-                        KeyState::Present | KeyState::None => Role::Text,
-                    };
-                    paint::line(buf, inner, at, &Line::from(span(theme, role, text)));
-                    if chosen {
-                        paint::select(buf, paint::row(inner, at), theme, Role::DialogChosen);
-                    }
+    let popup = paint::popup(buf, area, theme, &title, width, height);
+    let inner = paint::padded(popup);
+    let (rows, rest) = paint::split_top(inner, u16::try_from(listed + 1).unwrap_or(u16::MAX));
+    let notice = match &dialog.known {
+        None => Some((Role::TextMuted, "asking for the models …".to_owned())),
+        Some(Err(why)) => Some((Role::NoticeError, why.clone())),
+        Some(Ok(_)) if list.total == 0 => {
+            let text = "the configuration names no model that can answer";
+            Some((Role::Text, text.to_owned()))
+        }
+        Some(Ok(_)) if list.order.is_empty() => Some((Role::TextStrong, NONE_LEFT.to_owned())),
+        Some(Ok(_)) => None,
+    };
+    if let Some(notice) = notice {
+        detail::texts(buf, rows, theme, &[notice]);
+    } else {
+        let row = |index: usize| match list.order.get(index) {
+            Some(name) => {
+                let mut cells = models::cells(dialog, name);
+                if let Some(cell) = cells.first_mut()
+                    && now == Some(name)
+                {
+                    cell.text.push_str(" (now)");
+                }
+                let known = dialog.model(name).map(|(_, provider)| provider.key);
+                let roles = match known {
+                    Some(KeyState::Missing) => vec![(0, Role::TextMuted)],
+                    Some(KeyState::Present | KeyState::None) | None => Vec::new(),
+                };
+                Row::Cells {
+                    cells,
+                    roles,
+                    region: None,
                 }
             }
-            u16::try_from(listed + 1).unwrap_or(u16::MAX)
-        }
-    };
-    at = at.saturating_add(1);
-    let left = usize::from(inner.height.saturating_sub(at));
+            None => Row::Heading(String::new()),
+        };
+        let table = Table {
+            theme,
+            titles: COLUMNS,
+            columns: &TABLE,
+        };
+        let shown = (list.order.len(), list.position());
+        table.draw(buf, (popup, rows), shown, row, report);
+    }
+    let rest = paint::split_top(rest, 1).1;
+    let left = usize::from(rest.height);
     let cut = below.len() > left;
-    let shown_lines = if cut { left.saturating_sub(1) } else { left };
-    for (role, text) in below.iter().take(shown_lines) {
-        paint::line(
-            buf,
-            inner,
-            at,
-            &Line::from(span(theme, *role, text.clone())),
-        );
-        at = at.saturating_add(1);
-    }
+    let fit = if cut { left.saturating_sub(1) } else { left };
+    let mut lines: Vec<(Role, String)> = below.iter().take(fit).cloned().collect();
     if cut {
-        let more = below.len() - shown_lines;
+        let more = below.len() - fit;
         let text = format!("… {more} more lines: `leverframe models discover` shows all");
-        let line = Line::from(vec![Span::raw(""), span(theme, Role::TextMuted, text)]);
-        paint::line(buf, inner, at, &line);
+        lines.push((Role::TextMuted, text));
     }
+    detail::texts(buf, rest, theme, &lines);
 }
 
-fn notice(buf: &mut Buffer, inner: Rect, theme: &Theme, role: Role, text: &str) -> u16 {
-    let text = sanitize::line(text, usize::from(inner.width));
-    paint::line(buf, inner, 0, &Line::from(span(theme, role, text)));
-    1
-}
-
-fn row(name: &str, used: &str, window: &str, price: &str, key: &str, columns: usize) -> String {
-    let rest = columns.saturating_sub(BEHIND);
-    // Each with a space behind it, however long its text is.
-    let apart = |text: &str, columns: usize| match columns {
-        0 => String::new(),
-        _ => format!("{} ", sanitize::column(text, columns - 1)),
+/// What is known of a model beside its row, in words.
+fn about(model: &ModelEntry, provider: &ProviderModels) -> String {
+    let profile = &model.profile;
+    let known = |what: Option<bool>| match what {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "not known",
     };
-    let used_columns = if rest >= NAME + USED { USED } else { 0 };
+    let price = model.price.as_ref();
+    let price = price.map_or("none known", |price| price.source.as_str());
+    let note = model.note.as_ref();
+    let note = note.map_or_else(String::new, |note| format!("; {note}"));
     format!(
-        "{}{}{}{}{}",
-        apart(name, rest - used_columns),
-        apart(used, used_columns),
-        apart(window, 8),
-        apart(price, 15),
-        sanitize::column(key, 8)
-    )
-}
-
-fn entry(model: &ModelEntry, key: KeyState, chosen: bool, now: bool, columns: usize) -> String {
-    let mark = if chosen { "> " } else { "  " };
-    let now = if now { " (now)" } else { "" };
-    let price = match &model.price {
-        None => "n/a".to_owned(),
-        Some(price) if price.input == 0.0 && price.output == 0.0 => "free".to_owned(),
-        Some(price) => format!("{}/{}", price.input, price.output),
-    };
-    row(
-        &format!("{mark}{}{now}", model.model),
-        &model.used_for.join(", "),
-        &format::count(model.profile.context_window),
-        &price,
-        key.as_str(),
-        columns,
+        "{} ({}): answers up to {} tokens; tools {}; pictures {}; profile: {}; price: {price}{note}",
+        provider.provider,
+        provider.kind,
+        format::count(profile.max_output_tokens.into()),
+        known(profile.tools),
+        known(profile.pictures),
+        profile.source,
     )
 }
 
@@ -172,6 +152,10 @@ fn below(state: &State, dialog: &ModelsDialog, columns: usize) -> Vec<(Role, Str
     };
     if let Some(why) = &dialog.refused {
         say(Role::NoticeError, why);
+    }
+    let selected = dialog.list.selected.as_ref();
+    if let Some((model, provider)) = selected.and_then(|name| dialog.model(name)) {
+        say(Role::Text, &about(model, provider));
     }
     match &dialog.look {
         DiscoveryState::Idle => {

@@ -12,7 +12,8 @@ use crate::tui::state::rules::{Key, RuleText, RulesPanel};
 use crate::tui::state::rules_screen::{COLUMNS, cells, in_force, last, reach, until, uses};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, paint};
 
 /// Draws the screen.
@@ -70,36 +71,28 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     } else {
         format!("Rules  {}", panel.list.count())
     };
-    let counts = counts + &panel.list.note(COLUMNS);
-    let inner = paint::padded(paint::panel(buf, area, theme, &counts, !panel.list.zoomed));
+    let shown = ListPanel {
+        title: counts,
+        focused: !panel.list.zoomed,
+        list: &panel.list,
+        titles: COLUMNS,
+        columns: &TABLE,
+        above: Vec::new(),
+        empty: empty(panel),
+        cells: &|key| cells(state, *key),
+        roles: &|key| {
+            let role = row_role(state, *key);
+            [0, 2, 3, 4, 5].map(|column| (column, role)).to_vec()
+        },
+        region: &HitRegion::Rule,
+    };
+    shown.draw(theme, area, buf, report);
     if let Some((_, found)) = &panel.suggestions
         && !found.rules.is_empty()
     {
         let note = format!("{}: leverframe rules suggest", found.in_words());
         paint::panel_note(buf, area, theme, Role::NoticeInfo, &note);
     }
-    if panel.list.order.is_empty() {
-        detail::texts(buf, inner, theme, &empty(panel));
-        return;
-    }
-    let row = |index: usize| match panel.list.order.get(index) {
-        Some(key) => {
-            let role = row_role(state, *key);
-            Row::Cells {
-                cells: cells(state, *key),
-                roles: [0, 2, 3, 4, 5].map(|column| (column, role)).to_vec(),
-                region: Some(HitRegion::Rule(*key)),
-            }
-        }
-        None => Row::Heading(String::new()),
-    };
-    let table = Table {
-        theme,
-        titles: COLUMNS,
-        columns: &TABLE,
-    };
-    let rows = (panel.list.order.len(), panel.list.position());
-    table.draw(buf, (area, inner), rows, row, report);
 }
 
 /// Its columns.
@@ -118,10 +111,6 @@ fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
     }
     if panel.rules.is_none() || panel.grants.is_none() {
         return vec![(Role::TextMuted, "asking for the rules …".to_owned())];
-    }
-    if !panel.list.filter.is_empty() {
-        let text = "No row has the words of the filter. esc shows all.".to_owned();
-        return vec![(Role::TextStrong, text)];
     }
     vec![
         (Role::TextStrong, "No rule yet.".to_owned()),

@@ -82,11 +82,11 @@ pub fn draw(
         return report;
     }
     let mut rest = area;
-    let (top, below) = split_top(rest, u16::from(area.height >= 2));
+    let (top, below) = paint::split_top(rest, u16::from(area.height >= 2));
     header::draw(state, theme, top, buf);
     rest = below;
     if area.height >= TABS_FROM_ROWS {
-        let (line, below) = split_top(rest, 1);
+        let (line, below) = paint::split_top(rest, 1);
         tabs(state, theme, line, buf, &mut report);
         rest = below;
     }
@@ -96,7 +96,7 @@ pub fn draw(
         if rest.height <= 2 {
             break;
         }
-        let (line, below) = split_top(rest, 1);
+        let (line, below) = paint::split_top(rest, 1);
         buf.set_style(line, theme.style(role));
         let text = Line::from(vec![Span::raw(" "), span(theme, role, text)]);
         paint::line(buf, line, 0, &text);
@@ -147,7 +147,16 @@ pub fn draw(
         report.dialog = None;
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
-            Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
+            Modal::Text(entry) => {
+                // The list that is filtered stands above the words.
+                let below = state.modals.iter().rev().nth(1);
+                if let Some(Modal::Models(dialog)) = below {
+                    let words = text_entry::HEIGHT.min(body.height);
+                    let above = paint::split_top(body, body.height - words).0;
+                    models::draw(state, theme, dialog, above, buf, &mut report);
+                }
+                text_entry::draw(state, theme, entry, body, buf);
+            }
             Modal::Summary(pager) => {
                 report.panel_max_scroll = Some(summary::draw(theme, pager, body, buf));
             }
@@ -165,7 +174,9 @@ pub fn draw(
                 choices,
                 chosen,
             } => dialog::snooze(theme, bound, choices, *chosen, body, buf),
-            Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
+            Modal::Models(overlay) => {
+                models::draw(state, theme, overlay, body, buf, &mut report);
+            }
             Modal::Why(pager) => {
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
             }
@@ -179,22 +190,6 @@ pub fn draw(
         report.dialog = None;
     }
     report
-}
-
-/// The first `rows` rows and the rest.
-pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
-    let rows = rows.min(area.height);
-    (
-        Rect {
-            height: rows,
-            ..area
-        },
-        Rect {
-            y: area.y + rows,
-            height: area.height - rows,
-            ..area
-        },
-    )
 }
 
 /// What is wrong, each in a line, the focused host first. More than fit are counted.

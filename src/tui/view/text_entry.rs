@@ -11,37 +11,30 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::attaching;
 use crate::tui::state::audit_screen;
-use crate::tui::state::modal::{Completion, TextEntry, TextPurpose};
+
 use crate::tui::state::screen::Screen;
+use crate::tui::state::text_dialog::{Below, Completion, TextDialog, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{memory, rules, transcript};
 
+/// Rows of a dialog with a note and one line.
+pub const HEIGHT: u16 = 4;
 /// Rows for the choices of the command line.
 const CHOICES: u16 = 6;
 
+/// What a filter takes.
+const ROW_WORDS: &str = "words that a row shows; enter keeps them, esc shows all";
+
 /// Draws the entry on top.
-pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &mut Buffer) {
+pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &mut Buffer) {
     let (title, note) = words(state, entry);
-    let extra = match entry.purpose {
+    let extra = match entry.purpose.below() {
         // Always as many, so that the line stays where it is while choices come and go.
-        TextPurpose::CommandLine | TextPurpose::Assignment(_) => {
-            CHOICES.min(area.height.saturating_sub(4))
-        }
-        TextPurpose::Search => 1,
-        TextPurpose::Filter(_) => 0,
-        TextPurpose::DenyReason(_)
-        | TextPurpose::EditArguments(_)
-        | TextPurpose::Answer(_)
-        | TextPurpose::Code(..)
-        | TextPurpose::Compose(_)
-        | TextPurpose::Say(..)
-        | TextPurpose::Preferences(_)
-        | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_)
-        | TextPurpose::RuleValue
-        | TextPurpose::BatchReason => 0,
+        Below::Choices => CHOICES.min(area.height.saturating_sub(4)),
+        Below::Matches => 1,
+        Below::Nothing => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -84,11 +77,11 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     };
     field(theme, &entry.field, field_area, buf);
     let below = at + field_rows;
-    match entry.purpose {
-        TextPurpose::CommandLine | TextPurpose::Assignment(_) => {
+    match entry.purpose.below() {
+        Below::Choices => {
             choices(theme, &entry.choices, extra, inner, below, buf);
         }
-        TextPurpose::Search => {
+        Below::Matches => {
             let found = state
                 .screens
                 .session
@@ -116,18 +109,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
                 &Line::from(span(theme, Role::TextMuted, found)),
             );
         }
-        TextPurpose::DenyReason(_)
-        | TextPurpose::EditArguments(_)
-        | TextPurpose::Answer(_)
-        | TextPurpose::Code(..)
-        | TextPurpose::Compose(_)
-        | TextPurpose::Say(..)
-        | TextPurpose::Preferences(_)
-        | TextPurpose::Filter(_)
-        | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_)
-        | TextPurpose::RuleValue
-        | TextPurpose::BatchReason => {}
+        Below::Nothing => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -176,12 +158,12 @@ fn choices(
 }
 
 /// What enter does with a message, and how long the message is.
-fn sends(what: &str, entry: &TextEntry) -> String {
+fn sends(what: &str, entry: &TextDialog) -> String {
     let size = entry.field.bytes();
     format!("{what}, alt-enter starts a new line · {size} of {MAX_TEXT_BYTES} bytes")
 }
 
-fn words(state: &State, entry: &TextEntry) -> (String, String) {
+fn words(state: &State, entry: &TextDialog) -> (String, String) {
     match &entry.purpose {
         TextPurpose::DenyReason(bound) => (
             format!("Deny {}: reason", bound.title),
@@ -244,6 +226,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         ),
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
+        TextPurpose::FilterModels => ("Filter models".to_owned(), ROW_WORDS.to_owned()),
         TextPurpose::Filter(screen) => {
             let note = match screen {
                 Screen::Audit => audit_screen::FILTER_WORDS,
@@ -257,7 +240,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
                 | Screen::Rules
                 | Screen::CacheCost
                 | Screen::Memory
-                | Screen::Doctor => "words that a row shows; enter keeps them, esc shows all",
+                | Screen::Doctor => ROW_WORDS,
             };
             (format!("Filter {}", screen.title()), note.to_owned())
         }

@@ -13,7 +13,8 @@ use leverframe::protocol::request::{
 use leverframe::protocol::routine::*;
 use leverframe::protocol::snapshot::Page;
 use leverframe::tui::message::Effect;
-use leverframe::tui::view::memory_words::{bars, schedule};
+use leverframe::tui::state::memory_cells::schedule;
+use leverframe::tui::view::paint::bars;
 use proptest::prelude::*;
 
 use crate::console_frames::any_size::{HOSTILE, assert_clean};
@@ -348,7 +349,7 @@ fn what_to_look_through() {
 
 #[test]
 fn what_a_search_found_says_by_what() {
-    let text = at(160, 45, &kept(), "/ . enter j j").text();
+    let text = at(160, 45, &kept(), "f . enter j j").text();
     assert!(text.contains("found by"), "{text}");
     for by in ["words", "meaning", "both"] {
         assert!(text.contains(by), "{by}: {text}");
@@ -404,8 +405,8 @@ fn the_detail_says_where_it_came_from() {
         "model local/qwen3:8b",
         "telegram:481516, message 77",
         "0.80 (fact)",
-        "untrusted was in context: result of fetch",
-        "every session of telegram",
+        "untrusted was in context: result of",
+        "It is recalled in every session",
         "proposed",
     ] {
         assert!(text.contains(words), "{words}: {text}");
@@ -529,6 +530,8 @@ const TOURS: &[&str] = &[
     "j j j a",
     "j space j S",
     "/",
+    "/ o",
+    "f",
     "H",
     "H j",
     "H j enter",

@@ -33,7 +33,7 @@ async fn a_fact_is_written_pinned_found_and_erasure() {
     let more = json!({"text": "Tea at four.", "place": {"scope": "global"}});
     door.post("/v1/memory", more).await;
     pty.see("Tea at four.");
-    pty.send("/");
+    pty.send("f");
     pty.see("Search memory");
     pty.send("tea\r");
     let screen = pty.see("Results for “tea”");

@@ -7,8 +7,9 @@ use leverframe::tui::fuzzy::score;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::WHICH_KEY_MS;
 use leverframe::tui::state::disabled_reason::why_not;
-use leverframe::tui::state::modal::{Help, Modal, TextEntry};
+use leverframe::tui::state::modal::{Help, Modal};
 use leverframe::tui::state::screen::Screen;
+use leverframe::tui::state::text_dialog::TextDialog;
 use proptest::prelude::*;
 
 use crate::console_frames::driver::Driver;
@@ -23,7 +24,7 @@ fn driver() -> Driver {
 
 fn line(driver: &Driver) -> String {
     match driver.state.modals.last() {
-        Some(Modal::Text(TextEntry { field, .. })) => field.text(),
+        Some(Modal::Text(TextDialog { field, .. })) => field.text(),
         other => panic!("no line is open: {other:?}"),
     }
 }

@@ -63,7 +63,10 @@ fn ended(driver: &mut Driver, command: Command, result: Result<Outcome, Problem>
 fn what_is_selected_stays_where_it_is_while_others_change() {
     let mut kept = kept();
     let mut driver = at(120, 40, &kept, "j j");
-    assert_eq!(driver.state.screens.memory.selected, Some(id(2)));
+    assert_eq!(
+        driver.state.screens.memory.lists.facts.selected,
+        Some(id(2))
+    );
     let row = |driver: &mut Driver| {
         let text = driver.text();
         text.lines()
@@ -77,7 +80,10 @@ fn what_is_selected_stays_where_it_is_while_others_change() {
     kept.facts.insert(0, last);
     changed(&mut driver);
     kept.settle(&mut driver);
-    assert_eq!(driver.state.screens.memory.selected, Some(id(2)));
+    assert_eq!(
+        driver.state.screens.memory.lists.facts.selected,
+        Some(id(2))
+    );
     assert_eq!(row(&mut driver), before);
     assert!(driver.text().contains("Something new."));
     // With nothing selected the order is that of the engine.
@@ -92,10 +98,10 @@ fn what_is_selected_stays_where_it_is_while_others_change() {
     kept.facts.retain(|one| one.id != id(4));
     changed(&mut driver);
     kept.settle(&mut driver);
-    assert_eq!(driver.state.screens.memory.selected, None);
+    assert_eq!(driver.state.screens.memory.lists.facts.selected, None);
     // Nothing is selected when the screen opens again.
     driver.press("j 2 8");
-    assert_eq!(driver.state.screens.memory.selected, None);
+    assert_eq!(driver.state.screens.memory.lists.facts.selected, None);
 }
 
 #[test]
@@ -120,7 +126,11 @@ fn further_pages_come_when_the_end_is_near() {
     kept.page = 10;
     let mut driver = at(80, 24, &kept, "");
     assert_eq!(driver.state.screens.memory.rows.as_ref().unwrap().len(), 10);
-    assert!(driver.text().contains("further pages"));
+    assert!(
+        driver.text().contains("all scopes  10+"),
+        "{}",
+        driver.text()
+    );
     for _ in 0..40 {
         driver.press("j");
         kept.settle(&mut driver);
@@ -128,7 +138,10 @@ fn further_pages_come_when_the_end_is_near() {
     let rows = driver.state.screens.memory.rows.clone().unwrap();
     let ids: Vec<_> = rows.iter().map(|row| row.memory.id).collect();
     assert_eq!(ids, (0..30).map(id).collect::<Vec<_>>());
-    assert_eq!(driver.state.screens.memory.selected, Some(id(29)));
+    assert_eq!(
+        driver.state.screens.memory.lists.facts.selected,
+        Some(id(29))
+    );
     // What is loaded again does not take the later pages away, but what is gone from the first one goes.
     kept.facts.remove(3);
     changed(&mut driver);
@@ -136,7 +149,10 @@ fn further_pages_come_when_the_end_is_near() {
     let rows = driver.state.screens.memory.rows.clone().unwrap();
     assert_eq!(rows.len(), 29);
     assert!(rows.iter().all(|row| row.memory.id != id(3)));
-    assert_eq!(driver.state.screens.memory.selected, Some(id(29)));
+    assert_eq!(
+        driver.state.screens.memory.lists.facts.selected,
+        Some(id(29))
+    );
 }
 
 #[test]
@@ -148,7 +164,7 @@ fn scopes_filter_and_a_search_says_that_it_is_one() {
         text.contains("Friday") && !text.contains("Portuguese"),
         "{text}"
     );
-    driver.press("tab /");
+    driver.press("tab f");
     driver.type_text("report");
     driver.press("enter");
     kept.settle(&mut driver);
@@ -170,6 +186,57 @@ fn scopes_filter_and_a_search_says_that_it_is_one() {
     for row in driver.state.screens.memory.rows.clone().unwrap() {
         assert_eq!(Some(row.memory.scope), place.scope);
     }
+}
+
+#[test]
+fn every_list_of_the_screen_filters_as_it_is_typed_and_sorts() {
+    let kept = kept();
+    for (keys, typed, head, first) in [
+        (
+            "",
+            "portu",
+            "all scopes  2 of 4  filter: portu",
+            "Ana wants",
+        ),
+        (
+            "H",
+            "would like",
+            "Hygiene: what would go now  1 of 2  filter: would like",
+            "would like",
+        ),
+        ("H tab", "undone", "Runs  1 of 2  filter: undone", "undone"),
+        ("R", "watch", "Routines  1 of 2  filter: watch", "watch"),
+        ("tab", "glob", "Memory  filter: glob", "global"),
+    ] {
+        let mut driver = at(120, 40, &kept, keys);
+        driver.press("/");
+        driver.type_text(typed);
+        let text = driver.text();
+        assert!(text.contains(head), "{keys}: {text}");
+        assert!(text.contains(first), "{keys}: {text}");
+        // esc in the line shows all.
+        driver.press("esc");
+        assert!(!driver.text().contains("filter:"), "{keys}");
+    }
+    let mut driver = at(120, 40, &kept, "");
+    driver.press(":");
+    driver.type_text("sort what");
+    driver.press("enter");
+    let order = &driver.state.screens.memory.lists.facts.order;
+    assert_eq!(order, &[id(1), id(4), id(2), id(3)]);
+    assert!(driver.text().contains("sort: what"));
+    // The selection, the filter, the search and the view close one after the other.
+    let mut driver = at(120, 40, &kept, "f");
+    driver.type_text("report");
+    driver.press("enter");
+    kept.settle(&mut driver);
+    driver.press("/ F r i d a y enter j");
+    assert!(driver.text().contains("filter: Friday"));
+    driver.press("esc esc");
+    assert!(!driver.text().contains("filter:"));
+    assert!(driver.text().contains("Results for"));
+    driver.press("esc");
+    assert!(!driver.text().contains("Results for"));
 }
 
 #[test]
@@ -512,8 +579,11 @@ fn the_summary_of_a_session_is_read() {
         driver.text()
     );
     driver.press("esc");
-    assert!(!driver.state.screens.memory.zoomed);
-    assert_eq!(driver.state.screens.memory.selected, Some(id(2)));
+    assert!(!driver.state.screens.memory.lists.facts.zoomed);
+    assert_eq!(
+        driver.state.screens.memory.lists.facts.selected,
+        Some(id(2))
+    );
     // A long one is scrolled to its end and no further.
     let mut long = kept.clone();
     let lines: Vec<String> = (0..200).map(|n| format!("line {n}.")).collect();

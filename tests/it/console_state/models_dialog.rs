@@ -101,3 +101,41 @@ fn a_console_that_may_not_act_sends_nothing() {
     driver.press("2 M");
     assert!(driver.state.modals.is_empty());
 }
+
+#[test]
+fn the_list_filters_as_it_is_typed_and_the_selection_is_a_model() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    opened(&mut driver, known());
+    let text = driver.text();
+    assert!(
+        text.contains("  3 ") && text.contains("(openai-chat)"),
+        "{text}"
+    );
+    driver.press("/");
+    driver.type_text("small");
+    let text = driver.text();
+    assert!(text.contains("1 of 3  filter: small"), "{text}");
+    assert!(
+        text.contains("local/small") && !text.contains("claude"),
+        "{text}"
+    );
+    // enter keeps the words; the first press moves to what is left, the next takes it.
+    driver.press("enter j enter");
+    let last = sent(&driver).pop().unwrap();
+    assert!(
+        matches!(&last, Command::UpdateSession(UpdateSession { model: Some(model), .. }) if model == "local/small"),
+        "{last:?}"
+    );
+    // esc shows all, then closes.
+    driver.press("esc");
+    assert!(driver.text().contains("claude"));
+    driver.press("esc");
+    assert!(driver.state.modals.is_empty());
+    // What is not listed is never taken.
+    opened(&mut driver, known());
+    let before = sent(&driver).len();
+    driver.press("/");
+    driver.type_text("nothing-like-it");
+    driver.press("enter enter");
+    assert_eq!(sent(&driver).len(), before);
+}

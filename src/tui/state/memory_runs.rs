@@ -1,0 +1,135 @@
+//! What keys do to hygiene and routines on the Memory screen. What starts something is confirmed, with Cancel focused.
+
+use crate::console::format;
+use crate::console::model::Tone;
+use crate::protocol::request::{ChangeRoutine, Command, RunHygiene, RunRoutine, UndoHygiene};
+use crate::protocol::routine::RoutinePatch;
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::State;
+use crate::tui::state::memory::View;
+use crate::tui::state::memory_cells::{can_undo, few};
+use crate::tui::state::opening::ask_first;
+use crate::tui::state::submit;
+
+/// Runs hygiene, or the selected routine.
+pub fn run(state: &mut State) {
+    match state.screens.memory.view {
+        View::Facts => state.toast(
+            Tone::Warning,
+            "run: open hygiene (H) or routines (R), they show what would happen",
+        ),
+        View::Hygiene => run_hygiene(state),
+        View::Routines => {
+            let Some(routine) = state.screens.memory.routine().cloned() else {
+                state.nothing(Action::MemoryRun);
+                return;
+            };
+            let lines = vec![
+                format!("{}: {}", routine.channel, few(&routine.prompt)),
+                format!(
+                    "A turn begins at once; by itself it may do at most what {} allows.",
+                    routine.autonomy_ceiling
+                ),
+            ];
+            let title = format!("Run {} now?", routine.name);
+            let command = Command::RunRoutine(RunRoutine {
+                routine: routine.id.to_string(),
+            });
+            ask_first(state, title, lines, "Run", command);
+        }
+    }
+}
+
+fn run_hygiene(state: &mut State) {
+    let memory = &state.screens.memory;
+    let Some(report) = &memory.preview else {
+        state.toast(Tone::Warning, "run: what would go is not known yet");
+        return;
+    };
+    if report.groups.is_empty() {
+        state.toast(Tone::Warning, "run: nothing would go now");
+        return;
+    }
+    let mut lines = vec![format!(
+        "{} memories are archived, {} removed for good.",
+        report.archived, report.removed
+    )];
+    if let Some(status) = &memory.status {
+        lines.push(format!(
+            "What is archived can be taken back for {} days.",
+            status.undo_days
+        ));
+    }
+    for excess in &report.too_much {
+        lines.push(format!(
+            "TOO MUCH: {} of {} of scope {} go at once. Is the clock right?",
+            excess.count, excess.of, excess.scope
+        ));
+    }
+    let yes = memory.too_much;
+    let (title, label) = if yes {
+        ("Run it although too much goes?", "Run all the same")
+    } else {
+        ("Run hygiene now?", "Run")
+    };
+    let command = Command::RunHygiene(RunHygiene { yes });
+    ask_first(state, title, lines, label, command);
+}
+
+/// Takes the selected run back, or the newest one that can be.
+pub fn undo(state: &mut State) {
+    let memory = &state.screens.memory;
+    let found = match memory.hygiene_run() {
+        Some(run) => Some(run),
+        None => memory
+            .runs
+            .iter()
+            .flatten()
+            .find(|run| can_undo(state, run)),
+    };
+    let Some(run) = found.filter(|run| can_undo(state, run)) else {
+        state.toast(
+            Tone::Warning,
+            "undo: no run that can be taken back (H shows the runs)",
+        );
+        return;
+    };
+    let lines = vec![
+        format!(
+            "{} of {} ago",
+            run.id,
+            format::age(state.model.now.wall, run.at)
+        ),
+        format!(
+            "{} memories come back. They go again with the next run unless they are used, pinned or kept longer.",
+            run.report.archived
+        ),
+    ];
+    let command = Command::UndoHygiene(UndoHygiene { id: run.id });
+    ask_first(state, "Take this run back?", lines, "Take back", command);
+}
+
+/// Lets the selected routine run by itself, or no longer. Only the first is asked about.
+pub fn switch(state: &mut State) -> Vec<Effect> {
+    let Some(routine) = state.screens.memory.routine().cloned() else {
+        return state.nothing(Action::MemoryToggle);
+    };
+    let command = Command::ChangeRoutine(ChangeRoutine {
+        routine: routine.id.to_string(),
+        patch: RoutinePatch {
+            enabled: Some(!routine.enabled),
+            ..RoutinePatch::default()
+        },
+    });
+    if routine.enabled {
+        return submit::submit(state, command);
+    }
+    let lines = vec![
+        format!("{}: {}", routine.schedule, few(&routine.prompt)),
+        "It runs by itself from now on.".to_owned(),
+    ];
+    let title = format!("Let {} run by itself?", routine.name);
+    ask_first(state, title, lines, "Enable", command);
+    Vec::new()
+}

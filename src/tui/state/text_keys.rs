@@ -1,0 +1,395 @@
+//! What keys do in a dialog with one text: editing, completion, and what a finished text does.
+
+use crate::console::decision::{self, Bound};
+use crate::console::model::Tone;
+use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
+use crate::protocol::enums::DecisionKind;
+use crate::protocol::request::{Command, SendAsBot, SendMessage, UpdateSession};
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Dirty, State};
+use crate::tui::state::deciding::still;
+use crate::tui::state::memory::MemoryText;
+use crate::tui::state::modal::{Help, Modal};
+use crate::tui::state::screen::Screen;
+use crate::tui::state::text_dialog::{Below, Enter, TextDialog, TextPurpose};
+use crate::tui::state::text_field::{Edit, Lines, TextField};
+use crate::tui::state::{
+    actions, assigning, batching, command_line, lists, memory_keys, models, rule_editing,
+    rules_screen, running, submit,
+};
+
+/// Longest reason that is sent.
+const MAX_REASON_BYTES: usize = 2 * 1024;
+
+/// Text goes into the field on top.
+pub fn insert(state: &mut State, text: &str) {
+    if let Some(Modal::Text(TextDialog { field, .. }) | Modal::Help(Help { field, .. })) =
+        state.modals.last_mut()
+    {
+        field.insert(text);
+    }
+    changed(state);
+}
+
+/// The field on top changed.
+fn changed(state: &mut State) {
+    let entry = match state.modals.last_mut() {
+        Some(Modal::Help(help)) => {
+            help.chosen = 0;
+            return;
+        }
+        Some(Modal::Text(entry)) => entry,
+        Some(_) | None => return,
+    };
+    entry.error = None;
+    let text = entry.field.text();
+    match entry.purpose {
+        TextPurpose::Search => state.screens.session.search(&text),
+        TextPurpose::CommandLine => {
+            let choices = command_line::completions(state, &text);
+            if let Some(Modal::Text(entry)) = state.modals.last_mut() {
+                entry.choices = choices;
+            }
+        }
+        TextPurpose::Assignment(_) => assigning::offer(state),
+        TextPurpose::FilterModels => models::filter(state, &text),
+        // Audit asks the engine, once the text is whole.
+        TextPurpose::Filter(screen) if screen != Screen::Audit => {
+            if let Err(why) = lists::filter(state, screen, &text) {
+                refuse(state, why);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The external editor ended.
+pub fn edited(state: &mut State, result: Result<String, String>) {
+    match result {
+        Ok(text) => {
+            if let Some(Modal::Text(entry)) = state.modals.last_mut() {
+                entry.field = TextField::new(entry.field.kind(), text.trim_end_matches('\n'));
+            }
+            changed(state);
+        }
+        Err(why) => state.toast(Tone::Error, format!("editor: {why}")),
+    }
+    state.touch(Dirty::Now);
+}
+
+/// An action in a text field (help and palette have one too).
+pub fn text_action(state: &mut State, action: Action) -> Vec<Effect> {
+    let edit = match action {
+        Action::TextLeft => Edit::Left,
+        Action::TextRight => Edit::Right,
+        Action::TextWordLeft => Edit::WordLeft,
+        Action::TextWordRight => Edit::WordRight,
+        Action::TextHome => Edit::Home,
+        Action::TextEnd => Edit::End,
+        Action::TextDeleteBack => Edit::DeleteBack,
+        Action::TextDeleteForward => Edit::DeleteForward,
+        Action::TextDeleteWord => Edit::DeleteWord,
+        Action::TextKillToEnd => Edit::KillToEnd,
+        Action::TextKillToStart => Edit::KillToStart,
+        Action::TextUp | Action::TextDown => return move_choice(state, action),
+        Action::TextEnter if enter(state) == Some(Enter::Breaks) => Edit::Newline,
+        Action::TextSubmit if enter(state) == Some(Enter::Sends) => Edit::Newline,
+        Action::TextEnter | Action::TextSubmit => return finish(state),
+        Action::TextCancel => {
+            close_text(state);
+            return Vec::new();
+        }
+        Action::TextComplete => {
+            complete(state);
+            return Vec::new();
+        }
+        Action::TextEditor => return open_editor(state),
+        Action::EmergencyStop => return submit::emergency_stop(state),
+        _ => return Vec::new(),
+    };
+    if let Some(Modal::Text(TextDialog { field, .. }) | Modal::Help(Help { field, .. })) =
+        state.modals.last_mut()
+    {
+        field.edit(edit);
+    }
+    changed(state);
+    Vec::new()
+}
+
+/// What enter does in the text on top.
+fn enter(state: &State) -> Option<Enter> {
+    match state.modals.last() {
+        Some(Modal::Text(entry)) => Some(entry.purpose.enter()),
+        Some(_) | None => None,
+    }
+}
+
+fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
+    let down = action == Action::TextDown;
+    match state.modals.last_mut() {
+        Some(Modal::Help(help)) => {
+            let last = help.matches(&state.keymap).len().saturating_sub(1);
+            help.chosen = if down {
+                (help.chosen + 1).min(last)
+            } else {
+                help.chosen.saturating_sub(1)
+            };
+        }
+        Some(Modal::Text(entry)) if entry.purpose == TextPurpose::CommandLine => {
+            let recalled = if down {
+                state.commands.newer()
+            } else {
+                state.commands.older(&entry.field.text())
+            };
+            if let Some(line) = recalled {
+                entry.field = TextField::new(Lines::One, &line);
+                changed(state);
+            }
+        }
+        Some(Modal::Text(entry)) => entry.field.edit(if down { Edit::Down } else { Edit::Up }),
+        Some(_) | None => {}
+    }
+    Vec::new()
+}
+
+fn complete(state: &mut State) {
+    if let Some(Modal::Text(entry)) = state.modals.last_mut()
+        && entry.purpose.below() == Below::Choices
+        && let Some(mut choice) =
+            command_line::common_completion(&entry.choices, &entry.field.text())
+    {
+        // The note comes next.
+        if entry.purpose != TextPurpose::CommandLine && entry.choices.len() == 1 {
+            choice.push(' ');
+        }
+        entry.field = TextField::new(Lines::One, &choice);
+    }
+    changed(state);
+}
+
+fn open_editor(state: &mut State) -> Vec<Effect> {
+    match state.modals.last() {
+        Some(Modal::Text(entry)) if entry.field.kind() == Lines::Many => {
+            if state.has_editor {
+                return vec![Effect::OpenEditor(entry.field.text())];
+            }
+            state.toast(Tone::Warning, "editor: set $VISUAL or $EDITOR");
+        }
+        Some(_) | None => {}
+    }
+    Vec::new()
+}
+
+/// Closes the text on top; what was written stays as a draft.
+fn close_text(state: &mut State) {
+    match state.modals.pop() {
+        Some(Modal::Text(entry)) => {
+            if let Some(key) = entry.purpose.draft() {
+                state.model.host_mut().drafts.put(key, entry.field.text());
+            }
+            if let TextPurpose::Filter(screen) = entry.purpose
+                && screen != Screen::Audit
+                && let Err(why) = lists::filter(state, screen, "")
+            {
+                state.toast(Tone::Warning, why);
+            }
+            if entry.purpose == TextPurpose::FilterModels {
+                models::filter(state, "");
+            }
+            if entry.purpose == TextPurpose::Search {
+                state.screens.session.search = None;
+                state.screens.session.background_search = None;
+            }
+        }
+        Some(Modal::Help(_)) | None => {}
+        Some(other) => state.modals.push(other),
+    }
+}
+
+/// The text is finished.
+fn finish(state: &mut State) -> Vec<Effect> {
+    if let Some(Modal::Help(help)) = state.modals.last() {
+        let chosen = help.matches(&state.keymap).get(help.chosen).copied();
+        state.modals.pop();
+        return chosen.map_or_else(Vec::new, |action| actions::from_palette(state, action));
+    }
+    let Some(Modal::Text(entry)) = state.modals.last().cloned() else {
+        return Vec::new();
+    };
+    let text = entry.field.text();
+    let decide = |state: &mut State, bound: &Bound, request: DecisionRequest| {
+        if still(state, &bound.subject) {
+            let effects = submit::submit(state, decision::command(bound, request));
+            return sent(state, &entry.purpose, &text, effects);
+        }
+        close_text(state);
+        Vec::new()
+    };
+    match &entry.purpose {
+        TextPurpose::DenyReason(_) | TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
+            let size = text.len();
+            refuse(
+                state,
+                format!("at most {MAX_REASON_BYTES} bytes; this has {size}"),
+            )
+        }
+        TextPurpose::DenyReason(bound) => {
+            let mut request = decision::request(bound, DecisionKind::Deny);
+            request.reason = (!text.trim().is_empty()).then(|| text.clone());
+            decide(state, bound, request)
+        }
+        TextPurpose::EditArguments(bound) => match serde_json::from_str(&text) {
+            Ok(args) => {
+                let mut request = decision::request(bound, DecisionKind::Edit);
+                request.args = Some(args);
+                decide(state, bound, request)
+            }
+            Err(error) => refuse(state, format!("not JSON: {error}")),
+        },
+        TextPurpose::Answer(_) if text.trim().is_empty() => {
+            refuse(state, "an answer needs words".to_owned())
+        }
+        TextPurpose::Answer(bound) => {
+            let mut request = decision::request(bound, DecisionKind::Answer);
+            request.answer = Some(text.clone());
+            decide(state, bound, request)
+        }
+        TextPurpose::Code(bound, word) => {
+            let approvals = &state.model.world().approvals;
+            let code = approvals.get(&bound.approval_id);
+            let code = code.map_or_else(String::new, |one| one.short_code.clone());
+            if code.is_empty() || !text.trim().eq_ignore_ascii_case(&code) {
+                return refuse(state, "that is not the code on the card".to_owned());
+            }
+            let mut request = decision::request(bound, *word);
+            request.confirm_code = Some(code);
+            decide(state, bound, request)
+        }
+        TextPurpose::Compose(session_id) => {
+            let session_id = *session_id;
+            let attachments = state.model.host().drafts.files(session_id).to_vec();
+            let message = Command::SendMessage(SendMessage {
+                session_id,
+                text: text.clone(),
+                model: None,
+                budgets: BudgetRequest::default(),
+                fresh: false,
+                attachments,
+                options: crate::protocol::options::TurnOptions::default(),
+            });
+            let effects = write(state, &entry.purpose, &text, message);
+            if !effects.is_empty() {
+                state.model.host_mut().drafts.take_files(session_id);
+            }
+            effects
+        }
+        TextPurpose::Say(session_id, take_over_id) => {
+            let said = Command::SendAsBot(SendAsBot {
+                session_id: *session_id,
+                take_over_id: *take_over_id,
+                text: text.clone(),
+            });
+            write(state, &entry.purpose, &text, said)
+        }
+        TextPurpose::Preferences(session_id) => {
+            let change = Command::UpdateSession(UpdateSession {
+                session_id: *session_id,
+                title: None,
+                model: None,
+                paused: None,
+                preferences: Some(text.clone()),
+            });
+            let effects = submit::submit(state, change);
+            sent(state, &entry.purpose, &text, effects)
+        }
+        TextPurpose::Search | TextPurpose::FilterModels => {
+            state.modals.pop();
+            Vec::new()
+        }
+        TextPurpose::CommandLine => {
+            state.modals.pop();
+            state.commands.ran(&text);
+            running::run(state, &text)
+        }
+        TextPurpose::Filter(screen) => {
+            if let Err(why) = lists::filter(state, *screen, &text) {
+                return refuse(state, why);
+            }
+            state.modals.pop();
+            Vec::new()
+        }
+        TextPurpose::Memory(purpose) => match memory_keys::finished(state, purpose, text.clone()) {
+            Err(why) => refuse(state, why),
+            Ok(_) if *purpose == MemoryText::Search => {
+                state.modals.pop();
+                Vec::new()
+            }
+            Ok(effects) => sent(state, &entry.purpose, &text, effects),
+        },
+        TextPurpose::Rule(purpose) => match rules_screen::finish(state, *purpose, &text) {
+            Err(why) => refuse(state, why),
+            Ok(effects) => sent(state, &entry.purpose, &text, effects),
+        },
+        TextPurpose::RuleValue if text.trim().is_empty() => {
+            refuse(state, "a rule compares with something".to_owned())
+        }
+        TextPurpose::RuleValue => rule_editing::written(state, text),
+        TextPurpose::BatchReason => {
+            state.modals.pop();
+            let reason = Some(text).filter(|text| !text.trim().is_empty());
+            batching::open(state, Action::DenyWithReason, reason);
+            Vec::new()
+        }
+        TextPurpose::Assignment(bound) => match assigning::request(state, bound, &text) {
+            Err(why) => refuse(state, why),
+            Ok(command) => {
+                let effects = submit::submit(state, command);
+                sent(state, &entry.purpose, &text, effects)
+            }
+        },
+    }
+}
+
+/// Sends what was written, unless it is nothing or this console may not; then it stays.
+fn write(state: &mut State, purpose: &TextPurpose, text: &str, command: Command) -> Vec<Effect> {
+    let has_files =
+        matches!(&command, Command::SendMessage(message) if !message.attachments.is_empty());
+    if text.trim().is_empty() && !has_files {
+        return refuse(state, "nothing written".to_owned());
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        let more = text.len() - MAX_TEXT_BYTES;
+        return refuse(
+            state,
+            format!("{more} bytes too long: at most {MAX_TEXT_BYTES} are sent"),
+        );
+    }
+    let effects = submit::submit(state, command);
+    sent(state, purpose, text, effects)
+}
+
+/// What was written is on its way; it stays a draft until the engine has accepted it. A console that may not act keeps
+/// the text.
+fn sent(state: &mut State, purpose: &TextPurpose, text: &str, effects: Vec<Effect>) -> Vec<Effect> {
+    if effects.is_empty() {
+        return effects;
+    }
+    state.modals.pop();
+    if let Some(key) = purpose.draft() {
+        let commands = effects.iter().filter_map(|effect| match effect {
+            Effect::Submit(command) => Some(command),
+            _ => None,
+        });
+        let drafts = &mut state.model.host_mut().drafts;
+        drafts.sending(&key, text, commands);
+    }
+    effects
+}
+
+fn refuse(state: &mut State, why: String) -> Vec<Effect> {
+    if let Some(Modal::Text(entry)) = state.modals.last_mut() {
+        entry.error = Some(why);
+    }
+    Vec::new()
+}
