@@ -16,14 +16,15 @@ use crate::protocol::request::{
     GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetMemory, GetMemoryStats,
     GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSnapshot, GetWhatIf,
     GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions,
-    ListContinuations, ListDeliveries, ListGrants, ListHooks, ListHygieneRuns, ListLeftovers,
-    ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns, ListRoutines, ListRules,
-    ListSessions, ListSteps, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry,
-    PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing, ReleaseEmergencyStop,
-    ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
-    ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine,
-    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
-    Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TryHook, UndoHygiene, UpdateSession,
+    ListContinuations, ListDeliveries, ListFileChanges, ListGrants, ListHooks, ListHygieneRuns,
+    ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns,
+    ListRoutines, ListRules, ListSessions, ListSteps, ListUncertain, ListUpcomingRuns,
+    PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing,
+    ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook,
+    ResolveDelivery, ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene,
+    RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules,
+    SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TryHook,
+    UndoFileChange, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -63,6 +64,8 @@ fn agents() -> Vec<Route> {
             .id("approval_id")
             .nested::<AssignRequest>("request"),
         query::<ExplainCall>("/v1/tool-calls/{id}/why").id("tool_call_id"),
+        query::<ListFileChanges>("/v1/file-changes"),
+        command::<UndoFileChange>(Post, "/v1/file-changes/{id}/undo").id("tool_call_id"),
         query::<ListLeftovers>("/v1/leftovers"),
         command::<DismissLeftovers>(Post, "/v1/leftovers/{id}/dismiss").id("tool_call_id"),
         query::<ListDeliveries>("/v1/outbox"),

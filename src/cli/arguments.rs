@@ -104,6 +104,9 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
+    /// What tools did to files, and undoing it
+    #[command(subcommand)]
+    Files(crate::cli::file_changes::FileCommands),
     /// What runs of programs left in places from which git, editors, shells and agents run programs
     #[command(subcommand)]
     Leftovers(crate::cli::leftovers::LeftoverCommands),

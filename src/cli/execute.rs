@@ -6,6 +6,7 @@ use crate::cli::arguments::{ApprovalCommands, ContinuationCommands, SessionComma
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
+use crate::cli::file_changes::{self, FileCommands};
 use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
@@ -130,6 +131,12 @@ pub async fn execute(
             continuations::act(client, terminal, format, &id, act).await
         }
         Subcommands::Outbox(command) => deliveries(command, client, terminal, format).await,
+        Subcommands::Files(FileCommands::List) => {
+            file_changes::list(client, terminal, format).await
+        }
+        Subcommands::Files(FileCommands::Undo { call }) => {
+            file_changes::undo(client, terminal, format, call).await
+        }
         Subcommands::Leftovers(LeftoverCommands::List { all }) => {
             leftovers::list(client, terminal, format, all).await
         }

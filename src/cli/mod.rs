@@ -21,6 +21,7 @@ pub mod emergency;
 pub mod events;
 pub mod execute;
 pub mod exit;
+pub mod file_changes;
 pub mod find;
 pub mod hooks;
 pub mod hygiene;

@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::enums::ApprovalKind;
+use crate::protocol::file_change::FILE_TOOLS;
 use crate::text::quote::quote;
 
 /// Longest command in a sentence, in characters.
 const MAX_COMMAND: usize = 120;
 /// The tool whose complete difference is its content.
 const WRITE_FILE: &str = "write_file";
-
 /// What would happen, in one sentence.
 pub fn sentence(approval: &Approval) -> String {
     let tool = &approval.tool;
@@ -55,23 +55,43 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 fn change(path: &str, unified: &str, approval: &Approval) -> String {
+    let argument = |name: &str| approval.args.get(name).and_then(Value::as_str);
+    if approval.tool == "move_file"
+        && let Some((from, to)) = argument("from").zip(argument("to"))
+    {
+        let replaces = unified.lines().any(|line| line.starts_with("--- a/"));
+        let and = if replaces {
+            " and replaces what is there"
+        } else {
+            ""
+        };
+        return format!("Moves {from} to {to}{and}.");
+    }
     // What is cut cannot be counted.
     if approval.shortened {
-        return format!("Writes {path}.");
+        return match approval.tool.as_str() {
+            "delete_file" => format!("Deletes {path}."),
+            "edit_file" | "apply_patch" => format!("Changes {path}."),
+            _ => format!("Writes {path}."),
+        };
     }
-    let mode = approval.args.get("mode").and_then(Value::as_str);
-    let mut added = 0;
-    let mut removed = 0;
-    let hunks = unified
-        .split('\n')
-        .skip_while(|line| !line.starts_with("@@"));
-    for line in hunks {
-        added += usize::from(line.starts_with('+'));
-        removed += usize::from(line.starts_with('-'));
+    let (added, removed) = changed_lines(unified);
+    if approval.tool == "delete_file" {
+        return match removed {
+            0 => format!("Deletes {path}."),
+            removed => format!("Deletes {path} with {}.", counted(removed, "line")),
+        };
+    }
+    let files = approval.plan.paths.len();
+    if files > 1 {
+        return format!(
+            "Changes {files} files: {} added, {removed} removed.",
+            counted(added, "line")
+        );
     }
     if unified.starts_with("--- /dev/null") {
         format!("Creates {path} with {}.", counted(added, "line"))
-    } else if mode == Some("append") {
+    } else if argument("mode") == Some("append") {
         format!("Adds {} to the end of {path}.", counted(added, "line"))
     } else if unified.starts_with("--- ") || unified.starts_with("@@") {
         format!(
@@ -81,6 +101,42 @@ fn change(path: &str, unified: &str, approval: &Approval) -> String {
     } else {
         format!("Replaces all of {path} with {}.", counted(added, "line"))
     }
+}
+
+/// How many lines a difference of any number of files adds and removes. A line of a file may look like a head, so the
+/// lines of each part are counted down.
+fn changed_lines(unified: &str) -> (usize, usize) {
+    let (mut added, mut removed) = (0, 0);
+    let (mut old_left, mut new_left) = (0_usize, 0_usize);
+    for line in unified.split('\n') {
+        if old_left + new_left == 0 {
+            let mut lengths = line.strip_prefix("@@ -").into_iter().flat_map(|rest| {
+                rest.splitn(3, ' ').take(2).map(|range| {
+                    let length = range.split_once(',').map_or("1", |(_, length)| length);
+                    length.parse().unwrap_or(0)
+                })
+            });
+            old_left = lengths.next().unwrap_or(0);
+            new_left = lengths.next().unwrap_or(0);
+            continue;
+        }
+        match line.as_bytes().first() {
+            Some(b'+') => {
+                added += 1;
+                new_left = new_left.saturating_sub(1);
+            }
+            Some(b'-') => {
+                removed += 1;
+                old_left = old_left.saturating_sub(1);
+            }
+            Some(b'\\') => {}
+            Some(_) | None => {
+                old_left = old_left.saturating_sub(1);
+                new_left = new_left.saturating_sub(1);
+            }
+        }
+    }
+    (added, removed)
 }
 
 fn command(argv: &[String], approval: &Approval) -> String {
@@ -124,6 +180,7 @@ pub fn arguments_left(approval: &Approval) -> Option<Value> {
                 map.remove("path");
             }
         }
+        Preview::Diff { .. } if FILE_TOOLS.contains(&approval.tool.as_str()) => map.clear(),
         Preview::Text { text } => {
             let shown: Vec<String> = (map.iter())
                 .filter(|(_, value)| value.as_str() == Some(text))

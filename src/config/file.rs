@@ -333,6 +333,8 @@ pub struct RetentionTable {
     pub history_days: Option<u32>,
     /// Days without a change until a session expires.
     pub session_idle_days: Option<u32>,
+    /// Days for which what tools did to files can be undone; a deleted file is kept that long.
+    pub file_changes_days: Option<u32>,
     /// Days the audit is kept.
     pub audit_days: Option<u32>,
 }

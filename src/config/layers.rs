@@ -551,6 +551,7 @@ fn retention(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<RetentionSettin
         // A platform delivers a message again for up to a week: its key must be known for longer than that.
         history: days("history_days", table.history_days, 30, 8)?,
         session_idle: days("session_idle_days", table.session_idle_days, 7, 1)?,
+        file_changes: days("file_changes_days", table.file_changes_days, 30, 1)?,
         audit: days("audit_days", table.audit_days, 400, 365)?,
     })
 }

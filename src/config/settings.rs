@@ -408,6 +408,8 @@ pub struct RetentionSettings {
     pub events: u32,
     /// Archived events, after they left the database; 0 = there is no archive.
     pub event_archive: u32,
+    /// Days for which a change of files can be undone.
+    pub file_changes: u32,
     /// Ended turns with everything that belongs to them, ended sessions, settled notices.
     pub history: u32,
     /// Without a change until a session expires.

@@ -343,6 +343,7 @@ self_approval = "console"
 # event_archive_days = 90    # events after that, in compressed files of a day each; 0: none
 # history_days = 30          # ended turns, at least 8
 # session_idle_days = 7      # without a change until a session expires
+# file_changes_days = 30     # files that tools changed or deleted can be put back for so long
 # audit_days = 400           # who allowed what, at least 365
 
 # [response_cache]           # channels keep none until one says response_cache = "user" or "channel"

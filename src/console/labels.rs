@@ -65,6 +65,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::ResumeChannel(ResumeChannel { channel }) => format!("{channel} goes on"),
         Command::ResolveDelivery(_) => "delivery settled".to_owned(),
         Command::DismissLeftovers(_) => "dismissed; no file was changed".to_owned(),
+        Command::UndoFileChange(_) => "the files are as they were before the call".to_owned(),
         Command::DismissRefusedCalls(_) => "dismissed; the calls stay refused".to_owned(),
         Command::EmergencyStop(_) => {
             "EMERGENCY STOP is in force; :release lets work go on".to_owned()

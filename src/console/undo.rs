@@ -9,9 +9,12 @@ use crate::console::world::World;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{ApprovalState, Autonomy, DecisionKind, DecisionScope, VerdictKind};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ApprovalId, RuleId};
+use crate::protocol::file_change::FILE_TOOLS;
+use crate::protocol::ids::{ApprovalId, RuleId, ToolCallId};
 use crate::protocol::policy::{Policy, PolicyPatch};
-use crate::protocol::request::{Command, Decide, Outcome, RemoveGrant, RemoveRule, SetPolicy};
+use crate::protocol::request::{
+    Command, Decide, Outcome, RemoveGrant, RemoveRule, SetPolicy, UndoFileChange,
+};
 use crate::protocol::rule::Rule;
 
 /// Steps that are remembered.
@@ -234,7 +237,12 @@ fn way_back(
             None => Way::Never("its rule is gone already"),
         },
         DecisionKind::Approve if shape => Way::Send(Command::RemoveGrant(RemoveGrant { id })),
-        DecisionKind::Approve => Way::Never("it has started"),
+        DecisionKind::Approve => match approval_of_files(approval) {
+            Some(tool_call_id) => {
+                Way::Ask(Command::UndoFileChange(UndoFileChange { tool_call_id }))
+            }
+            None => Way::Never("it has started"),
+        },
         DecisionKind::Edit => Way::Never("the arguments can be edited again"),
         DecisionKind::Deny | DecisionKind::DenyAndStop | DecisionKind::Answer => {
             Way::Never("the model has been told")
@@ -247,6 +255,12 @@ fn way_back(
         | DecisionKind::SendAgain
         | DecisionKind::Drop => Way::Never("it is settled"),
     }
+}
+
+/// The call whose change of files can be undone though it has started.
+fn approval_of_files(approval: Option<&crate::protocol::approval::Approval>) -> Option<ToolCallId> {
+    let approval = approval.filter(|one| FILE_TOOLS.contains(&one.tool.as_str()))?;
+    approval.tool_call_id
 }
 
 fn revoke(approval: &crate::protocol::approval::Approval) -> DecisionRequest {

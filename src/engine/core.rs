@@ -285,6 +285,11 @@ impl Engine {
             .collect()
     }
 
+    /// Where changes of files by tools are written down.
+    pub fn file_changes(&self) -> PathBuf {
+        self.settings.paths.data_dir.join("file_changes")
+    }
+
     /// Tells everything that runs to let go.
     pub fn let_go(&self) {
         self.shutdown.cancel();

@@ -19,6 +19,7 @@ pub mod drain;
 pub mod embeddings;
 pub mod emergency;
 pub mod erase;
+pub mod file_changes;
 pub mod handle;
 pub mod hooks;
 pub mod hygiene;

@@ -165,6 +165,16 @@ fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
         };
     };
     let value = call.args.get(field);
+    if field == "path" && !call.plan.paths.is_empty() {
+        let mut paths = call.plan.paths.iter();
+        let fits = |path: &String| place_matches(rule, path, call.workspace, allows);
+        // What allows has to cover every file, what forbids one.
+        return if allows {
+            paths.all(fits)
+        } else {
+            paths.any(fits)
+        };
+    }
     if PLACES.contains(&field) && value.is_none_or(Value::is_string) {
         let asked = value.and_then(Value::as_str);
         let fits = |text: &str| place_matches(rule, text, call.workspace, allows);

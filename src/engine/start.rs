@@ -10,6 +10,7 @@ use crate::engine::deadlines;
 use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
 use crate::engine::erase;
+use crate::engine::file_changes;
 use crate::engine::handle::channels;
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
@@ -49,6 +50,10 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     channels::ensure(engine, &engine.settings).await?;
     // Before anything runs in those workspaces.
     leftovers::look_again(engine, recovery.quarantine).await?;
+    // Of a restored copy, another process may be in the middle of them.
+    if !recovery.quarantine {
+        file_changes::recover(engine).await;
+    }
     if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {
         let reason = format!(
             "engine: {} crashes within ten minutes",

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::clock::backoff::own_share;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
+use crate::engine::file_changes;
 use crate::engine::problem::from_store;
 use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
 use crate::engine::turn::attachments;
@@ -138,6 +139,7 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
             artifacts = report.artifacts,
             artifact_files = report.artifact_files,
             compactions = report.compactions,
+            file_changes = report.file_changes,
             audit_rows = report.audit_rows,
             freed_bytes = report.freed_bytes,
             duration_ms = report.duration_ms,
@@ -206,6 +208,7 @@ impl Sweep<'_> {
             return Ok(());
         }
         attachments::remove_copies(self.engine).await;
+        self.report.file_changes = file_changes::forget_old(self.engine).await?;
         self.report.freed_bytes = self.retention.reclaim().await?;
         self.retention.piece(NoteSweep).await
     }

@@ -61,9 +61,9 @@ pub struct Speaker {
 pub enum Preview {
     /// Nothing beyond the arguments.
     None,
-    /// A unified diff of the file that would be written.
+    /// A unified diff of the files that would be written.
     Diff {
-        /// Path relative to the workspace.
+        /// Paths relative to the workspace, for a title; of many files the first.
         path: String,
         /// The diff; complete, unless the approval is [`Approval::shortened`].
         unified: String,
@@ -95,6 +95,9 @@ pub struct PlanFacts {
     /// The file or directory that a path leads to, links followed, as seen from the workspace.
     #[serde(default)]
     pub path: Option<String>,
+    /// The files that a call of several files leads to, as seen from the workspace. None of them through a link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     /// Files of the workspace that a command names, whose content is part of the digest. What they include is not.
     #[serde(default)]
     pub bound: Vec<String>,

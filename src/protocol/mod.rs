@@ -21,6 +21,7 @@ pub mod doctor;
 pub mod duration;
 pub mod enums;
 pub mod event;
+pub mod file_change;
 pub mod hex;
 pub mod hook;
 pub mod hygiene;

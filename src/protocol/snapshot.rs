@@ -49,6 +49,9 @@ pub struct SweepReport {
     /// Compactions that ended, except what the next one of their session goes by.
     #[serde(default)]
     pub compactions: u64,
+    /// Changes of files by tools that cannot be undone any more.
+    #[serde(default)]
+    pub file_changes: u64,
 }
 
 /// The engine as a whole.

@@ -85,14 +85,23 @@ fn write_and_name(
     for part in content {
         file.write_all(part)?;
     }
+    if replace == Replace::Existing {
+        rustix::fs::fchmod(&file, mode)?;
+    }
+    file.sync_all()?;
+    name_temporary(parent, OsStr::new(temporary), name, replace)
+}
+
+/// Gives a finished temporary file its name.
+pub fn name_temporary(
+    parent: &OwnedFd,
+    temporary: &OsStr,
+    name: &OsStr,
+    replace: Replace,
+) -> std::io::Result<()> {
     match replace {
-        Replace::Existing => {
-            rustix::fs::fchmod(&file, mode)?;
-            file.sync_all()?;
-            rustix::fs::renameat(parent, temporary, parent, name)?;
-        }
+        Replace::Existing => rustix::fs::renameat(parent, temporary, parent, name)?,
         Replace::Never => {
-            file.sync_all()?;
             match rustix::fs::renameat_with(parent, temporary, parent, name, RenameFlags::NOREPLACE)
             {
                 // File systems without the flag: a hard link fails on a taken name as well.

@@ -293,6 +293,7 @@ impl Tool for ExecuteCommand {
                 executable: Some(request.real.to_string_lossy().into_owned()),
                 env: Vec::new(),
                 path: None,
+                paths: Vec::new(),
                 bound: operands.names(),
                 unbound: operands.incomplete,
                 sandbox: Some(self.sandbox.describe().to_owned()),

@@ -5,15 +5,25 @@
 
 #![warn(missing_docs)]
 
+pub mod apply_patch;
 pub mod atomic;
 pub mod canonical;
+pub mod change_journal;
+pub mod change_recovery;
+pub mod edit_file;
 pub mod executable_places;
 pub mod execute_command;
+pub mod file_change;
+pub mod file_tool;
+pub mod file_version;
 pub mod guard;
 pub mod list_files;
 pub mod memory;
+pub mod move_file;
+pub mod nearest_lines;
 pub mod operands;
 pub mod output;
+pub mod patch;
 pub mod place;
 pub mod place_names;
 pub mod place_scan;
@@ -26,6 +36,7 @@ pub mod risk;
 pub mod sandbox;
 pub mod search_files;
 pub mod send_file;
+pub mod text_edits;
 pub mod tool;
 pub mod version_control;
 pub mod walk;

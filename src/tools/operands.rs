@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::protocol::hex::hex;
 use crate::tools::canonical;
+use crate::tools::file_version::ABSENT;
 use crate::tools::guard::{Guard, GuardedPath, Kind};
-use crate::tools::write_file::ABSENT;
 
 /// Most files of one call.
 const MAX_OPERANDS: usize = 64;

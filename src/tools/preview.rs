@@ -15,7 +15,13 @@ pub const MAX_CHARS: usize = 200;
 pub fn one_line(tool: &str, args: &Value) -> String {
     let text = match tool {
         "execute_command" => command_line(args),
-        "read_file" | "write_file" | "send_file" => text_of(args, "path").map(ToOwned::to_owned),
+        "read_file" | "write_file" | "edit_file" | "delete_file" | "send_file" => {
+            text_of(args, "path").map(ToOwned::to_owned)
+        }
+        "move_file" => text_of(args, "from")
+            .zip(text_of(args, "to"))
+            .map(|(from, to)| format!("{from} → {to}")),
+        "apply_patch" => text_of(args, "patch").map(patched),
         "list_files" => Some(listing(args)),
         "remember" => text_of(args, "text").map(quote),
         "recall" => text_of(args, "query").map(quote),
@@ -33,6 +39,17 @@ pub fn one_line(tool: &str, args: &Value) -> String {
 
 fn text_of<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
     args.get(name).and_then(Value::as_str)
+}
+
+/// The files that a patch names.
+fn patched(patch: &str) -> String {
+    let names: Vec<&str> = patch
+        .lines()
+        .filter_map(|line| line.strip_prefix("*** ")?.split_once(" File: "))
+        .map(|(_, name)| name.trim())
+        .take(MAX_CHARS)
+        .collect();
+    names.join(", ")
 }
 
 fn listing(args: &Value) -> String {

@@ -8,10 +8,13 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
+use crate::tools::apply_patch::apply_patch;
 use crate::tools::canonical;
+use crate::tools::edit_file::edit_file;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::list_files::ListFiles;
 use crate::tools::memory::{Recall, Remember};
+use crate::tools::move_file::{delete_file, move_file};
 use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
@@ -96,6 +99,10 @@ struct Entry {
 pub const BUILTIN_NAMES: &[&str] = &[
     "read_file",
     "write_file",
+    "edit_file",
+    "apply_patch",
+    "move_file",
+    "delete_file",
     "list_files",
     "search_files",
     "execute_command",
@@ -126,6 +133,10 @@ impl Registry {
         let mut registry = Self::default();
         registry.add(Arc::new(ReadFile::default()))?;
         registry.add(Arc::new(WriteFile::default()))?;
+        registry.add(Arc::new(edit_file()))?;
+        registry.add(Arc::new(apply_patch()))?;
+        registry.add(Arc::new(move_file()))?;
+        registry.add(Arc::new(delete_file()))?;
         registry.add(Arc::new(ListFiles::default()))?;
         registry.add(Arc::new(SearchFiles::default()))?;
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;

@@ -25,6 +25,12 @@ pub enum RiskReason {
     AddsToFile,
     /// Replaces what a file holds, in bytes.
     Overwrites(u64),
+    /// Changes a part of what a file holds, in bytes of the whole.
+    Edits(u64),
+    /// Gives a file another place.
+    MovesFile,
+    /// Takes a file away, of so many bytes.
+    Deletes(u64),
     /// Git can bring back what is replaced.
     Reversible,
     /// Git cannot bring back what is replaced, and why.
@@ -74,6 +80,9 @@ impl RiskReason {
             Self::CreatesFile
             | Self::AddsToFile
             | Self::Overwrites(_)
+            | Self::Edits(_)
+            | Self::MovesFile
+            | Self::Deletes(_)
             | Self::Reversible
             | Self::SendsFile(..) => Risk::Medium,
             // A program that only reads cannot change what is there.
@@ -115,6 +124,9 @@ impl RiskReason {
             Self::CreatesFile => "creates a file in the workspace".to_owned(),
             Self::AddsToFile => "adds to the end of a file".to_owned(),
             Self::Overwrites(bytes) => format!("overwrites {bytes} bytes"),
+            Self::Edits(bytes) => format!("changes a part of {bytes} bytes"),
+            Self::MovesFile => "moves a file".to_owned(),
+            Self::Deletes(bytes) => format!("deletes a file of {bytes} bytes"),
             Self::Reversible => "reversible by git: yes".to_owned(),
             Self::Irreversible(why) => format!("reversible by git: no ({why})"),
             Self::SendsFile(bytes, media_type) => {

@@ -214,6 +214,10 @@ pub struct ToolContext<'a> {
     pub workspace: PathBuf,
     /// Directories no tool may see: data, configuration, runtime sockets. Absolute, canonical.
     pub hidden: Vec<PathBuf>,
+    /// Where changes of files are written down; outside of every workspace.
+    pub changes: PathBuf,
+    /// Operands of the plan that was allowed; none while preparing and looking.
+    pub operands: Vec<(String, String)>,
     /// Its session.
     pub session_id: SessionId,
     /// The call.

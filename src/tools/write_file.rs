@@ -8,20 +8,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rustix::fs::Mode as Permissions;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use similar::TextDiff;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect};
-use crate::protocol::hex::hex;
 use crate::tools::atomic::{Replace, write_atomically};
+use crate::tools::file_version::{ABSENT, FileVersion, NO_FILE, RESTORABLE, read, unified};
 use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
-use crate::tools::version_control;
 
 /// Most bytes written by one call.
 const MAX_CONTENT: usize = 4 << 20;
@@ -29,11 +26,6 @@ const MAX_CONTENT: usize = 4 << 20;
 const MAX_DIFFED: u64 = 1 << 20;
 /// Largest file that can be extended.
 const MAX_EXTENDED: u64 = 64 << 20;
-/// The operand of a file that is not there.
-pub const ABSENT: &str = "absent";
-/// The second operand of a file that git can bring back.
-const RESTORABLE: &str = "reversible by git";
-
 /// The tool.
 pub struct WriteFile {
     spec: ToolSpec,
@@ -112,7 +104,7 @@ fn check<'a>(guard: &Guard, args: &'a Value) -> Result<Request<'a>, PrepareError
 }
 
 /// Why a write has its risk. What git can bring back is not lost.
-fn risk_reasons(mode: Mode, old: Option<&Current>) -> Vec<RiskReason> {
+fn risk_reasons(mode: Mode, old: Option<&FileVersion>) -> Vec<RiskReason> {
     match (mode, old) {
         (Mode::Overwrite, Some(old)) => {
             let reversible = match old.restorable {
@@ -126,50 +118,6 @@ fn risk_reasons(mode: Mode, old: Option<&Current>) -> Vec<RiskReason> {
     }
 }
 
-/// What is in the file now.
-struct Current {
-    digest: String,
-    size: u64,
-    /// Whether git can bring it back; else why not.
-    restorable: Result<(), &'static str>,
-    /// The text, unless it is too long or not text.
-    text: Option<String>,
-}
-
-fn current(guard: &Guard, path: &GuardedPath) -> std::io::Result<Current> {
-    let mut file = guard.open_file(path)?;
-    let mut hash = Sha256::new();
-    let mut object = version_control::naming(file.metadata()?.len());
-    let mut kept = Vec::new();
-    let mut size = 0_u64;
-    let mut chunk = vec![0_u8; 64 * 1024];
-    loop {
-        let count = match file.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        hash.update(&chunk[..count]);
-        object.update(&chunk[..count]);
-        size += count as u64;
-        if size <= MAX_DIFFED {
-            kept.extend_from_slice(&chunk[..count]);
-        }
-    }
-    let text = if size <= MAX_DIFFED && !kept.contains(&0) {
-        String::from_utf8(kept).ok()
-    } else {
-        None
-    };
-    Ok(Current {
-        digest: hex(&hash.finalize()),
-        size,
-        restorable: version_control::restores(guard, path, object),
-        text,
-    })
-}
-
 #[async_trait]
 impl Tool for WriteFile {
     fn spec(&self) -> &ToolSpec {
@@ -181,7 +129,7 @@ impl Tool for WriteFile {
         let request = check(&guard, args)?;
         let name = request.path.relative();
         let old = match request.path.kind {
-            Kind::File => Some(current(&guard, &request.path).map_err(|error| {
+            Kind::File => Some(read(&guard, &request.path, MAX_DIFFED).map_err(|error| {
                 PrepareError::Invalid(format!("`{name}` cannot be read to compare it: {error}"))
             })?),
             Kind::Missing | Kind::Directory => None,
@@ -241,12 +189,12 @@ impl Tool for WriteFile {
 
 /// The complete difference as a unified diff. Where the old content is not text, or too long to compare,
 /// a first line says so and the whole new text follows.
-fn difference(name: &str, mode: Mode, content: &str, old: Option<&Current>) -> String {
+fn difference(name: &str, mode: Mode, content: &str, old: Option<&FileVersion>) -> String {
     let (from, to) = (format!("a/{name}"), format!("b/{name}"));
     let Some(old) = old else {
-        return unified("", content, "/dev/null", &to);
+        return unified("", content, NO_FILE, &to);
     };
-    match (&old.text, mode) {
+    match (old.text(), mode) {
         (Some(text), Mode::Append) => unified(text, &format!("{text}{content}"), &from, &to),
         (Some(text), Mode::Create | Mode::Overwrite) => unified(text, content, &from, &to),
         (None, mode) => {
@@ -266,24 +214,6 @@ fn difference(name: &str, mode: Mode, content: &str, old: Option<&Current>) -> S
                 unified("", content, &from, &to)
             )
         }
-    }
-}
-
-fn unified(old: &str, new: &str, from: &str, to: &str) -> String {
-    let diff = TextDiff::configure()
-        .timeout(Duration::from_secs(2))
-        .diff_lines(old, new);
-    let body = diff
-        .unified_diff()
-        .missing_newline_hint(true)
-        .header(from, to)
-        .to_string();
-    if !body.is_empty() {
-        body
-    } else if from == "/dev/null" {
-        format!("--- {from}\n+++ {to}\n(an empty file)\n")
-    } else {
-        format!("--- {from}\n+++ {to}\n(no change)\n")
     }
 }
 

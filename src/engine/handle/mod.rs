@@ -26,6 +26,7 @@ pub mod decision;
 pub mod deliveries;
 pub mod edit;
 pub mod emergency;
+pub mod file_changes;
 pub mod hooks;
 pub mod hygiene;
 pub mod leftovers;
@@ -80,6 +81,7 @@ impl Engine {
             AssignApproval(c) => on_call::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => on_call::set_on_call(self, by, c.request),
             DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
+            UndoFileChange(c) => file_changes::undo(self, by, c.tool_call_id),
             DismissRefusedCalls(c) => sessions::dismiss_refused_calls(self, by, c.session_id),
             SetPolicy(c) => policy::set(self, by, c.channel, c.patch),
             PauseChannel(c) => channels::set_paused(self, by, c.channel, true),

@@ -63,6 +63,7 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
                 env,
                 // What it leads to is part of the workspace, whose state counts.
                 path: _,
+                paths: _,
                 // They are the operands.
                 bound: _,
                 unbound: _,

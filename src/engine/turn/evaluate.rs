@@ -326,6 +326,8 @@ pub fn evaluate_at(
     let context = ToolContext {
         workspace: settings.workspace.clone(),
         hidden: engine.hidden_directories(&settings.workspace),
+        changes: engine.file_changes(),
+        operands: Vec::new(),
         session_id: place.session_id,
         call_id: place.call_id,
         idempotency_key: String::new(),
@@ -742,6 +744,8 @@ pub fn run_context<'a>(
     ToolContext {
         hidden: engine.hidden_directories(&workspace),
         workspace,
+        changes: engine.file_changes(),
+        operands: Vec::new(),
         session_id,
         call_id,
         idempotency_key,

@@ -26,7 +26,10 @@ pub fn with_reasons(
             let cwd = plan.facts.cwd.as_deref().map_or(workspace, Path::new);
             (argv, command_risk::of_command(argv, cwd, workspace))
         }
-        Preview::Diff { path, .. } => (&[], command_risk::of_path(path).into_iter().collect()),
+        Preview::Diff { .. } => {
+            let named = plan.operands.iter().map(|(path, _)| path.as_str());
+            (&[], named.filter_map(command_risk::of_path).collect())
+        }
         Preview::None | Preview::Text { .. } => (&[], Vec::new()),
     };
     if plan.access == Access::Send {

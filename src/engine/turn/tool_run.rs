@@ -43,7 +43,7 @@ use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{
-    EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
+    EffectDisposition, Plan, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
 };
 
 /// A decision not used within this time is asked again.
@@ -206,8 +206,8 @@ pub async fn start_and_run(
         )
         .await;
     }
-    let early =
-        crate::mutant!("attempt_before_effect").then(|| carry_out(engine, rows, &row, &kill));
+    let early = crate::mutant!("attempt_before_effect")
+        .then(|| carry_out(engine, rows, &row, &evaluation.plan, &kill));
     let early = OptionFuture::from(early).await.transpose()?;
     let start = StartTool {
         call_id: id,
@@ -287,7 +287,7 @@ pub async fn start_and_run(
             if let Some(progress) = &progress {
                 progress.tool_started(id, &row.call.name);
             }
-            let ran = carry_out(engine, rows, &row, &kill).await;
+            let ran = carry_out(engine, rows, &row, &evaluation.plan, &kill).await;
             if let Some(progress) = &progress {
                 progress.tool_finished(id);
             }
@@ -393,6 +393,7 @@ async fn carry_out(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
+    plan: &Plan,
     kill: &CancellationToken,
 ) -> Result<(ToolOutcome, u64), TurnError> {
     let id = row.call.id;
@@ -417,15 +418,18 @@ async fn carry_out(
     let limit = tool.spec().max_duration;
     let outcome = {
         let cancel = kill.child_token();
-        let context = evaluate::run_context(
-            engine,
-            workspace,
-            rows.session_id,
-            id,
-            row.idempotency_key.clone(),
-            cancel.clone(),
-            &host,
-        );
+        let context = ToolContext {
+            operands: plan.operands.clone(),
+            ..evaluate::run_context(
+                engine,
+                workspace,
+                rows.session_id,
+                id,
+                row.idempotency_key.clone(),
+                cancel.clone(),
+                &host,
+            )
+        };
         let mut outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
         crash_point!("tool.effect_done");
         let lost = outcome.disposition == EffectDisposition::Unknown && !kill.is_cancelled();

@@ -18,6 +18,7 @@ use crate::protocol::command::{
 };
 use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::enums::{HookPoint, MemoryKind, Scope, Surface};
+use crate::protocol::file_change::FileChange;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{
@@ -531,6 +532,12 @@ requests! {
 
     /// Takes what a call left off the Queue, once it was looked at; no file changes.
     DismissLeftovers: Approve -> Leftovers {
+        /// Which call.
+        tool_call_id: ToolCallId,
+    }
+
+    /// Puts the files of a call back as they were before it: all of them, or none where one was changed since.
+    UndoFileChange: Operate -> FileChange {
         /// Which call.
         tool_call_id: ToolCallId,
     }

@@ -14,6 +14,7 @@ use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::enums::{
     ApprovalState, ContinuationState, CostGrouping, OutboxState, PairingState, Scope, SessionState,
 };
+use crate::protocol::file_change::FileChange;
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{
@@ -426,6 +427,9 @@ requests! {
 
     /// The people of the configuration, by name: their roles, where the bot reaches them, and who is on call.
     ListPeople: Read -> Page<Person> {}
+
+    /// What edit_file, apply_patch, move_file and delete_file did and what is kept of it, the newest first, at most 200.
+    ListFileChanges: Read -> Page<FileChange> {}
 
     /// What runs left in places from which git, editors, shells and agents run programs, the newest first, at most 200.
     ListLeftovers: Read -> Page<Leftovers> {

@@ -3,6 +3,7 @@
 use crate::console::item::ItemKey;
 use crate::console::model::Tone;
 use crate::console::undo::Way;
+use crate::protocol::request::Command;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Confirm, Modal};
@@ -33,9 +34,13 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
                 taken.push(name);
             }
             Way::Ask(command) => {
+                let what = match &command {
+                    Command::UndoFileChange(_) => "The files will be as they were before the call.",
+                    _ => "Taking it back lets more happen than now.",
+                };
                 state.modals.push(Modal::Confirm(Confirm {
                     title: "Take this back?".to_owned(),
-                    lines: vec![name, "Taking it back lets more happen than now.".to_owned()],
+                    lines: vec![name, what.to_owned()],
                     label: "Take back",
                     command,
                     bound: None,

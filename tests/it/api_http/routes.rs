@@ -245,6 +245,7 @@ async fn reading_routes_become_the_query_they_name() {
         format!("summary?since={}", samples::at()),
         "pairings?state=accepted".to_owned(),
         "leftovers?all=true".to_owned(),
+        "file-changes".to_owned(),
         "doctor?check=true".to_owned(),
         format!(
             "audit?since={}&action=approval.decided&oldest_first=true&limit=7",

@@ -27,6 +27,7 @@ use leverframe::protocol::uncertain::ConversationChoice;
 use serde_json::json;
 
 use crate::api_http::cache_samples;
+use crate::api_http::samples_file_changes;
 use crate::api_http::samples_leftovers;
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
@@ -158,7 +159,11 @@ pub fn commands() -> Vec<Command> {
     .into_iter()
     .chain(samples_memory::commands())
     .chain(samples_on_call::commands())
-    .chain([samples_pairing::command(), samples_leftovers::command()])
+    .chain([
+        samples_pairing::command(),
+        samples_leftovers::command(),
+        samples_file_changes::command(),
+    ])
     .chain([Command::DismissRefusedCalls(DismissRefusedCalls {
         session_id: session_id(),
     })])
@@ -206,6 +211,7 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::discovery(),
         Outcome::SetOnCall(on_call_status()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
+        Outcome::UndoFileChange(samples_file_changes::changed()),
         Outcome::DismissRefusedCalls(session()),
     ]
     .into_iter()
@@ -345,6 +351,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         samples_pairing::query(),
         samples_leftovers::query(),
+        samples_file_changes::query(),
         (
             Query::GetDoctor(GetDoctor { check: true }),
             Answer::GetDoctor(doctor()),

@@ -24,7 +24,7 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
 /// forgetting `memory_data::erase`, at those of hygiene `hygiene::crashes`, at those of routines
 /// `routines::crashes`, at those of take-overs `take_overs::crashes`, at those of strangers `pairings::crashes`, and at
-/// those of files `stories::chat_files`.
+/// those of files `stories::chat_files`, and at those of changes of files `effects::files`.
 pub const ELSEWHERE: &[&str] = &[
     "fetch_file.done",
     "receive_file.post",
@@ -45,6 +45,9 @@ pub const ELSEWHERE: &[&str] = &[
     "say.post",
     "pairing.pre_commit",
     "pairing.post",
+    "change.staged",
+    "change.half",
+    "change.done",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

@@ -3,6 +3,7 @@
 
 mod crash;
 mod faults;
+mod files;
 mod key_life;
 mod waits;
 mod world;

@@ -78,6 +78,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         retention: RetentionSettings {
             events: 30,
             event_archive: 90,
+            file_changes: 30,
             history: 30,
             session_idle: 7,
             audit: 400,

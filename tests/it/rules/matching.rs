@@ -206,6 +206,41 @@ fn a_link_counts_on_both_sides() {
 }
 
 #[test]
+fn a_call_of_several_files_is_allowed_by_all_and_forbidden_by_one() {
+    let args = json!({ "patch": "" });
+    let to = |paths: &[&str]| PlanFacts {
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..PlanFacts::default()
+    };
+    let mut docs = rule("apply_patch", Some("path"), RuleMatcher::Prefix, "docs");
+    assert!(leads(
+        &docs,
+        "apply_patch",
+        &args,
+        &to(&["docs/a", "docs/b"])
+    ));
+    assert!(!leads(
+        &docs,
+        "apply_patch",
+        &args,
+        &to(&["docs/a", "src/b"])
+    ));
+    docs.verdict = VerdictKind::Deny;
+    assert!(leads(
+        &docs,
+        "apply_patch",
+        &args,
+        &to(&["docs/a", "src/b"])
+    ));
+    assert!(!leads(
+        &docs,
+        "apply_patch",
+        &args,
+        &to(&["src/a", "src/b"])
+    ));
+}
+
+#[test]
 fn without_a_field_all_arguments_are_compared() {
     let all = rule(
         "write*",

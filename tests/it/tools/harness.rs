@@ -62,6 +62,8 @@ impl Bench {
         ToolContext {
             workspace: self.workspace.clone(),
             hidden: vec![self.hidden.clone()],
+            changes: self.hidden.join("file_changes"),
+            operands: Vec::new(),
             session_id: SessionId::generate(),
             call_id: ToolCallId::generate(),
             idempotency_key: "0123456789abcdef01234567".to_owned(),
@@ -89,8 +91,17 @@ impl Bench {
 
     /// As the engine does: schema, plan, effect.
     pub async fn call(&self, name: &str, args: Value) -> ToolOutcome {
-        self.prepare(name, args.clone()).unwrap();
-        self.execute(name, args).await
+        let plan = self.prepare(name, args.clone()).unwrap();
+        self.execute_allowed(name, args, &plan).await
+    }
+
+    /// What was allowed then.
+    pub async fn execute_allowed(&self, name: &str, args: Value, plan: &Plan) -> ToolOutcome {
+        let context = ToolContext {
+            operands: plan.operands.clone(),
+            ..self.context()
+        };
+        self.tool(name).execute(&context, &args).await
     }
 
     pub async fn execute(&self, name: &str, args: Value) -> ToolOutcome {

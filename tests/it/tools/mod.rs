@@ -9,6 +9,7 @@ mod command;
 mod confinement;
 #[cfg(target_os = "linux")]
 mod descendants;
+mod edits;
 #[cfg(target_os = "linux")]
 mod executable_places;
 mod files;

@@ -1,0 +1,76 @@
+//! `edit_file`: replaces exact parts of one text file.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::protocol::enums::{Access, Effect};
+use crate::tools::file_tool::{FileStep, FileTool, text_file};
+use crate::tools::guard::Guard;
+use crate::tools::read_file::text;
+use crate::tools::text_edits::{Edit, edited};
+use crate::tools::tool::{PrepareError, ToolSpec};
+
+/// Most edits of one call.
+const MAX_EDITS: u32 = 100;
+
+/// The tool.
+pub fn edit_file() -> FileTool {
+    let spec = ToolSpec {
+        name: "edit_file",
+        description: "Replace exact parts of a text file. Prefer it to writing the whole file again.",
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "minLength": 1},
+                "edits": {"type": "array", "minItems": 1, "maxItems": MAX_EDITS, "items": {
+                    "type": "object",
+                    "properties": {
+                        "old": {"type": "string", "minLength": 1, "description": "copied exactly from the file, with enough lines to be there once"},
+                        "new": {"type": "string"},
+                        "all": {"type": "boolean", "description": "replace every one"}
+                    },
+                    "required": ["old", "new"],
+                    "additionalProperties": false
+                }}
+            },
+            "required": ["path", "edits"],
+            "additionalProperties": false
+        }),
+        access: Access::Write,
+        effect: Effect::Reconcilable,
+        max_duration: Duration::from_secs(30),
+        key_lifetime: None,
+        cacheable: None,
+    };
+    FileTool::new(spec, propose)
+}
+
+fn propose(guard: &Guard, args: &Value) -> Result<Vec<FileStep>, PrepareError> {
+    let given = text(args, "path").unwrap_or_default();
+    let (path, before) = text_file(guard, given, guard.writable(given)?)?;
+    let edits: Vec<Edit<'_>> = args
+        .get("edits")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|edit| Edit {
+            old: text(edit, "old").unwrap_or_default(),
+            new: text(edit, "new").unwrap_or_default(),
+            all: edit.get("all").and_then(Value::as_bool).unwrap_or(false),
+        })
+        .collect();
+    let text = edited(before.text().unwrap_or_default(), &edits)
+        .map_err(|why| PrepareError::Invalid(format!("`{}`: {why}", path.relative())))?;
+    if before.text() == Some(text.as_str()) {
+        return Err(PrepareError::Invalid(format!(
+            "`{}` would stay as it is",
+            path.relative()
+        )));
+    }
+    Ok(vec![FileStep::Write {
+        path,
+        before: Some(before),
+        text,
+    }])
+}
