@@ -33,12 +33,18 @@ impl Timestamp {
         self.zoned("%a %Y-%m-%d %:z")
     }
 
+    /// The time to the minute in the time zone of this machine, with the day where it is not the day of `now`.
+    pub fn near(self, now: Timestamp) -> String {
+        if self.zoned("%F") == now.zoned("%F") {
+            self.zoned("%H:%M")
+        } else {
+            self.zoned("%b %e %H:%M")
+        }
+    }
+
     fn zoned(self, format: &str) -> String {
         match jiff::Timestamp::from_millisecond(self.0) {
-            Ok(at) => at
-                .to_zoned(jiff::tz::TimeZone::system())
-                .strftime(format)
-                .to_string(),
+            Ok(at) => at.to_zoned(zone::shown_in()).strftime(format).to_string(),
             Err(_) => self.to_string(),
         }
     }

@@ -6,6 +6,7 @@ use crate::cli::table::Row;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
+use crate::clock::Clock;
 use crate::protocol::duration;
 use crate::protocol::on_call::{AssignRequest, OnCallRequest, OnCallStatus, Person};
 use crate::protocol::request::{AssignApproval, GetOnCall, SetOnCall};
@@ -78,6 +79,7 @@ fn show(terminal: &mut Terminal<'_>, on_call_status: &OnCallStatus) -> Result<()
     terminal.line(&summary_lines::on_call(
         on_call_status.on_call.as_ref(),
         on_call_status.ended.as_ref(),
+        Clock::System.now(),
     ))?;
     if on_call_status.on_call.is_none() {
         let names: Vec<String> = on_call_status.names.iter().map(|name| cell(name)).collect();

@@ -6,61 +6,104 @@ use crate::protocol::session::RefusedCalls;
 use crate::protocol::summary::{ShiftSummary, SummaryAssignment, SummaryChannel, SummaryQuestion};
 use crate::text::untrusted::limit_line;
 
-/// The lines; a section that has nothing says so.
+/// The section of what waits; it says so when it has nothing.
+const WAITING: &str = "Waiting for a person";
+/// Items of a section where there is no limit.
+const ALL: usize = usize::MAX;
+
+/// Every line.
 pub fn lines(summary: &ShiftSummary) -> Vec<String> {
-    let mut lines = vec![format!("since {} until {}", summary.since, summary.until)];
+    limited(summary, ALL)
+}
+
+/// What fits into so many rows of so many columns, where that can be: long sections say how many more they have.
+pub fn screenful(summary: &ShiftSummary, rows: usize, columns: usize) -> Vec<String> {
+    let taken = |line: &String| line.chars().count().div_ceil(columns.max(1)).max(1);
+    let fits = |most: &usize| limited(summary, *most).iter().map(taken).sum::<usize>() <= rows;
+    limited(summary, (1..=50).rev().find(fits).unwrap_or(1))
+}
+
+/// What is out of the ordinary first, then what waits, then what was done. A section has so many items at most.
+fn limited(summary: &ShiftSummary, most: usize) -> Vec<String> {
+    let now = summary.until;
+    let mut lines = vec![format!(
+        "{} to {}",
+        summary.since.in_zone(),
+        summary.until.near(summary.since)
+    )];
     if let Some((at, reason)) = &summary.held {
         lines.push(format!(
-            "EMERGENCY STOP since {at}: {}",
+            "EMERGENCY STOP since {}: {}",
+            at.near(now),
             limit_line(reason, 120)
         ));
     }
     lines.push(on_call(
         summary.on_call.as_ref(),
         summary.on_call_ended.as_ref(),
+        now,
     ));
-    let mut section = |title: &str, none: &str, items: Vec<String>| {
-        lines.push(String::new());
+    let mut nothing = Vec::new();
+    let mut section = |title: &'static str, items: Vec<String>| {
+        if items.is_empty() && title == WAITING {
+            lines.push(format!("{WAITING}: nothing"));
+            return;
+        }
         if items.is_empty() {
-            lines.push(format!("{title}: {none}"));
-        } else {
-            lines.push(format!("{title}: {}", items.len()));
-            lines.extend(items.into_iter().map(|item| format!("  {item}")));
+            nothing.push(title);
+            return;
+        }
+        lines.push(format!("{title}: {}", items.len()));
+        let more = items.len().saturating_sub(most);
+        let shown = items.into_iter().take(most);
+        lines.extend(shown.map(|item| format!("  {item}")));
+        if more > 0 {
+            lines.push(format!("  and {more} more: `leverframe summary` has all"));
         }
     };
-    let mut waits: Vec<String> = summary.pending.iter().map(question).collect();
-    if summary.more_pending > 0 {
-        waits.push(format!("and {} more", summary.more_pending));
-    }
-    section("Waiting for a person", "nothing", waits);
     section(
-        "Assigned",
-        "nothing",
-        summary.assignments.iter().map(assigned).collect(),
+        "Channels not as configured",
+        summary
+            .channels
+            .iter()
+            .map(|one| channel(one, now))
+            .collect(),
     );
-    if !summary.refused_calls.is_empty() {
-        let refused = summary.refused_calls.iter().map(|refused| {
-            format!(
-                "{}: {}, last {}",
-                refused.channel,
-                RefusedCalls::text(usize::try_from(refused.calls).unwrap_or(usize::MAX)),
-                refused.last_at
-            )
-        });
-        section("Too many approvals waited", "never", refused.collect());
-    }
+    let refused = summary.refused_calls.iter().map(|refused| {
+        format!(
+            "{}: {}, last {}",
+            refused.channel,
+            RefusedCalls::text(usize::try_from(refused.calls).unwrap_or(usize::MAX)),
+            refused.last_at.near(now)
+        )
+    });
+    section("Too many approvals waited", refused.collect());
     let held = summary.taken_over.iter().map(|hold| {
         let place = limit_line(&hold.conversation, 40);
         format!(
             "{place} on {}: {} since {}",
-            hold.channel, hold.held.by, hold.held.at
+            hold.channel,
+            hold.held.by,
+            hold.held.at.near(now)
         )
     });
-    section("Taken over", "no conversation", held.collect());
+    section("Taken over", held.collect());
+    let mut waits: Vec<String> = summary
+        .pending
+        .iter()
+        .map(|one| question(one, now))
+        .collect();
+    if summary.more_pending > 0 {
+        waits.push(format!("and {} more", summary.more_pending));
+    }
+    section(WAITING, waits);
     section(
-        "Channels not as configured",
-        "none",
-        summary.channels.iter().map(channel).collect(),
+        "Assigned",
+        summary
+            .assignments
+            .iter()
+            .map(|one| assigned(one, now))
+            .collect(),
     );
     let grants = summary.grants.iter().map(|grant| {
         format!(
@@ -70,10 +113,10 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
             limit_line(&grant.conversation, 40),
             grant.channel,
             grant.by,
-            until(grant.expires_at)
+            until(grant.expires_at, now)
         )
     });
-    section("Permissions for shapes", "none", grants.collect());
+    section("Permissions for shapes", grants.collect());
     let rules = summary.rules.iter().map(|rule| {
         let uses = rule.max_uses.map_or_else(String::new, |most| {
             format!(", {} of {most} uses", rule.uses)
@@ -83,20 +126,20 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
             rule.verdict,
             limit_line(&rule.tool, 40),
             limit_line(&rule.value, 40),
-            until(rule.expires_at)
+            until(rule.expires_at, now)
         )
     });
-    section("Rules that end by themselves", "none", rules.collect());
+    section("Rules that end by themselves", rules.collect());
     let deeds = summary.deeds.iter().map(|deed| {
         format!(
             "{} {} x{}, last {}",
             limit_line(&deed.actor, 40),
             deed.action,
             deed.count,
-            deed.last_at
+            deed.last_at.near(now)
         )
     });
-    section("Who did what", "nobody did anything", deeds.collect());
+    section("Who did what", deeds.collect());
     let spent = summary.spent.iter().map(|spent| {
         let unpriced = match spent.unpriced_tokens {
             0 => String::new(),
@@ -107,25 +150,29 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
             spent.channel, spent.calls, spent.tokens, spent.cost_usd
         )
     });
-    section("Spent", "nothing", spent.collect());
+    section("Spent", spent.collect());
+    if !nothing.is_empty() {
+        lines.push(format!("Nothing: {}", nothing.join(", ")));
+    }
     lines
 }
 
 /// Who is on call, or was last, in a line.
-pub fn on_call(now: Option<&OnCall>, ended: Option<&OnCall>) -> String {
-    match (now, ended) {
+pub fn on_call(of: Option<&OnCall>, ended: Option<&OnCall>, now: Timestamp) -> String {
+    match (of, ended) {
         (Some(one), _) => format!(
             "{} is on call since {}{}, said by {}{}",
             limit_line(&one.name, 40),
-            one.since,
-            until(one.until),
+            one.since.near(now),
+            until(one.until, now),
             limit_line(&one.by, 40),
             noted(one.note.as_deref())
         ),
         (None, Some(one)) => format!(
             "nobody is on call: the time of {} ended{}",
             limit_line(&one.name, 40),
-            one.until.map_or_else(String::new, |at| format!(" at {at}"))
+            one.until
+                .map_or_else(String::new, |at| format!(" at {}", at.near(now)))
         ),
         (None, None) => "nobody is on call".to_owned(),
     }
@@ -145,7 +192,7 @@ fn noted(note: Option<&str>) -> String {
     note.map_or_else(String::new, |note| format!(": {}", limit_line(note, 500)))
 }
 
-fn assigned(one: &SummaryAssignment) -> String {
+fn assigned(one: &SummaryAssignment, now: Timestamp) -> String {
     let who = |name: &Option<String>| {
         name.as_deref()
             .map_or_else(|| "nobody".to_owned(), |name| limit_line(name, 40))
@@ -159,17 +206,17 @@ fn assigned(one: &SummaryAssignment) -> String {
         "{what}{from} to {} by {} at {}{}{}",
         who(&one.to),
         limit_line(&one.by, 40),
-        one.at,
-        until(one.until),
+        one.at.near(now),
+        until(one.until, now),
         noted(one.note.as_deref())
     )
 }
 
-fn until(at: Option<Timestamp>) -> String {
-    at.map_or_else(String::new, |at| format!(", until {at}"))
+fn until(at: Option<Timestamp>, now: Timestamp) -> String {
+    at.map_or_else(String::new, |at| format!(", until {}", at.near(now)))
 }
 
-fn question(question: &SummaryQuestion) -> String {
+fn question(question: &SummaryQuestion, now: Timestamp) -> String {
     let what = question
         .tool
         .as_deref()
@@ -177,7 +224,10 @@ fn question(question: &SummaryQuestion) -> String {
     let snoozed: Vec<String> = question
         .snoozed
         .iter()
-        .map(|(who, until)| format!(", snoozed by {} until {until}", limit_line(who, 40)))
+        .map(|(who, until)| {
+            let who = limit_line(who, 40);
+            format!(", snoozed by {who} until {}", until.near(now))
+        })
         .collect();
     let waits = question
         .assignment
@@ -189,13 +239,13 @@ fn question(question: &SummaryQuestion) -> String {
         question.kind,
         question.channel,
         limit_line(&question.requester, 40),
-        question.requested_at,
-        until(question.expires_at),
+        question.requested_at.near(now),
+        until(question.expires_at, now),
         snoozed.concat()
     )
 }
 
-fn channel(channel: &SummaryChannel) -> String {
+fn channel(channel: &SummaryChannel, now: Timestamp) -> String {
     let mut words = vec![format!("{} is {}", channel.name, channel.autonomy)];
     if channel.autonomy != channel.configured {
         words.push(format!("configured as {}", channel.configured));
@@ -204,13 +254,13 @@ fn channel(channel: &SummaryChannel) -> String {
         let then = channel
             .reverts_to
             .map_or_else(String::new, |level| format!(", then {level}"));
-        words.push(format!("until {at}{then}"));
+        words.push(format!("until {}{then}", at.near(now)));
     }
     if channel.paused {
         words.push("paused".to_owned());
     }
     if let Some(at) = channel.draining_since {
-        words.push(format!("draining since {at}"));
+        words.push(format!("draining since {}", at.near(now)));
     }
     words.join(", ")
 }

@@ -1,6 +1,22 @@
 //! Time zones by their names. The database is the system's; nothing is built in but UTC.
 
+use std::sync::OnceLock;
+
 use jiff::tz::TimeZone;
+
+/// The zone that times are shown in.
+static SHOWN: OnceLock<TimeZone> = OnceLock::new();
+
+/// Shows times in this zone instead of the machine's. Only before the first time was shown.
+pub fn show_in(zone: TimeZone) {
+    // Set before means that the same was chosen before, or that it is too late; both change nothing.
+    let _ = SHOWN.set(zone);
+}
+
+/// The zone that times are shown in: that of the machine, unless another was chosen.
+pub fn shown_in() -> TimeZone {
+    SHOWN.get_or_init(TimeZone::system).clone()
+}
 
 /// How alike two names must be for one to be suggested, 0 to 1.
 const ALIKE: f64 = 0.8;

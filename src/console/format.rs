@@ -1,10 +1,8 @@
 //! Numbers for people: the coarsest useful grain, so that an idle screen does not change.
 
-use std::sync::OnceLock;
-
 use jiff::tz::TimeZone;
 
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, zone};
 
 /// An age or span: `12s` only under a minute and only when `seconds` are wanted, else `<1m`, `4m`, `3h`, `2d`.
 pub fn age(now: Timestamp, then: Timestamp) -> String {
@@ -67,19 +65,15 @@ pub fn money(usd: Option<f64>) -> String {
     }
 }
 
-/// The zone that clocks are shown in.
-static ZONE: OnceLock<TimeZone> = OnceLock::new();
-
 /// Shows clocks in this zone instead of the system's. Only before the first clock was shown: a screen never mixes
 /// two. For tests and pictures, which must not depend on where they are made.
-pub fn show_clocks_in(zone: TimeZone) {
-    // Set before means that the same was chosen before, or that it is too late; both change nothing.
-    let _ = ZONE.set(zone);
+pub fn show_clocks_in(shown: TimeZone) {
+    zone::show_in(shown);
 }
 
 /// The next morning at this hour, local time; none where the calendar has no such moment.
 pub fn morning_after(now: Timestamp, hour: i8) -> Option<Timestamp> {
-    let zone = ZONE.get_or_init(TimeZone::system).clone();
+    let zone = zone::shown_in();
     let today = jiff::Timestamp::from_millisecond(now.as_millis()).ok()?;
     let day = today.to_zoned(zone.clone()).date().tomorrow().ok()?;
     let morning = day.at(hour, 0, 0, 0).to_zoned(zone).ok()?;
@@ -98,6 +92,6 @@ pub fn moment(at: Timestamp) -> String {
 
 fn local(at: Timestamp, format: &str) -> Option<String> {
     let time = jiff::Timestamp::from_millisecond(at.as_millis()).ok()?;
-    let zoned = time.to_zoned(ZONE.get_or_init(TimeZone::system).clone());
+    let zoned = time.to_zoned(zone::shown_in());
     Some(zoned.strftime(format).to_string())
 }

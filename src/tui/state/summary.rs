@@ -33,7 +33,10 @@ pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
 
 /// The summary came, or why there is none.
 pub fn answered(state: &mut State, answer: Result<&ShiftSummary, String>) {
+    // Border, header, tabs and footer take the others.
+    let rows = usize::from(state.size.1).saturating_sub(6);
+    let columns = usize::from(state.size.0).saturating_sub(4);
     if let Some(Modal::Summary(pager)) = state.modals.last_mut() {
-        pager.lines = Some(answer.map(summary_lines::lines));
+        pager.lines = Some(answer.map(|summary| summary_lines::screenful(summary, rows, columns)));
     }
 }
