@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod arming;
+pub mod audit_sentence;
 pub mod connection;
 pub mod decision;
 pub mod drafts;

@@ -54,6 +54,8 @@ pub struct AuditPanel {
     pub answered: bool,
     /// What is known of the chain.
     pub chain: Chain,
+    /// Whether rows are shown as they are stored, not as sentences.
+    pub raw: bool,
 }
 
 impl AuditPanel {

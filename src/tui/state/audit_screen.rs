@@ -1,10 +1,13 @@
 //! What Audit & log asks, lists and does. What it knows is in `audit`; nothing here is drawn.
 
+use std::borrow::Cow;
+
 use crate::clock::Timestamp;
+use crate::console::audit_sentence::sentence;
 use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
-use crate::protocol::doctor::AuditReport;
+use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::protocol::duration;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
@@ -32,7 +35,7 @@ pub const PANEL: Panel = Panel {
     concerns,
     list: ListScreen {
         list,
-        columns: |_| COLUMNS,
+        columns,
         arrange,
         before_move: reach_newest,
         after_move,
@@ -75,9 +78,36 @@ fn concerns(event: &Event) -> bool {
 }
 
 /// Columns of the list.
-pub const COLUMNS: &[&str] = &[
+const COLUMNS: &[&str] = &["row", "age", "kind", "what", "action", "channel"];
+/// The same of rows as they are stored.
+const RAW: &[&str] = &[
     "row", "age", "kind", "action", "who", "where", "channel", "what", "detail",
 ];
+
+/// Columns of the list as it is shown now.
+pub fn columns(state: &State) -> &'static [&'static str] {
+    if state.screens.audit.raw {
+        RAW
+    } else {
+        COLUMNS
+    }
+}
+
+/// The tool of the call that a row is about: from its question, else from the row that says that it started.
+fn tool_of<'s>(state: &'s State, row: &AuditRow) -> Option<Cow<'s, str>> {
+    let approvals = &state.model.world().approvals;
+    if let Some(approval) = row.subject.parse().ok().and_then(|id| approvals.get(&id)) {
+        return Some(Cow::Borrowed(&approval.tool));
+    }
+    let fact = |row: &AuditRow, name: &str| {
+        let facts: serde_json::Value = serde_json::from_str(&row.detail).ok()?;
+        facts.get(name)?.as_str().map(str::to_owned)
+    };
+    let call = fact(row, "call").unwrap_or_else(|| row.subject.clone());
+    let mut rows = state.screens.audit.rows.values();
+    let started = rows.find(|one| one.action == "tool.started" && one.subject == call)?;
+    fact(started, "tool").map(Cow::Owned)
+}
 
 fn list(state: &mut State) -> &mut dyn List {
     &mut state.screens.audit.list
@@ -105,18 +135,36 @@ fn reach_newest(state: &mut State) {
     }
 }
 
+/// What a row says, as a sentence.
+pub fn sentence_of(state: &State, row: &AuditRow) -> String {
+    sentence(row, tool_of(state, row).as_deref())
+}
+
 /// What the list shows of a row, in the order of its columns.
 pub fn cells(state: &State, seq: u64) -> Vec<Cell> {
     let Some(row) = state.screens.audit.rows.get(&seq) else {
         return Vec::new();
     };
+    let number = Cell::ranked(seq.to_string(), seq as f64);
+    let age = Cell::ranked(
+        format::age(state.model.now.wall, row.at),
+        -(row.at.as_millis() as f64),
+    );
+    let kind = Cell::new(Kind::of(&row.action).as_str());
+    if !state.screens.audit.raw {
+        return vec![
+            number,
+            age,
+            kind,
+            Cell::new(sentence_of(state, row)),
+            Cell::new(&row.action),
+            Cell::new(row.channel.as_deref().unwrap_or("-")),
+        ];
+    }
     vec![
-        Cell::ranked(seq.to_string(), seq as f64),
-        Cell::ranked(
-            format::age(state.model.now.wall, row.at),
-            -(row.at.as_millis() as f64),
-        ),
-        Cell::new(Kind::of(&row.action).as_str()),
+        number,
+        age,
+        kind,
         Cell::new(&row.action),
         Cell::new(&row.actor),
         Cell::new(row.surface.to_string()),
@@ -214,6 +262,14 @@ pub fn verified(state: &mut State, result: Result<AuditReport, String>) {
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     match action {
         Action::VerifyAudit => Some(verify(state)),
+        Action::Raw => {
+            let panel = &mut state.screens.audit;
+            panel.raw = !panel.raw;
+            // The columns are others now.
+            panel.list.sort = None;
+            arrange(state, true);
+            Some(Vec::new())
+        }
         _ => None,
     }
 }
@@ -253,6 +309,6 @@ fn hints(state: &State) -> Vec<Action> {
     if call(state).is_some() {
         hints.push(Action::Why);
     }
-    hints.extend([Action::Filter, Action::VerifyAudit]);
+    hints.extend([Action::Raw, Action::Filter, Action::VerifyAudit]);
     hints
 }

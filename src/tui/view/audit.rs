@@ -13,7 +13,7 @@ use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::audit::{Chain, Kind};
-use crate::tui::state::audit_screen::{COLUMNS, cells};
+use crate::tui::state::audit_screen::{cells, columns, sentence_of};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::detail;
@@ -67,7 +67,7 @@ fn title(state: &State) -> String {
     if !panel.filter.is_empty() {
         title.push_str(&format!("  filter: {}", panel.filter));
     }
-    title.push_str(&panel.list.note(COLUMNS));
+    title.push_str(&panel.list.note(columns(state)));
     let newer = panel.newer();
     if newer > 0 {
         title.push_str(&format!("  {newer} newer above"));
@@ -163,8 +163,8 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     }
     let table = Table {
         theme,
-        titles: COLUMNS,
-        columns: &TABLE,
+        titles: columns(state),
+        columns: if panel.raw { &RAW } else { &TABLE },
     };
     let row = |index: usize| {
         let seq = panel.list.order.get(index).copied().unwrap_or_default();
@@ -185,7 +185,17 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
 }
 
 /// Its columns.
-const TABLE: [Column; 9] = [
+const TABLE: [Column; 6] = [
+    column(6, 3, Role::TextMuted, Fit::Right),
+    column(4, 0, Role::TextMuted, Fit::Right),
+    column(8, 1, Role::Text, Fit::Left),
+    column(40, 0, Role::Outside, Fit::Rest),
+    column(22, 2, Role::TextMuted, Fit::Left),
+    column(10, 4, Role::TextMuted, Fit::Left),
+];
+
+/// The columns of rows as they are stored.
+const RAW: [Column; 9] = [
     column(6, 4, Role::TextMuted, Fit::Right),
     column(4, 0, Role::TextMuted, Fit::Right),
     column(8, 5, Role::Text, Fit::Left),
@@ -223,6 +233,8 @@ fn body(state: &State, theme: &Theme, row: &AuditRow, width: usize) -> Vec<Line<
     let mut body = Body::new(theme, width);
     let kind = Kind::of(&row.action);
     let what = format!("{} {}", kind.as_str(), row.action);
+    body.text(Role::TextStrong, &sentence_of(state, row));
+    body.blank();
     body.field("what", role(kind), what.trim_start());
     let when = format!(
         "{} ({} ago)",

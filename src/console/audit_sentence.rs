@@ -1,0 +1,114 @@
+//! What a row of the audit says, as a sentence. Outside text: it is revealed where it is shown.
+
+use serde_json::Value;
+
+use crate::protocol::doctor::AuditRow;
+
+/// The facts of a row.
+struct Facts(Value);
+
+impl Facts {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// `: REASON`, where one was given.
+    fn because(&self, name: &str) -> String {
+        self.text(name)
+            .map_or_else(String::new, |why| format!(": {why}"))
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+}
+
+/// The sentence: who did what to what, where. `tool` is the tool of the call that the row is about, where it is known.
+pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
+    let facts = Facts(serde_json::from_str(&row.detail).unwrap_or(Value::Null));
+    let who = row.actor.as_str();
+    let tool = facts.text("tool").or(tool).unwrap_or("a call");
+    let place = row.channel.as_deref();
+    let place = place.map_or_else(String::new, |name| format!(" on {name}"));
+    let conversation = facts.text("conversation").unwrap_or("a conversation");
+    match row.action.as_str() {
+        "approval.decided" => decided(row, &facts, tool, &place),
+        "approval.edited" => format!("{who} changed the arguments of {tool}{place}"),
+        "approval.expired" => format!("nobody decided on {tool}{place} in time"),
+        "approval.returned" => {
+            let why = facts.because("why");
+            format!("the permission for {tool}{place} was taken back{why}")
+        }
+        "approval.assigned" => match facts.text("to") {
+            Some(to) => {
+                let note = facts.because("note");
+                format!("{who} assigned the question about {tool}{place} to {to}{note}")
+            }
+            None => format!("{who} assigned the question about {tool}{place} to nobody"),
+        },
+        "tool.started" => format!("{tool} started{place}"),
+        "tool.finished" => format!("{tool} finished{place}"),
+        "tool.refused" => format!("{tool} was refused{place}{}", facts.because("why")),
+        "tool.asks_again" => format!("{tool} asks again{place}{}", facts.because("why")),
+        "policy.changed" => format!("{who} changed the policy{place}"),
+        "session.taken_over" => format!("{who} took over {conversation}{place}"),
+        "session.given_back" => format!("{who} gave {conversation}{place} back to the bot"),
+        "session.spoken" => format!("{who} wrote as the bot in {conversation}{place}"),
+        "session.resumed" => format!("{who} let a paused session go on{place}"),
+        "session.updated" => format!("{who} changed a session{place}"),
+        "channel.paused" if facts.is("paused") => format!("{who} paused {}", row.subject),
+        "channel.paused" => format!("{who} let {} go on", row.subject),
+        "channel.draining" if facts.is("draining") => format!("{who} drains {}", row.subject),
+        "channel.draining" => format!("{who} ended the drain of {}", row.subject),
+        "channel.tested" => format!("{who} sent a test{place}"),
+        "engine.held" => format!("{who} STOPPED everything{}", facts.because("reason")),
+        "engine.released" => format!("{who} released the emergency stop"),
+        "engine.started" if facts.is("clean") => "the engine started".to_owned(),
+        "engine.started" => "the engine started after it had not ended in order".to_owned(),
+        "quarantine.released" => format!("{who} released the quarantine"),
+        "grant.removed" => format!("{who} took a permission for {tool}{place} back"),
+        "continuation.resumed" => format!("{who} resumed a turn{place}"),
+        "continuation.cancelled" => format!("{who} cancelled a turn{place}"),
+        "delivery.resolved" => {
+            let what = facts.text("decision").unwrap_or("settled");
+            format!("{who} settled a delivery{place}: {what}")
+        }
+        "oncall.set" => match facts.text("to") {
+            Some(to) => format!("{who} put {to} on call{}", facts.because("note")),
+            None => format!("{who} took everybody off call"),
+        },
+        "memory.added" => format!("{who} wrote a memory{place}"),
+        "memory.deleted" => format!("{who} deleted a memory{place}"),
+        "user.erased" => format!("{who} erased a user"),
+        "hygiene.run" => format!("{who} ran hygiene"),
+        "hygiene.undone" => format!("{who} took a run of hygiene back"),
+        "routine.run" => format!("{who} ran a routine{place}"),
+        "routine.removed" => format!("{who} removed a routine{place}"),
+        "backup.written" => format!("{who} wrote a backup{}", facts.because("path")),
+        "configuration.reloaded" => format!("{who} reloaded the configuration"),
+        other => {
+            let (what, verb) = other.split_once('.').unwrap_or((other, "changed"));
+            let verb = verb.replace('_', " ");
+            format!("{who}: {} {verb}{place}", what.replace('_', " "))
+        }
+    }
+}
+
+fn decided(row: &AuditRow, facts: &Facts, tool: &str, place: &str) -> String {
+    let who = row.actor.as_str();
+    let why = facts.because("reason");
+    let scope = match facts.text("scope") {
+        None | Some("once") => String::new(),
+        Some(scope) => format!(", scope {scope}"),
+    };
+    let verb = match facts.text("decision") {
+        Some("approve") => "allowed",
+        Some("deny") => "denied",
+        Some("edit") => "edited",
+        Some("answer") => return format!("{who} answered in place of {tool}{place}"),
+        Some("snooze") => return format!("{who} snoozed the question about {tool}{place}"),
+        Some(other) => return format!("{who} decided {other} on {tool}{place}{scope}{why}"),
+        None => "decided on",
+    };
+    format!("{who} {verb} {tool}{place}{scope}{why}")
+}
