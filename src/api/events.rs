@@ -39,6 +39,7 @@ pub const KINDS: &[&str] = &[
     "session.ended",
     "message.received",
     "continuation.queued",
+    "continuation.waiting_for_files",
     "continuation.started",
     "continuation.streaming",
     "continuation.awaiting_approval",

@@ -47,8 +47,11 @@ pub async fn list(
     list::run(client, terminal, format, query, list.watch).await
 }
 
-/// The state, with the calls that nobody was asked about.
+/// The state, with what it waits for, or with the calls that nobody was asked about.
 fn state_text(turn: &Continuation) -> String {
+    if let Some(waits) = turn.waits() {
+        return format!("{}, {waits}", turn.state);
+    }
     match turn.refused_calls() {
         0 => turn.state.to_string(),
         refused => format!("{}, {}", turn.state, RefusedCalls::text(refused)),
@@ -150,7 +153,7 @@ fn show_calls(terminal: &mut Terminal<'_>, steps: &[Step]) -> Result<(), Failure
 }
 
 fn show(terminal: &mut Terminal<'_>, item: &Continuation, steps: &[Step]) -> Result<(), Failure> {
-    terminal.line(&format!("{}  {}", item.id, item.state))?;
+    terminal.line(&format!("{}  {}", item.id, state_text(item)))?;
     terminal.line(&format!("session   {}", item.session_id))?;
     terminal.line(&format!("channel   {}", cell(&item.channel)))?;
     terminal.line(&format!("requester {}", cell(&item.requester.display)))?;

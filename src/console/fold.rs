@@ -66,6 +66,11 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
                 }
             }
         }
+        EventBody::ContinuationWaitingForFiles { files } => {
+            if let Some(open) = open(world, event) {
+                open.waiting_files = *files;
+            }
+        }
         EventBody::ContinuationQueued { .. } | EventBody::ContinuationResumed { .. } => {
             set_state(world, event, ContinuationState::Pending);
         }
@@ -296,6 +301,7 @@ fn summary(id: ContinuationId, at: crate::clock::Timestamp) -> ContinuationSumma
         id,
         state: ContinuationState::Pending,
         tools_in_flight: Vec::new(),
+        waiting_files: 0,
         created_at: at,
         updated_at: at,
     }

@@ -90,6 +90,12 @@ pub enum EventBody {
         /// How many are before it in its session.
         ahead: u32,
     },
+    /// The continuation waits for files of its message; it starts when it waits for none.
+    #[serde(rename = "continuation.waiting_for_files")]
+    ContinuationWaitingForFiles {
+        /// How many it still waits for.
+        files: u32,
+    },
     /// A worker took it up.
     #[serde(rename = "continuation.started")]
     ContinuationStarted {
@@ -475,6 +481,7 @@ impl EventBody {
             Self::SessionEnded { .. } => "session.ended",
             Self::MessageReceived { .. } => "message.received",
             Self::ContinuationQueued { .. } => "continuation.queued",
+            Self::ContinuationWaitingForFiles { .. } => "continuation.waiting_for_files",
             Self::ContinuationStarted { .. } => "continuation.started",
             Self::ContinuationStreaming { .. } => "continuation.streaming",
             Self::ContinuationAwaitingApproval { .. } => "continuation.awaiting_approval",
@@ -538,6 +545,7 @@ impl EventBody {
             | Self::SessionUpdated { .. }
             | Self::SessionEnded { .. }
             | Self::ModelStarted { .. }
+            | Self::ContinuationWaitingForFiles { .. }
             | Self::ModelWaiting { .. }
             | Self::MessageDelta { .. }
             | Self::ToolProposed { .. }

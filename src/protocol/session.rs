@@ -178,6 +178,9 @@ pub struct ContinuationSummary {
     pub state: ContinuationState,
     /// Names of tools in flight.
     pub tools_in_flight: Vec<String>,
+    /// Files of its message that it waits for before it starts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_files: u32,
     /// When the message came.
     pub created_at: Timestamp,
     /// Last change.
@@ -329,13 +332,32 @@ pub struct Continuation {
     /// Model override of this turn.
     #[serde(default)]
     pub model: Option<String>,
+    /// Files of its message that it waits for before it starts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting_files: u32,
     /// When the message came.
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it over so
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 impl Continuation {
+    /// What keeps a turn from its start that has not begun, in words; none = its place in the queue.
+    pub fn waits(&self) -> Option<String> {
+        match (self.state, self.waiting_files) {
+            (ContinuationState::Pending, 1) => Some("waiting for 1 file".to_owned()),
+            (ContinuationState::Pending, files) if files > 0 => {
+                Some(format!("waiting for {files} files"))
+            }
+            _ => None,
+        }
+    }
+
     /// How many of its calls were refused because too many approvals waited.
     pub fn refused_calls(&self) -> usize {
         self.tool_calls

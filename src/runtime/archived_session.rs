@@ -342,6 +342,7 @@ impl Retelling {
             | EventBody::SessionUpdated { .. }
             | EventBody::SessionEnded { .. }
             | EventBody::ContinuationQueued { .. }
+            | EventBody::ContinuationWaitingForFiles { .. }
             | EventBody::ContinuationStarted { .. }
             | EventBody::ContinuationStreaming { .. }
             | EventBody::ContinuationAwaitingApproval { .. }

@@ -48,6 +48,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         EventBody::SessionEnded { .. }
         | EventBody::MessageReceived { .. }
         | EventBody::ContinuationQueued { .. }
+        | EventBody::ContinuationWaitingForFiles { .. }
         | EventBody::ContinuationStarted { .. }
         | EventBody::ContinuationStreaming { .. }
         | EventBody::ContinuationAwaitingApproval { .. }

@@ -41,6 +41,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         EventBody::ReplySent { .. } => Some(HookPoint::ReplySent),
         EventBody::SessionUpdated { .. }
         | EventBody::ContinuationQueued { .. }
+        | EventBody::ContinuationWaitingForFiles { .. }
         | EventBody::ContinuationStarted { .. }
         | EventBody::ContinuationStreaming { .. }
         | EventBody::ContinuationAwaitingApproval { .. }

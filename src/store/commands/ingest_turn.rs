@@ -231,6 +231,7 @@ impl IngestTurn {
             )?;
         }
         self.await_files(tx, id)?;
+        tx.tell_awaited_files(session, id)?;
         let inbox_id = record(tx, &self.origin, Disposition::Turn, None, Some(id))?;
         save_cursor(tx, &self.origin)?;
         crate::crash_point!("ingest.pre_commit");
@@ -525,6 +526,7 @@ impl WriteCommand for IngestTurn {
                 EventBody::ContinuationQueued { ahead: open },
             )?;
         }
+        tx.tell_awaited_files(session, continuation)?;
         crate::crash_point!("ingest.pre_commit");
         Ok(IngestOutcome {
             inbox_id,

@@ -1,6 +1,7 @@
 //! Takes in a file that a turn waits for, or notes that it cannot be had.
 
 use crate::protocol::artifact::ArtifactRef;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ingest_turn::{add_line, attach, load_attachments};
@@ -112,6 +113,7 @@ impl WriteCommand for ReceiveFile {
         tx.conn
             .run("DELETE FROM inbound_files WHERE id = ?1", [self.id])?;
         if tx.awaits_files(id)? {
+            tx.tell_awaited_files(session, id)?;
             return Ok(None);
         }
         if attachments.is_empty() && text.lines().all(|line| line.starts_with(MISSING)) {
@@ -135,10 +137,28 @@ impl WriteCommand for ReceiveFile {
 impl WriteTx<'_> {
     /// Whether a turn waits for files.
     pub(crate) fn awaits_files(&self, id: ContinuationId) -> Result<bool, StoreError> {
+        Ok(self.awaited_files(id)? > 0)
+    }
+
+    fn awaited_files(&self, id: ContinuationId) -> Result<u32, StoreError> {
         self.conn.row(
-            "SELECT EXISTS (SELECT 1 FROM inbound_files WHERE continuation_id = ?1) AS waits",
+            "SELECT count(*) AS waits FROM inbound_files WHERE continuation_id = ?1",
             [id],
             |row| row.get("waits"),
         )
+    }
+
+    /// Tells how many files a turn waits for, where it waits for any.
+    pub(crate) fn tell_awaited_files(
+        &mut self,
+        session: SessionId,
+        id: ContinuationId,
+    ) -> Result<(), StoreError> {
+        let files = self.awaited_files(id)?;
+        if files > 0 {
+            let body = EventBody::ContinuationWaitingForFiles { files };
+            self.emit(Some(session), Some(id), body)?;
+        }
+        Ok(())
     }
 }

@@ -35,6 +35,7 @@ const CONTINUATION: &str = "SELECT c.id, c.session_id, s.channel, s.conversation
         END AS answer, c.options,
         c.input_tokens, c.output_tokens, c.cached_tokens, c.cache_write_tokens, c.cost_usd,
         (SELECT max(n) FROM steps m WHERE m.continuation_id = c.id) AS steps, c.error, c.retry_of, c.attempt, c.model,
+        (SELECT count(*) FROM inbound_files w WHERE w.continuation_id = c.id) AS waiting_files,
         c.created_at, c.updated_at, c.position
      FROM continuations c JOIN sessions s ON s.id = c.session_id";
 
@@ -75,6 +76,7 @@ fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
         retry_of: row.get("retry_of")?,
         attempt: row.get("attempt")?,
         model: row.get("model")?,
+        waiting_files: row.get("waiting_files")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     };

@@ -92,7 +92,9 @@ fn open_continuation(
     session: SessionId,
 ) -> Result<Option<ContinuationSummary>, StoreError> {
     let found = conn.row_opt(
-        "SELECT id, state, created_at, updated_at FROM continuations
+        "SELECT id, state, created_at, updated_at,
+            (SELECT count(*) FROM inbound_files f WHERE f.continuation_id = continuations.id) AS waiting_files
+         FROM continuations
          WHERE session_id = ?1 AND ended_at IS NULL
          ORDER BY CASE state WHEN 'running' THEN 0 WHEN 'awaiting_approval' THEN 1 WHEN 'interrupted' THEN 2 ELSE 3 END,
             position
@@ -103,6 +105,7 @@ fn open_continuation(
                 id: row.get("id")?,
                 state: row.get("state")?,
                 tools_in_flight: Vec::new(),
+                waiting_files: row.get("waiting_files")?,
                 created_at: row.get("created_at")?,
                 updated_at: row.get("updated_at")?,
             })

@@ -91,6 +91,7 @@ pub fn session() -> Session {
         model: None,
         preferences: Some(NASTY.to_owned()),
         open_continuation: Some(ContinuationSummary {
+            waiting_files: 0,
             id: continuation_id(),
             state: ContinuationState::Running,
             tools_in_flight: vec!["read_file".to_owned()],
@@ -172,6 +173,7 @@ pub fn tool_call() -> ToolCall {
 
 pub fn continuation(state: ContinuationState) -> Continuation {
     Continuation {
+        waiting_files: 0,
         id: continuation_id(),
         session_id: session_id(),
         channel: "api".to_owned(),

@@ -46,6 +46,7 @@ fn the_sources_stand_below_the_answer() {
 #[test]
 fn a_turn_tells_its_options_and_sources() {
     let turn = leverframe::protocol::session::Continuation {
+        waiting_files: 0,
         options: Some(TurnOptions {
             allow_tools: Some(vec!["read_file".to_owned()]),
             hints: vec!["be brief".to_owned()],

@@ -80,6 +80,7 @@ fn past() -> (Continuation, Vec<Step>) {
         ),
     ];
     let turn = Continuation {
+        waiting_files: 0,
         attachments: Vec::new(),
         request: TextBody {
             text: "Which one was it?".into(),

@@ -69,6 +69,35 @@ async fn a_picture_with_a_text_lies_in_the_workspace_when_the_turn_starts() {
 }
 
 #[tokio::test]
+async fn a_turn_says_how_many_files_keep_it_from_its_start() {
+    let telegram = FakeTelegram::start();
+    let home = home(&telegram, "", "");
+    let forever = std::time::Duration::from_secs(300);
+    telegram.fault("getFile", Fault::Slow(forever));
+    let daemon = start(&home, &telegram);
+    let caption = json!({ "caption": "SAY:later" });
+    telegram.user_sends_file(BEN, &ben(), ("photo", "big", PICTURE), caption);
+    let turn = turn(&daemon, "SAY:later", "pending").await;
+    assert_eq!(turn["waiting_files"], 1, "{turn}");
+    let session = format!("/v1/sessions/{}", turn["session_id"].as_str().unwrap());
+    let session = daemon
+        .wait(&session, "its session", |one| {
+            one["open_continuation"] != Value::Null
+        })
+        .await;
+    assert_eq!(
+        session["open_continuation"]["waiting_files"], 1,
+        "{session}"
+    );
+    let mut command = home.command();
+    command.args(["continuations", "show", turn["id"].as_str().unwrap()]);
+    let output = tokio::task::spawn_blocking(move || command.output()).await;
+    let output = output.unwrap().expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("pending, waiting for 1 file"), "{text}");
+}
+
+#[tokio::test]
 async fn an_album_is_one_turn_with_all_its_pictures() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram, "", "");
