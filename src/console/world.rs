@@ -191,6 +191,39 @@ impl World {
         sessions
     }
 
+    /// Turns and parts that are not done, each in words: what ends or waits where the engine stops.
+    pub fn open_work(&self) -> Vec<String> {
+        let open = self
+            .sessions
+            .values()
+            .filter_map(|one| one.open_continuation.as_ref());
+        let count =
+            |of: &[ContinuationState]| open.clone().filter(|turn| of.contains(&turn.state)).count();
+        let running = count(&[ContinuationState::Running, ContinuationState::Streaming]);
+        let queued: u32 = self.sessions.values().map(|one| one.queued).sum();
+        let queued = count(&[ContinuationState::Pending]) + queued as usize;
+        let unsent: u32 = self.channels.values().map(|one| one.backlog).sum();
+        let waiting = self.pending().count();
+        [
+            (running, "turn runs", "turns run"),
+            (queued, "turn is queued", "turns are queued"),
+            (
+                waiting,
+                "question waits for a person",
+                "questions wait for a person",
+            ),
+            (
+                unsent as usize,
+                "part of a message is unsent",
+                "parts of messages are unsent",
+            ),
+        ]
+        .into_iter()
+        .filter(|(count, _, _)| *count > 0)
+        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+        .collect()
+    }
+
     /// The state word of a session.
     pub fn session_status(&self, session: &Session) -> SessionStatus {
         if session.taken_over.is_some() {
@@ -204,6 +237,9 @@ impl World {
                 ContinuationState::AwaitingApproval => SessionStatus::WaitingOnYou,
                 ContinuationState::Interrupted => SessionStatus::Interrupted,
                 ContinuationState::Pending if session.paused => SessionStatus::Paused,
+                ContinuationState::Pending if open.waiting_files > 0 => {
+                    SessionStatus::WaitingForFiles
+                }
                 ContinuationState::Pending => SessionStatus::Queued,
                 ContinuationState::Running | ContinuationState::Streaming
                     if !open.tools_in_flight.is_empty() =>
@@ -272,6 +308,8 @@ pub enum SessionStatus {
     WaitingOnYou,
     /// A tool runs.
     WaitingOnTool,
+    /// Not started yet: files of its message are still to come.
+    WaitingForFiles,
     /// Not started yet.
     Queued,
     /// Held by an operator.
@@ -293,6 +331,7 @@ impl SessionStatus {
             Self::Running => "running",
             Self::WaitingOnYou => "waiting on you",
             Self::WaitingOnTool => "waiting on tool",
+            Self::WaitingForFiles => "waiting for files",
             Self::Queued => "queued",
             Self::Paused => "paused",
             Self::Interrupted => "interrupted",

@@ -32,6 +32,7 @@ use crate::tui::state::rule_coach::RuleCoach;
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::transcript_end::TranscriptEnd;
 
 /// How long a notice at the bottom stays.
 pub const FLASH_MS: u64 = 6_000;
@@ -98,6 +99,8 @@ pub enum Dirty {
 pub struct Screens {
     /// Live.
     pub live: ListDetail<SessionId>,
+    /// What the peek of Live shows of a transcript.
+    pub transcript_end: Option<TranscriptEnd>,
     /// Channels.
     pub channels: ListDetail<String>,
     /// Session.

@@ -199,6 +199,9 @@ fn about(turn: &Continuation) -> String {
     let unknown = names(uncertain(turn));
     let running = names(in_flight(turn));
     let text = &turn.request.text;
+    if let Some(waits) = turn.waits() {
+        return format!("{waits}: {text}");
+    }
     match (unknown.is_empty(), running.is_empty(), turn.refused_calls()) {
         (false, _, _) => format!("UNKNOWN {unknown}: {text}"),
         (true, false, _) => format!("{running}: {text}"),

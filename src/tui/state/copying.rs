@@ -51,7 +51,6 @@ fn copied_id(state: &State) -> Option<String> {
             ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => id.to_string(),
             ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
         }),
-        Screen::Live => state.screens.live.selected.map(|id| id.to_string()),
         Screen::Session => match state
             .screens
             .session
@@ -62,7 +61,8 @@ fn copied_id(state: &State) -> Option<String> {
             None => state.screens.session.session_id.map(|id| id.to_string()),
         },
         Screen::Channels => state.screens.channels.selected.clone(),
-        screen @ (Screen::Continuations
+        screen @ (Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
@@ -94,14 +94,6 @@ fn copied_all(state: &State) -> Option<String> {
             }
             ItemKey::Problem(text) => Some(text.clone()),
         },
-        Screen::Live => serde_json::to_string_pretty(
-            state
-                .model
-                .world()
-                .sessions
-                .get(&state.screens.live.selected?)?,
-        )
-        .ok(),
         Screen::Session => match state
             .screens
             .session
@@ -131,7 +123,8 @@ fn copied_all(state: &State) -> Option<String> {
                 .get(state.screens.channels.selected.as_ref()?)?,
         )
         .ok(),
-        screen @ (Screen::Continuations
+        screen @ (Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory

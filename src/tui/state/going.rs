@@ -41,8 +41,9 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
     state.screens.memory.unselect();
     match screen {
         Screen::Queue | Screen::Session => {}
-        Screen::Live | Screen::Channels => lists::open_lists(state),
-        Screen::Continuations
+        Screen::Live
+        | Screen::Channels
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory

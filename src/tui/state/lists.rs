@@ -1,31 +1,15 @@
 //! The lists of the screens: what the same keys do to each. A screen says which list it has, its columns, and which rows
 //! there are.
 
-use std::collections::BTreeSet;
-
 use crate::console::format;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::console::world::SessionStatus;
-use crate::protocol::enums::{ChannelState, SessionState};
-use crate::protocol::ids::SessionId;
+use crate::protocol::enums::ChannelState;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List, Sort};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{audit_screen, continuations_screen, panels};
-
-/// Columns of Live.
-pub const LIVE_COLUMNS: &[&str] = &[
-    "state",
-    "channel",
-    "who",
-    "last line",
-    "tools",
-    "tokens",
-    "cost",
-    "age",
-];
 
 /// Columns of Channels.
 pub const CHANNEL_COLUMNS: &[&str] = &[
@@ -42,10 +26,10 @@ pub const CHANNEL_COLUMNS: &[&str] = &[
 /// The list of a screen; none = it has no list of this kind.
 pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
     match screen {
-        Screen::Live => Some(&mut state.screens.live),
         Screen::Channels => Some(&mut state.screens.channels),
         Screen::Queue | Screen::Session => None,
-        Screen::Continuations
+        Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
@@ -57,10 +41,10 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
 /// Names of the columns of a screen's list.
 pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
     match screen {
-        Screen::Live => LIVE_COLUMNS,
         Screen::Channels => CHANNEL_COLUMNS,
         Screen::Queue
         | Screen::Session
+        | Screen::Live
         | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
@@ -74,10 +58,10 @@ pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
 /// its place.
 pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
     match screen {
-        Screen::Live => arrange_live(state, afresh),
         Screen::Channels => arrange_channels(state, afresh),
         Screen::Queue | Screen::Session => {}
-        Screen::Continuations
+        Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
@@ -205,15 +189,6 @@ pub fn sort(state: &mut State, column: Option<&str>) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Live and Channels open: nothing is selected, and every row is at its place.
-pub fn open_lists(state: &mut State) {
-    state.screens.live.select(None);
-    state.screens.channels.select(None);
-    state.screens.live.order.clear();
-    arrange_live(state, true);
-    arrange_channels(state, true);
-}
-
 /// A screen opens: nothing is selected, nothing of it is open, and every row is at its place.
 pub fn opens(state: &mut State, screen: Screen) {
     let mut open = panels::list_of(screen).is_some_and(|list| (list.close)(state));
@@ -228,28 +203,8 @@ pub fn opens(state: &mut State, screen: Screen) {
 
 /// Live and Channels follow what is known.
 pub fn follow(state: &mut State) {
-    arrange_live(state, false);
+    arrange(state, Screen::Live, false);
     arrange_channels(state, false);
-}
-
-/// Sessions keep their places. Without a selection, those that wait for the operator go first.
-fn arrange_live(state: &mut State, afresh: bool) {
-    let mut list = std::mem::take(&mut state.screens.live);
-    let world = state.model.world();
-    let mut all = list.order.clone();
-    all.retain(|id| world.sessions.contains_key(id));
-    let mut listed: BTreeSet<SessionId> = all.iter().copied().collect();
-    let new = world.sessions_by_change().into_iter().map(|one| one.id);
-    let new = new.chain(world.sessions.keys().copied());
-    all.extend(new.filter(|id| listed.insert(*id)));
-    let waits = |id: &SessionId| {
-        let session = world.sessions.get(id);
-        session.is_some_and(|one| world.session_status(one) == SessionStatus::WaitingOnYou)
-    };
-    all.sort_by_cached_key(|id| !waits(id));
-    let cells = |id: &SessionId| live_cells(state, *id);
-    list.take(all, afresh, cells);
-    state.screens.live = list;
 }
 
 fn arrange_channels(state: &mut State, afresh: bool) {
@@ -258,56 +213,6 @@ fn arrange_channels(state: &mut State, afresh: bool) {
     let cells = |name: &String| channel_cells(state, name);
     list.take(all, afresh, cells);
     state.screens.channels = list;
-}
-
-/// What Live shows of a session, in the order of its columns.
-pub fn live_cells(state: &State, id: SessionId) -> Vec<Cell> {
-    let world = state.model.world();
-    let Some(session) = world.sessions.get(&id) else {
-        return Vec::new();
-    };
-    let word = if session.state == SessionState::Active {
-        world.session_status(session).as_str()
-    } else {
-        session.state.as_str()
-    };
-    let in_flight = session
-        .open_continuation
-        .as_ref()
-        .map_or_else(String::new, |open| {
-            match (world.retries.get(&open.id), world.waiting_for.get(&open.id)) {
-                (Some(at), _) => {
-                    let left = at.millis_since(state.model.now.wall).div_ceil(1000);
-                    format!("retry in {left} s")
-                }
-                (None, Some(provider)) => format!("waits: {provider}"),
-                (None, None) => open.tools_in_flight.join(" "),
-            }
-        });
-    let line = match (&session.title, &session.last_line) {
-        // Direct chats are titled by their only person, who has a column already.
-        (Some(title), Some(last)) if session.last_sender.as_ref() == Some(title) => last.clone(),
-        (Some(title), Some(last)) => format!("{title}: {last}"),
-        (Some(text), None) | (None, Some(text)) => text.clone(),
-        (None, None) => String::new(),
-    };
-    let tokens = session.usage.input_tokens + session.usage.output_tokens;
-    vec![
-        Cell::new(word),
-        Cell::new(&session.channel),
-        Cell::new(session.last_sender.as_deref().unwrap_or("")),
-        Cell::new(line),
-        Cell::new(in_flight),
-        Cell::ranked(format::count(tokens), tokens as f64),
-        Cell::ranked(
-            format::money(session.usage.cost_usd),
-            session.usage.cost_usd.unwrap_or(-1.0),
-        ),
-        Cell::ranked(
-            format::age(state.model.now.wall, session.updated_at),
-            -(session.updated_at.as_millis() as f64),
-        ),
-    ]
 }
 
 /// What Channels shows of a channel, in the order of its columns.

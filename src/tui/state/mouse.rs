@@ -102,12 +102,13 @@ fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effec
             }
             navigation::moved(state, step)
         }
-        Screen::Live | Screen::Channels => navigation::moved(state, step),
         Screen::Session => {
             state.screens.session.scroll(by);
             Vec::new()
         }
-        Screen::Continuations
+        Screen::Live
+        | Screen::Channels
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory

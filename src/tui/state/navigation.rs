@@ -102,16 +102,13 @@ pub fn open(state: &mut State) -> Vec<Effect> {
                 (None, _) => Vec::new(),
             },
         },
-        Screen::Live => match state.screens.live.selected {
-            Some(id) => open_session(state, id),
-            None => state.nothing(Action::Open),
-        },
         Screen::Channels => match state.screens.channels.selected.clone() {
             Some(channel) => opening::open_dial(state, &channel),
             None => state.nothing(Action::Open),
         },
         Screen::Session => fold(state),
-        screen @ (Screen::Continuations
+        screen @ (Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory

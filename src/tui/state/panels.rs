@@ -10,14 +10,15 @@ use crate::tui::state::app::State;
 use crate::tui::state::panel::{ListScreen, Panel, ask};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    audit_screen, cache_cost_screen, continuations_screen, doctor_screen, memory_screen,
-    rules_screen,
+    audit_screen, cache_cost_screen, continuations_screen, doctor_screen, live_screen,
+    memory_screen, rules_screen,
 };
 
 /// The table of a screen; none = it is drawn from the snapshot and the events.
 pub const fn of(screen: Screen) -> Option<&'static Panel> {
     match screen {
-        Screen::Queue | Screen::Live | Screen::Session | Screen::Channels => None,
+        Screen::Queue | Screen::Session | Screen::Channels => None,
+        Screen::Live => Some(&live_screen::PANEL),
         Screen::Continuations => Some(&continuations_screen::PANEL),
         Screen::Rules => Some(&rules_screen::PANEL),
         Screen::CacheCost => Some(&cache_cost_screen::PANEL),

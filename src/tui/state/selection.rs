@@ -36,10 +36,10 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
             ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => Some(*id),
             ItemKey::Channel(_) | ItemKey::Problem(_) => None,
         },
-        Screen::Live => state.screens.live.selected,
         Screen::Session => state.screens.session.session_id,
         Screen::Channels => None,
-        screen @ (Screen::Continuations
+        screen @ (Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
@@ -96,10 +96,11 @@ pub fn focused_channel(state: &State) -> Option<String> {
             ItemKey::Channel(name) => Some(name.clone()),
             ItemKey::Problem(_) => None,
         },
-        Screen::Live | Screen::Session => focused_session(state)
+        Screen::Session => focused_session(state)
             .and_then(|id| state.model.world().sessions.get(&id))
             .map(|s| s.channel.clone()),
-        screen @ (Screen::Continuations
+        screen @ (Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
@@ -134,10 +135,18 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
             .continuations
             .get(&id)
             .map(|turn| turn.state);
-        return Some((
-            id,
-            known.or_else(|| continuations_screen::state_of(state, id))?,
-        ));
+        let open = || {
+            let session = focused_session(state)?;
+            let open = &state
+                .model
+                .world()
+                .sessions
+                .get(&session)?
+                .open_continuation;
+            open.as_ref().filter(|open| open.id == id).map(|o| o.state)
+        };
+        let known = known.or_else(|| continuations_screen::state_of(state, id));
+        return Some((id, known.or_else(open)?));
     }
     let session = state.model.world().sessions.get(&focused_session(state)?)?;
     if let Some(open) = &session.open_continuation {

@@ -242,7 +242,8 @@ fn take_snapshot(state: &mut State, host: HostId, snapshot: Snapshot) -> Vec<Eff
     let mut effects = Vec::new();
     if host == state.model.hosts.focused() {
         if first {
-            lists::open_lists(state);
+            lists::opens(state, Screen::Live);
+            lists::opens(state, Screen::Channels);
         }
         state.screens.in_flight.lost();
         if let Some(source) = state.wanted_replay.take() {

@@ -61,7 +61,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             0 => String::new(),
             refused => format!(", {}", RefusedCalls::text(refused)),
         };
-        let title = format!("{}{refused}  {}", word(turn.state), turn.id);
+        let waits = turn
+            .waits()
+            .map_or_else(String::new, |why| format!(", {why}"));
+        let title = format!("{}{refused}{waits}  {}", word(turn.state), turn.id);
         let most = detail::scrolled(
             buf,
             area,

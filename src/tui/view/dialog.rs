@@ -77,7 +77,7 @@ pub fn quit(
     let (why, stop) = match &state.model.hosting {
         Hosting::Embedded { live_channels } if live_channels.is_empty() => (
             "The engine runs in this process.".to_owned(),
-            "stop the engine and quit",
+            "stop the engine and quit; open turns can be resumed later",
         ),
         Hosting::Embedded { live_channels } => (
             format!(
@@ -90,6 +90,12 @@ pub fn quit(
             "The engine runs elsewhere and goes on.".to_owned(),
             "quit this console",
         ),
+    };
+    let work = state.model.world().open_work();
+    let why = match (&state.model.hosting, work.is_empty()) {
+        (Hosting::Attached, _) => why,
+        (Hosting::Embedded { .. }, true) => format!("{why}\nNothing is under way."),
+        (Hosting::Embedded { .. }, false) => format!("{why}\nUnder way: {}.", work.join(", ")),
     };
     let labels: Vec<String> = offered
         .iter()

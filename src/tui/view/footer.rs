@@ -206,15 +206,6 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::Back,
         ]),
         Screen::Queue => queue_hints(state),
-        Screen::Live => plain(&[
-            Action::Open,
-            Action::Compose,
-            Action::NewSession,
-            Action::Autonomy,
-            Action::PauseSession,
-            Action::TakeOver,
-            Action::KillContinuation,
-        ]),
         Screen::Session if state.screens.session.session_id.is_none() => Vec::new(),
         Screen::Session => plain(&[
             Action::Compose,
@@ -237,7 +228,8 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::DrainChannel,
             Action::TestChannel,
         ]),
-        screen @ (Screen::Continuations
+        screen @ (Screen::Live
+        | Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory

@@ -139,7 +139,7 @@ pub const fn status_role(word: SessionStatus) -> Role {
         SessionStatus::WaitingOnYou | SessionStatus::Interrupted | SessionStatus::TakenOver => {
             Role::StateWaiting
         }
-        SessionStatus::Queued => Role::Text,
+        SessionStatus::Queued | SessionStatus::WaitingForFiles => Role::Text,
         SessionStatus::Paused | SessionStatus::Idle => Role::StateIdle,
         SessionStatus::Error => Role::StateBad,
     }

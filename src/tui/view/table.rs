@@ -10,6 +10,9 @@ use crate::tui::state::list::Cell;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
+/// Columns in which a text can be read; the column with the rest gives only what it has beyond.
+const READABLE: usize = 60;
+
 /// A column.
 pub struct Column {
     /// Cells it needs at least.
@@ -88,9 +91,23 @@ impl Table<'_> {
             .columns
             .iter()
             .position(|column| column.fit == Fit::Rest);
-        if let Some(width) = rest.and_then(|at| widths.get_mut(at)?.as_mut()) {
-            // Where nothing more can go, it gets narrower than it should be.
-            *width = (*width + room + 1).saturating_sub(used).max(1);
+        // Where nothing more can go, the one with the rest gets narrower than it should be.
+        let Some((rest, least)) = rest.and_then(|at| Some((at, (*widths.get(at)?)?))) else {
+            return widths;
+        };
+        let mut left = (least + room + 1).saturating_sub(used).max(1);
+        // Texts are cut less where there is much room: half of what the rest does not need.
+        let mut spare = left.saturating_sub(READABLE) / 2;
+        for (width, column) in widths.iter_mut().zip(self.columns) {
+            if let (Some(width), Fit::Left) = (width, column.fit) {
+                let more = spare.min(column.least);
+                *width += more;
+                spare -= more;
+                left -= more;
+            }
+        }
+        if let Some(width) = widths.get_mut(rest) {
+            *width = Some(left);
         }
         widths
     }

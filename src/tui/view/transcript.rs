@@ -62,7 +62,11 @@ pub fn draw(
     let mode = match replay {
         Some(replay) => view_replay::note(replay),
         None if state.screens.session.anchor.is_none() => "following".to_owned(),
-        None => format!("frozen, {} follows", key_of(state, Action::Follow)),
+        None => format!(
+            "{} · frozen, {} follows",
+            position(state),
+            key_of(state, Action::Follow)
+        ),
     };
     let search = searching(state);
     paint::panel_note(
@@ -197,6 +201,17 @@ pub fn progress(background_search: &BackgroundSearch) -> String {
     )
 }
 
+/// Which entry is selected, else at the top, of how many: `entry 12/300`. A `+` = more than these exist.
+fn position(state: &State) -> String {
+    let session = &state.screens.session;
+    let visible = session.visible();
+    let reading = session.anchor.map(|anchor| anchor.position);
+    let at = session.selected.or(reading).unwrap_or(u64::MAX);
+    let at = visible.partition_point(|position| *position <= at);
+    let more = if session.is_whole() { "" } else { "+" };
+    format!("entry {}/{}{more}", at.max(1), visible.len())
+}
+
 /// How far a search is, or what it found.
 fn searching(state: &State) -> String {
     let session = &state.screens.session;
@@ -208,10 +223,15 @@ fn searching(state: &State) -> String {
         let loaded = if session.is_whole() { "" } else { " loaded" };
         let next = key_of(state, Action::SearchNext);
         let previous = key_of(state, Action::SearchPrevious);
-        format!(
-            "{} matches{loaded}, {next} {previous} · ",
-            search.matches.len()
-        )
+        let count = search.matches.len();
+        let at = session
+            .selected
+            .and_then(|at| search.matches.binary_search(&at).ok());
+        let found = match at {
+            Some(at) => format!("match {}/{count}", at + 1),
+            None => format!("{count} matches"),
+        };
+        format!("{found}{loaded}, {next} {previous} · ")
     })
 }
 

@@ -133,6 +133,12 @@ impl Driver {
         all
     }
 
+    /// What is shown after these keys.
+    pub fn press_text(mut self, keys: &str) -> String {
+        self.press(keys);
+        self.text()
+    }
+
     pub fn key(&mut self, key: Key) -> Vec<Effect> {
         let mut modifiers = KeyModifiers::NONE;
         modifiers.set(KeyModifiers::CONTROL, key.ctrl);

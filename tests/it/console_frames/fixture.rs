@@ -194,6 +194,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
 
 pub fn open(n: u8, state: ContinuationState, tools: &[&str]) -> ContinuationSummary {
     ContinuationSummary {
+        waiting_files: 0,
         id: continuation_id(n),
         state,
         tools_in_flight: tools.iter().map(|t| (*t).to_owned()).collect(),
@@ -274,6 +275,7 @@ pub fn engine() -> EngineStatus {
 
 pub fn continuation(n: u8, state: ContinuationState) -> Continuation {
     Continuation {
+        waiting_files: 0,
         id: continuation_id(n),
         session_id: session_id(n),
         channel: "telegram".into(),

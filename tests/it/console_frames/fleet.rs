@@ -144,6 +144,7 @@ impl Engine {
 
 pub fn turn(n: u8, state: ContinuationState, seconds: i64, text: &str) -> Continuation {
     Continuation {
+        waiting_files: 0,
         state,
         attachments: Vec::new(),
         request: TextBody { text: text.into() },
@@ -403,6 +404,35 @@ fn audit_listed() {
 #[test]
 fn audit_row() {
     check("audit_row", |w, h| opened(w, h, "9 v j j enter", &fleet()));
+}
+
+#[test]
+fn a_row_of_the_audit_is_a_sentence_and_one_key_shows_it_as_it_is_stored() {
+    let mut driver = opened(120, 40, "9", &fleet());
+    let text = driver.text();
+    for sentence in [
+        "ana allowed write_file on telegram",
+        "write_file started on telegram",
+        "ana STOPPED everything",
+        "ana released the emergency stop",
+    ] {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+    assert!(!text.contains("{\"decision\""), "{text}");
+    driver.press("r");
+    let text = driver.text();
+    assert!(
+        text.contains("{\"dec") && text.contains("approval.decided"),
+        "{text}"
+    );
+    assert!(!text.contains("ana allowed"), "{text}");
+    // The row itself says both.
+    driver.press("r j enter");
+    let text = driver.text();
+    assert!(
+        text.contains("ana let") && text.contains("POLICY channel.paused"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::enums::*;
 use leverframe::protocol::policy::{ToolListing, WhatIf, WhatIfCall};
-use leverframe::protocol::request::{Answer, GetWhatIf, Query};
-use leverframe::protocol::session::TranscriptBody;
+use leverframe::protocol::request::{Answer, GetTranscript, GetWhatIf, Query};
+use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
+use leverframe::protocol::snapshot::Page;
+use leverframe::tui::message::Effect as UiEffect;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, busy};
@@ -167,6 +169,127 @@ fn live() {
         driver.press("2 j j");
         driver
     });
+}
+
+#[test]
+fn live_says_how_many_files_a_turn_waits_for() {
+    use leverframe::protocol::event::{Event, EventBody};
+    let mut world = busy();
+    let session = world.sessions[0].id;
+    let open = world.sessions[0].open_continuation.as_mut().unwrap();
+    open.state = ContinuationState::Pending;
+    let turn = open.id;
+    world.sessions[0].pending_approvals = 0;
+    world.sessions[0].paused = false;
+    let mut driver = Driver::with(120, 40, world);
+    driver.press("2");
+    for (files, words) in [(2, "2 files to come"), (1, "1 file to come")] {
+        let event = Event {
+            seq: None,
+            at: driver.now().wall,
+            session_id: Some(session),
+            continuation_id: Some(turn),
+            body: EventBody::ContinuationWaitingForFiles { files },
+        };
+        driver.hear(DaemonMessage::Event(Arc::new(event)));
+        let text = driver.text();
+        assert!(text.contains("waiting for files"), "{text}");
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+/// What the peek of Live asks, answered.
+fn peek(driver: &mut Driver, n: u8, items: Vec<TranscriptEntry>) {
+    let query = Query::GetTranscript(GetTranscript {
+        session_id: fixture::session_id(n),
+        before: None,
+        limit: Some(12),
+    });
+    let asked = UiEffect::Query(query.clone());
+    assert!(driver.effects.contains(&asked), "{:?}", driver.effects);
+    let page = Page {
+        items,
+        next_cursor: None,
+    };
+    driver.answer(query, Answer::GetTranscript(page));
+}
+
+#[test]
+fn live_peek() {
+    check("live_peek", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("2 j j");
+        peek(&mut driver, 2, fixture::transcript());
+        driver
+    });
+    // What waits for the operator stands first, and its question in the peek.
+    let mut driver = Driver::with(80, 24, busy());
+    driver.press("2 j");
+    peek(&mut driver, 1, fixture::transcript());
+    let text = driver.text();
+    assert!(
+        text.contains("> waiting on you") && text.contains("asks you"),
+        "{text}"
+    );
+    // However much was said, the newest is in sight; with the keys all of it can be read.
+    let many = (1..=40).map(|n| fixture::user(n, &format!("message {n}.")));
+    let mut driver = Driver::with(80, 24, busy());
+    driver.press("2 j");
+    peek(&mut driver, 1, many.collect());
+    let text = driver.text();
+    assert!(
+        text.contains("message 40.") && !text.contains("message 1."),
+        "{text}"
+    );
+    driver.press("tab");
+    driver.draw();
+    driver.press("g g");
+    assert!(driver.text().contains("message 1."), "{}", driver.text());
+    // enter leads to the session itself.
+    driver.press("enter");
+    assert_eq!(
+        driver.state.screens.session.session_id,
+        Some(fixture::session_id(1))
+    );
+}
+
+#[test]
+fn a_transcript_says_where_the_reader_is_and_which_match_it_is() {
+    let entries = (1..=30).map(|n| {
+        let word = if n % 10 == 0 { "needle" } else { "hay" };
+        fixture::user(n, word)
+    });
+    let mut driver = Driver::with(80, 24, busy());
+    driver.press("2 j j enter");
+    driver.answer_transcript(entries.collect());
+    assert!(driver.text().contains("following"));
+    driver.press("g g");
+    driver.draw();
+    assert!(driver.text().contains("entry 1/30"), "{}", driver.text());
+    driver.press("/");
+    driver.type_text("needle");
+    driver.press("enter");
+    driver.press("n");
+    driver.draw();
+    let text = driver.text();
+    assert!(text.contains("/3, n N"), "{text}");
+    driver.press("N");
+    driver.draw();
+    let text = driver.text();
+    assert!(
+        text.contains("match 1/3") || text.contains("match 2/3"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_wide_terminal_cuts_names_less() {
+    let mut world = busy();
+    world.sessions[0].channel = "support-north-america".to_owned();
+    let text = Driver::with(120, 40, world.clone()).press_text("2");
+    assert!(!text.contains("support-north-america"), "{text}");
+    let text = Driver::with(200, 60, world).press_text("2");
+    assert!(text.contains("support-north-america"), "{text}");
 }
 
 #[test]

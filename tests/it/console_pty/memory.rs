@@ -40,7 +40,7 @@ async fn a_fact_is_written_pinned_found_and_erasure() {
     assert!(!screen.contains("The report is due"), "{screen}");
     pty.press_until("j", "written by");
     pty.send("x");
-    pty.see("Forget it for good?");
+    pty.see("Delete it for good?");
     pty.send("\t\r");
     pty.see("Nothing was found.");
     let listed = door.get("/v1/memory").await;

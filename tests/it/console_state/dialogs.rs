@@ -303,7 +303,13 @@ fn a_release_names_the_conversations_where_something_else_happens() {
 #[test]
 fn quitting_offers_detach_where_channels_depend_on_us() {
     let mut driver = Driver::with(80, 24, fixture::busy());
-    assert_eq!(driver.press("q enter"), [], "stay is focused");
+    driver.press("q");
+    let text = driver.text();
+    assert!(
+        text.contains("Under way:") && text.contains("1 turn runs"),
+        "{text}"
+    );
+    assert_eq!(driver.press("enter"), [], "stay is focused");
     assert_eq!(
         driver.press("q down enter"),
         [Effect::Quit(QuitKind::Detach)]
