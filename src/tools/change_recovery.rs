@@ -145,9 +145,7 @@ fn target_of_undo(
     index: usize,
     file: &ChangedFile,
 ) -> Result<FileTarget, String> {
-    let path = guard
-        .resolve(&file.path)
-        .map_err(|error| error.to_string())?;
+    let path = file_change::locate(guard, file)?;
     let failed = |error: std::io::Error| format!("`{}` cannot be put back: {error}", file.path);
     let before = match path.kind {
         Kind::File => Some(read(guard, &path, 0).map_err(failed)?),

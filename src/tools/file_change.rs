@@ -317,8 +317,20 @@ enum Now {
     Other(String),
 }
 
+/// Where a file of a record is. A part of its path that became a link since leads to a file that nobody was asked about.
+pub fn locate(guard: &Guard, file: &ChangedFile) -> Result<GuardedPath, String> {
+    let found = guard
+        .resolve(&file.path)
+        .map_err(|error| error.to_string())?;
+    if found.relative() == file.path {
+        Ok(found)
+    } else {
+        Err(format!("`{}` leads through a link now", file.path))
+    }
+}
+
 fn now(guard: &Guard, file: &ChangedFile) -> Now {
-    let found = guard.resolve(&file.path);
+    let found = locate(guard, file);
     let state = match &found {
         Ok(path) => match path.kind {
             Kind::Missing => Ok(None),
@@ -327,7 +339,7 @@ fn now(guard: &Guard, file: &ChangedFile) -> Now {
                 .map_err(|error| format!("`{}` cannot be read: {error}", file.path)),
             Kind::Directory => Err(format!("`{}` is a directory now", file.path)),
         },
-        Err(problem) => Err(problem.to_string()),
+        Err(problem) => Err(problem.clone()),
     };
     let digest = |state: &Option<FileState>| state.as_ref().map(|state| state.digest.clone());
     match state {
@@ -385,7 +397,7 @@ fn restore(
     index: usize,
 ) -> Result<(), String> {
     let run = || -> std::io::Result<()> {
-        let path = guard.resolve(&file.path).map_err(std::io::Error::other)?;
+        let path = locate(guard, file).map_err(std::io::Error::other)?;
         let (parent, name) = guard.open_parent(&path)?;
         if file.before.is_some() {
             let temporary = temporary(entry, index);
@@ -403,7 +415,7 @@ fn restore(
 
 /// Removes what waits beside a file, if it does.
 pub fn forget_temporary(entry: &JournalEntry, guard: &Guard, file: &ChangedFile, index: usize) {
-    let Ok(path) = guard.resolve(&file.path) else {
+    let Ok(path) = locate(guard, file) else {
         return;
     };
     let components = path.components();

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::mem::discriminant;
 use std::path::{Component, Path};
 
 use async_trait::async_trait;
@@ -311,7 +312,15 @@ fn operands(steps: &[FileStep]) -> Vec<(String, String)> {
 fn reasons(steps: &[FileStep]) -> Vec<RiskReason> {
     let mut reasons = Vec::new();
     for step in steps {
-        risk::add(&mut reasons, step.reason());
+        let reason = step.reason();
+        let kind = discriminant(&reason);
+        let same = reasons.iter_mut().find(|one| discriminant(*one) == kind);
+        match (reason, same) {
+            (RiskReason::Edits(bytes), Some(RiskReason::Edits(all)))
+            | (RiskReason::Deletes(bytes), Some(RiskReason::Deletes(all))) => *all += bytes,
+            (reason, None) => reasons.push(reason),
+            (_, Some(_)) => {}
+        }
         if let (FileStep::Move { .. }, Some(lost)) = (step, step.lost()) {
             risk::add(&mut reasons, RiskReason::Overwrites(lost.size));
         }

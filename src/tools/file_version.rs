@@ -78,13 +78,17 @@ impl FileVersion {
 pub fn read(guard: &Guard, path: &GuardedPath, max_kept: u64) -> std::io::Result<FileVersion> {
     let mut file = guard.open_file(path)?;
     let found = file.metadata()?;
-    let mut object = version_control::naming(found.len());
+    // Git's name of the bytes matters only where its index has one.
+    let indexed = version_control::find(guard, path);
+    let mut indexed = indexed.map(|indexed| (indexed, version_control::naming(found.len())));
     let mut hash = Sha256::new();
     let mut kept = Vec::new();
     let mut size = 0_u64;
     each_chunk(&mut file, |chunk| {
         hash.update(chunk);
-        object.update(chunk);
+        if let Ok((_, object)) = &mut indexed {
+            object.update(chunk);
+        }
         size += chunk.len() as u64;
         if size <= max_kept {
             kept.extend_from_slice(chunk);
@@ -96,7 +100,7 @@ pub fn read(guard: &Guard, path: &GuardedPath, max_kept: u64) -> std::io::Result
         size,
         mode: found.mode() & 0o777,
         is_shared: found.nlink() > 1,
-        restorable: version_control::restores(guard, path, object),
+        restorable: indexed.and_then(|(indexed, object)| indexed.restores(object)),
         bytes: (size <= max_kept).then_some(kept),
         stamp: Stamp::of(&found),
     })
@@ -118,23 +122,86 @@ pub fn each_chunk(
     }
 }
 
+/// Lines around a change that a difference shows.
+const CONTEXT: usize = 3;
+
 /// The complete difference of two texts as a unified diff. `from` and `to` are its head.
 pub fn unified(old: &str, new: &str, from: &str, to: &str) -> String {
+    let mut out = format!("--- {from}\n+++ {to}\n");
+    if old == new {
+        out.push_str(if from == NO_FILE || to == NO_FILE {
+            "(an empty file)\n"
+        } else {
+            "(no change)\n"
+        });
+        return out;
+    }
+    // A change is small and its file may be large: what both begin and end with is not compared line by line.
+    let start = common_start(old, new);
+    let above = old[..start].matches('\n').count();
+    let (old, new) = (&old[start..], &new[start..]);
+    let end = common_end(old, new);
+    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
     let diff = TextDiff::configure()
         .timeout(Duration::from_secs(2))
         .diff_lines(old, new);
-    let body = diff
-        .unified_diff()
-        .missing_newline_hint(true)
-        .header(from, to)
-        .to_string();
-    if !body.is_empty() {
-        return body;
+    let mut hunks = diff.unified_diff();
+    hunks.context_radius(CONTEXT).missing_newline_hint(true);
+    for hunk in hunks.iter_hunks() {
+        let hunk = hunk.to_string();
+        let (head, lines) = hunk.split_once('\n').unwrap_or((&hunk, ""));
+        out.push_str(&moved_down(head, above));
+        out.push('\n');
+        out.push_str(lines);
     }
-    let only = if from == NO_FILE || to == NO_FILE {
-        "(an empty file)"
-    } else {
-        "(no change)"
+    out
+}
+
+/// The head of a part with so many more lines above it.
+fn moved_down(head: &str, lines: usize) -> String {
+    let moved = head.split(' ').map(|range| {
+        let (sign, numbers) = range.split_at(range.len().min(1));
+        let (first, length) = numbers.split_once(',').unwrap_or((numbers, ""));
+        match first.parse::<usize>() {
+            Ok(first) if matches!(sign, "-" | "+") => {
+                let comma = if length.is_empty() { "" } else { "," };
+                format!("{sign}{}{comma}{length}", first + lines)
+            }
+            Ok(_) | Err(_) => range.to_owned(),
+        }
+    });
+    moved.collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes of the whole lines that both texts begin with, without those that a difference shows.
+fn common_start(old: &str, new: &str) -> usize {
+    let pairs = old.as_bytes().iter().zip(new.as_bytes());
+    let same = pairs.take_while(|(left, right)| left == right).count();
+    let line_start = |text: &[u8]| {
+        let end = text.iter().rposition(|byte| *byte == b'\n');
+        end.map_or(0, |end| end + 1)
     };
-    format!("--- {from}\n+++ {to}\n{only}\n")
+    let mut start = line_start(&old.as_bytes()[..same]);
+    for _ in 0..CONTEXT {
+        start = line_start(&old.as_bytes()[..start.saturating_sub(1)]);
+    }
+    start
+}
+
+/// The same for the lines that both end with.
+fn common_end(old: &str, new: &str) -> usize {
+    let pairs = old.as_bytes().iter().rev().zip(new.as_bytes().iter().rev());
+    let same = pairs.take_while(|(left, right)| left == right).count();
+    let mut start = old.len() - same;
+    // A line that ends the same may begin otherwise.
+    for _ in 0..=CONTEXT {
+        match old.as_bytes()[start..]
+            .iter()
+            .position(|byte| *byte == b'\n')
+        {
+            Some(end) => start += end + 1,
+            None => return 0,
+        }
+    }
+    old.len() - start
 }

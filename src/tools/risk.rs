@@ -25,11 +25,11 @@ pub enum RiskReason {
     AddsToFile,
     /// Replaces what a file holds, in bytes.
     Overwrites(u64),
-    /// Changes a part of what a file holds, in bytes of the whole.
+    /// Changes parts of what files hold, in bytes of the whole files.
     Edits(u64),
     /// Gives a file another place.
     MovesFile,
-    /// Takes a file away, of so many bytes.
+    /// Takes files away, of so many bytes together.
     Deletes(u64),
     /// Git can bring back what is replaced.
     Reversible,
@@ -124,9 +124,9 @@ impl RiskReason {
             Self::CreatesFile => "creates a file in the workspace".to_owned(),
             Self::AddsToFile => "adds to the end of a file".to_owned(),
             Self::Overwrites(bytes) => format!("overwrites {bytes} bytes"),
-            Self::Edits(bytes) => format!("changes a part of {bytes} bytes"),
+            Self::Edits(bytes) => format!("changes parts of {bytes} bytes"),
             Self::MovesFile => "moves a file".to_owned(),
-            Self::Deletes(bytes) => format!("deletes a file of {bytes} bytes"),
+            Self::Deletes(bytes) => format!("deletes {bytes} bytes"),
             Self::Reversible => "reversible by git: yes".to_owned(),
             Self::Irreversible(why) => format!("reversible by git: no ({why})"),
             Self::SendsFile(bytes, media_type) => {

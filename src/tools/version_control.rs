@@ -34,9 +34,14 @@ pub fn naming(size: u64) -> Sha1 {
     Sha1::new_with_prefix(format!("blob {size}\0"))
 }
 
-/// Whether git can bring back the bytes that `hash` was filled with at that path; the error says why not.
-pub fn restores(guard: &Guard, path: &GuardedPath, hash: Sha1) -> Result<(), &'static str> {
-    let object: [u8; NAME] = hash.finalize().into();
+/// A file as the index of its repository names it.
+pub struct IndexedFile {
+    git: OwnedFd,
+    object: [u8; NAME],
+}
+
+/// What the index names at that path; the error says why git cannot bring the file back, whatever it holds.
+pub fn find(guard: &Guard, path: &GuardedPath) -> Result<IndexedFile, &'static str> {
     let components = path.components();
     let (root, git) = (0..components.len())
         .rev()
@@ -52,9 +57,21 @@ pub fn restores(guard: &Guard, path: &GuardedPath, hash: Sha1) -> Result<(), &'s
     match indexed(&index, name.as_bytes()) {
         None => Err("the index of the repository is not understood"),
         Some(Err(why)) => Err(why),
-        Some(Ok(kept)) if kept != object => Err("changed since it was added"),
-        Some(Ok(_)) if is_kept(&git, &object) => Ok(()),
-        Some(Ok(_)) => Err("the repository has no copy"),
+        Some(Ok(object)) => Ok(IndexedFile { git, object }),
+    }
+}
+
+impl IndexedFile {
+    /// Whether git can bring back the bytes that `hash` was filled with; the error says why not.
+    pub fn restores(&self, hash: Sha1) -> Result<(), &'static str> {
+        let object: [u8; NAME] = hash.finalize().into();
+        if self.object != object {
+            Err("changed since it was added")
+        } else if is_kept(&self.git, &object) {
+            Ok(())
+        } else {
+            Err("the repository has no copy")
+        }
     }
 }
 

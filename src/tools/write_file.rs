@@ -36,7 +36,7 @@ impl Default for WriteFile {
         Self {
             spec: ToolSpec {
                 name: "write_file",
-                description: "Write a text file in the workspace; missing directories are made.",
+                description: "Write a whole text file; missing directories are made. To change parts of one use edit_file.",
                 input_schema: json!({
                     "type": "object",
                     "properties": {
@@ -171,8 +171,8 @@ impl Tool for WriteFile {
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
         let guard = Guard::new(context);
-        let args = args.clone();
-        let run = tokio::task::spawn_blocking(move || write(&guard, &args)).await;
+        let (args, allowed) = (args.clone(), context.operands.clone());
+        let run = tokio::task::spawn_blocking(move || write(&guard, &args, &allowed)).await;
         run.unwrap_or_else(|error| ToolOutcome {
             content: format!("the tool stopped unexpectedly: {error}"),
             is_error: true,
@@ -217,7 +217,8 @@ fn difference(name: &str, mode: Mode, content: &str, old: Option<&FileVersion>) 
     }
 }
 
-fn write(guard: &Guard, args: &Value) -> ToolOutcome {
+/// Writes it, where the file is still what it was when the call was allowed.
+fn write(guard: &Guard, args: &Value, allowed: &[(String, String)]) -> ToolOutcome {
     let failed = |content: String, disposition| ToolOutcome {
         content,
         is_error: true,
@@ -231,6 +232,20 @@ fn write(guard: &Guard, args: &Value) -> ToolOutcome {
     };
     let name = request.path.relative();
     let cannot = |error: &std::io::Error| format!("`{name}` cannot be written: {error}");
+    let found = match request.path.kind {
+        Kind::File => read(guard, &request.path, 0).map(|version| version.digest),
+        Kind::Missing | Kind::Directory => Ok(ABSENT.to_owned()),
+    };
+    match found {
+        Ok(digest) if allowed.contains(&(name.clone(), digest.clone())) => {}
+        Ok(_) => {
+            let why = format!(
+                "`{name}` changed after this call was allowed, so nothing is written: read it again"
+            );
+            return failed(why, none);
+        }
+        Err(error) => return failed(cannot(&error), none),
+    }
     let mut old = Vec::new();
     let mut mode = Permissions::from_raw_mode(0o666);
     let mut replace = Replace::Never;

@@ -32,6 +32,37 @@ fn run(args: serde_json::Value, argv: &[&str]) -> Approval {
 }
 
 #[test]
+fn one_sentence_counts_over_all_files_of_a_change() {
+    // The lines `--- old` and `+++ new` stand in the file.
+    let two = "--- a/a.md\n+++ b/a.md\n@@ -1,2 +1,2 @@\n same\n--- old\n+++ new\n\
+               --- /dev/null\n+++ b/b.md\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n";
+    let of = |tool: &str, args: serde_json::Value, unified: &str, paths: &[&str]| {
+        let mut approval = write("overwrite", unified);
+        approval.tool = tool.to_owned();
+        approval.args = args;
+        approval.plan.paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        approval
+    };
+    let patch = of("apply_patch", json!({"patch": "…"}), two, &["a.md", "b.md"]);
+    assert_eq!(
+        sentence(&patch),
+        "Changes 2 files: 3 lines added, 1 removed."
+    );
+    assert_eq!(arguments_left(&patch), None, "the difference shows all");
+    let args = json!({"from": "a.md", "to": "b.md"});
+    let moved = of(
+        "move_file",
+        args,
+        "rename from a.md\nrename to b.md\n",
+        &["a.md", "b.md"],
+    );
+    assert_eq!(sentence(&moved), "Moves a.md to b.md.");
+    let gone = "--- a/a.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n";
+    let deleted = of("delete_file", json!({"path": "a.md"}), gone, &[]);
+    assert_eq!(sentence(&deleted), "Deletes a.md with 1 line.");
+}
+
+#[test]
 fn one_sentence_says_what_would_happen() {
     let new = "--- /dev/null\n+++ b/a.md\n@@ -0,0 +1,2 @@\n+one\n+two\n";
     let change = "--- a/a.md\n+++ b/a.md\n@@ -1,2 +1,2 @@\n same\n--- old\n++ new\n";

@@ -75,7 +75,7 @@ async fn a_change_of_several_files_happens_whole_and_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_sees_one_difference_and_can_undo_what_they_allowed() {
-    let home = Home::new("[approvals]\napprove_grace_seconds = 1\n");
+    let home = Home::new("");
     let workspace = home.workspace("api");
     std::fs::create_dir_all(&workspace).expect("a workspace");
     let put = |name: &str, text: &str| std::fs::write(workspace.join(name), text).expect("a file");
@@ -98,10 +98,10 @@ async fn a_person_sees_one_difference_and_can_undo_what_they_allowed() {
     );
     assert_eq!(asked["risk"], "high");
 
-    // Somebody writes between the decision and the start: it is asked again, about what is there now.
+    // Somebody writes after the card was shown: it is asked again, about what is there now.
+    put("a.txt", "one\nmine\n");
     let (status, body) = daemon.decide(&asked, "approve").await;
     assert_eq!(status, 200, "{body:#}");
-    put("a.txt", "one\nmine\n");
     let again = daemon
         .wait("/v1/approvals?state=pending", "asked again", |page| {
             page["items"][0]["id"].is_string() && page["items"][0]["id"] != asked["id"]

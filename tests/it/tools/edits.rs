@@ -80,7 +80,7 @@ async fn an_edit_replaces_exactly_what_is_named_and_keeps_the_rest() {
     assert_eq!(
         plan.reasons(),
         [
-            "changes a part of 18 bytes",
+            "changes parts of 18 bytes",
             "reversible by git: no (no repository in the workspace)"
         ]
     );
@@ -350,6 +350,57 @@ async fn a_file_that_changed_since_it_was_allowed_is_left_alone() {
         late.content
     );
     assert_eq!(text(&bench.workspace.join("a")), "one\n");
+    // The same for a file that is written whole.
+    let args = json!({"path": "a", "content": "new\n", "mode": "overwrite"});
+    let plan = bench.prepare("write_file", args.clone()).unwrap();
+    bench.put("a", "mine\n");
+    let late = bench.execute_allowed("write_file", args, &plan).await;
+    assert!(
+        late.content
+            .contains("`a` changed after this call was allowed"),
+        "{}",
+        late.content
+    );
+    assert_eq!(text(&bench.workspace.join("a")), "mine\n");
+}
+
+#[test]
+fn the_difference_of_a_large_file_is_that_of_its_lines() {
+    let bench = Bench::new();
+    let lines: Vec<String> = (1..=1000).map(|line| format!("line {line}\n")).collect();
+    bench.put("f", lines.concat());
+    let args = json!({"path": "f", "edits": [
+        {"old": "line 500\n", "new": "line five hundred\nand one more\n"},
+        {"old": "line 900\n", "new": ""},
+    ]});
+    let plan = bench.prepare("edit_file", args).unwrap();
+    assert_eq!(
+        diff(&plan),
+        "--- a/f\n+++ b/f\n@@ -497,7 +497,8 @@\n line 497\n line 498\n line 499\n-line 500\n\
+         +line five hundred\n+and one more\n line 501\n line 502\n line 503\n\
+         @@ -897,7 +898,6 @@\n line 897\n line 898\n line 899\n-line 900\n line 901\n line 902\n line 903\n"
+    );
+    // A line that comes twice in a row, and one that only ends as the next does.
+    bench.put("g", "a\nx\nend\n");
+    let plan = bench
+        .prepare("edit_file", edit("g", "x\n", "x\nx\nthe end\n"))
+        .unwrap();
+    let changed: Vec<&str> = diff(&plan).lines().skip(3).collect();
+    assert_eq!(changed, [" a", " x", "+x", "+the end", " end"]);
+}
+
+#[tokio::test]
+async fn what_leads_through_a_link_by_now_is_not_put_back() {
+    let bench = Bench::new();
+    bench.put("d/f", "content\n");
+    bench.put("other/g", "g\n");
+    bench.call("delete_file", json!({"path": "d/f"})).await;
+    let [key] = bench.done().try_into().unwrap();
+    std::fs::remove_dir(bench.workspace.join("d")).unwrap();
+    symlink("other", bench.workspace.join("d")).unwrap();
+    let why = bench.undo(&key).unwrap_err();
+    assert!(why.contains("`d/f` leads through a link now"), "{why}");
+    assert!(!bench.workspace.join("other/f").exists());
 }
 
 #[tokio::test]

@@ -104,8 +104,14 @@ impl Bench {
         self.tool(name).execute(&context, &args).await
     }
 
+    /// Allowed as it would be found now.
     pub async fn execute(&self, name: &str, args: Value) -> ToolOutcome {
-        self.tool(name).execute(&self.context(), &args).await
+        let plan = self.tool(name).prepare(&self.context(), &args);
+        let context = ToolContext {
+            operands: plan.map(|plan| plan.operands).unwrap_or_default(),
+            ..self.context()
+        };
+        self.tool(name).execute(&context, &args).await
     }
 }
 
