@@ -292,6 +292,26 @@ impl QueueState {
             .filter(|key| self.snoozed_until(key).is_none())
     }
 
+    /// The items of the list that wait for a person and that nobody here is deciding: first those below the selected
+    /// one, then those above it.
+    pub fn waiting_next<'a>(&'a self, hosts: &'a Hosts) -> impl Iterator<Item = &'a QueueKey> {
+        let selected = self.selected.as_ref();
+        let at = self.order.iter().position(|key| Some(key) == selected);
+        let (above, below) = self.order.split_at(at.map_or(0, |at| at + 1));
+        below.iter().chain(above).filter(move |key| {
+            let is_decided_here = match &key.item {
+                ItemKey::Approval(id) => hosts
+                    .get(key.host)
+                    .is_some_and(|host| host.deciding.contains(id)),
+                _ => false,
+            };
+            Some(*key) != selected
+                && !is_decided_here
+                && hosts.is_open(key)
+                && self.snoozed_until(key).is_none()
+        })
+    }
+
     /// The world changed: append what is new, note what is settled, drop what lingered long enough.
     /// Returns how many items need a person who did not before: new ones, and those whose time off is over.
     pub fn refresh(&mut self, hosts: &Hosts, now: Millis, wall: Timestamp) -> usize {

@@ -77,6 +77,7 @@ actions! {
     Open = "open", Ordinary, "open", "open what is selected; never decides anything";
     Back = "back", Ordinary, "back", "close what was opened last";
     NextPane = "next-pane", Ordinary, "pane", "move between the list and the card";
+    NextWaiting = "next-waiting", Ordinary, "next", "go to the next card that waits for a person; decides nothing";
     Approve = "approve", Decision, DecisionKind::Approve.text().label, "allow this call once";
     Deny = "deny", Decision, DecisionKind::Deny.text().label, "refuse; the model is told and goes on";
     DenyWithReason = "deny-with-reason", Decision, "deny, reason", "refuse with a reason that the model reads";

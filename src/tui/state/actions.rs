@@ -68,6 +68,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Action::NextWaiting => navigation::next_waiting(state),
         Action::ResumeContinuation => match selection::focused_flood(state) {
             Some(_) => pause_session(state),
             None => confirm_continuation(state, Verb::Resume),

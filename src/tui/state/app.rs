@@ -42,6 +42,8 @@ pub const SEQUENCE_MS: u64 = 1_500;
 pub const WHICH_KEY_MS: u64 = 300;
 /// At this width the detail sits beside the list.
 pub const WIDE_COLUMNS: u16 = 140;
+/// Below this height most cards do not fit below the list.
+pub const CARD_BELOW_ROWS: u16 = 30;
 /// Below this size there is one pane.
 pub const ONE_PANE: (u16, u16) = (60, 16);
 
@@ -285,6 +287,11 @@ impl State {
     /// Whether the screen is too small for two panes.
     pub fn one_pane(&self) -> bool {
         self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
+    }
+
+    /// Whether most cards are cut off unless they fill the screen.
+    pub fn cuts_cards(&self) -> bool {
+        self.one_pane() || self.size.0 < WIDE_COLUMNS && self.size.1 < CARD_BELOW_ROWS
     }
 
     /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.

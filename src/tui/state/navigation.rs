@@ -1,17 +1,18 @@
 //! Moving, opening and going back. Nothing here decides.
 
-use crate::console::item::ItemKey;
+use crate::console::item::{ItemKey, QueueKey};
 use crate::console::model::Tone;
-use crate::console::queue::Step;
+use crate::console::queue::{Keep, Step};
+use crate::protocol::ids::SessionId;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
-use crate::tui::state::going::{go, open_session, open_session_at};
+use crate::tui::state::going::{go, open_session, open_session_at, stays_in_replay};
 use crate::tui::state::jump_target::JumpTarget;
 use crate::tui::state::panel::Opening;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::selection::focused_session;
+use crate::tui::state::selection::{focused_session, session_of};
 use crate::tui::state::{lists, opening, panels};
 
 /// Moves the selection or scrolls the open card.
@@ -87,6 +88,48 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Goes to the next item of the Queue that waits for a person. From another screen it goes to one of the session that
+/// has the focus there, if any waits.
+pub fn next_waiting(state: &mut State) -> Vec<Effect> {
+    if stays_in_replay(state) {
+        return Vec::new();
+    }
+    let session = match state.screen {
+        Screen::Queue => None,
+        _ => focused_session(state),
+    };
+    let effects = go(state, Screen::Queue);
+    let Some(next) = waiting_of(state, session) else {
+        let why = if state.model.queue.hidden.is_empty() {
+            "nothing else waits for a person"
+        } else {
+            "only what the filter hides waits for a person"
+        };
+        state.toast(Tone::Info, why);
+        return effects;
+    };
+    state.high = None;
+    // A card that fits is read at once.
+    state.model.queue.zoomed |= state.cuts_cards();
+    state.model.queue.pick(next);
+    let now = state.model.now.steady;
+    state.model.queue.prune(now, Keep::Selected);
+    effects
+}
+
+/// What waits next in the list: of this session, if any of its items waits.
+fn waiting_of(state: &State, session: Option<SessionId>) -> Option<QueueKey> {
+    let hosts = &state.model.hosts;
+    let is_its_own = |key: &QueueKey| {
+        key.host == hosts.focused()
+            && session.is_some()
+            && session_of(state.model.world(), &key.item) == session
+    };
+    let waiting = || state.model.queue.waiting_next(hosts);
+    let own = waiting().find(|key| is_its_own(key));
+    own.or_else(|| waiting().next()).cloned()
+}
+
 /// Opens what is selected. Decides nothing.
 pub fn open(state: &mut State) -> Vec<Effect> {
     match state.screen {
@@ -151,7 +194,7 @@ pub fn open_question(state: &mut State) -> Vec<Effect> {
     };
     let effects = go(state, Screen::Queue);
     if state.model.queue.order.contains(&key) {
-        state.model.queue.selected = Some(key);
+        state.model.queue.pick(key);
         state.model.queue.zoomed = true;
     } else {
         state.toast(Tone::Warning, "its question is snoozed");

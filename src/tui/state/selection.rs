@@ -1,6 +1,7 @@
 //! What has the focus: the session, channel or continuation that an action means. Changes nothing.
 
 use crate::console::item::{self, ItemKey};
+use crate::console::world::World;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::tui::state::app::State;
@@ -10,32 +11,7 @@ use crate::tui::state::{continuations_screen, panels};
 /// The session of what has the focus.
 pub fn focused_session(state: &State) -> Option<SessionId> {
     match state.screen {
-        Screen::Queue => match state.model.selected()? {
-            ItemKey::Approval(id) => state.model.world().approvals.get(id)?.session_id,
-            ItemKey::Continuation(id) => state
-                .model
-                .world()
-                .continuations
-                .get(id)
-                .map(|c| c.session_id),
-            ItemKey::Delivery(id) => {
-                let continuation = state.model.world().deliveries.get(id)?.continuation_id?;
-                state
-                    .model
-                    .world()
-                    .continuations
-                    .get(&continuation)
-                    .map(|c| c.session_id)
-            }
-            ItemKey::Leftovers(id) => state
-                .model
-                .world()
-                .leftovers
-                .get(id)
-                .map(|one| one.session_id),
-            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => Some(*id),
-            ItemKey::Channel(_) | ItemKey::Problem(_) => None,
-        },
+        Screen::Queue => session_of(state.model.world(), state.model.selected()?),
         Screen::Session => state.screens.session.session_id,
         Screen::Channels => None,
         screen @ (Screen::Live
@@ -45,6 +21,19 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.session)(state)),
+    }
+}
+
+/// The session that an item of the Queue is about.
+pub fn session_of(world: &World, item: &ItemKey) -> Option<SessionId> {
+    let of_turn = |id: &ContinuationId| world.continuations.get(id).map(|turn| turn.session_id);
+    match item {
+        ItemKey::Approval(id) => world.approvals.get(id)?.session_id,
+        ItemKey::Continuation(id) => of_turn(id),
+        ItemKey::Delivery(id) => of_turn(&world.deliveries.get(id)?.continuation_id?),
+        ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| one.session_id),
+        ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => Some(*id),
+        ItemKey::Channel(_) | ItemKey::Problem(_) => None,
     }
 }
 

@@ -29,9 +29,6 @@ pub enum CardDetail {
     Raw,
 }
 
-/// What a folded card leaves out.
-const FOLDED: &str =
-    "shows more: effect, calls before, cost, who else is asked, digest, raw arguments";
 /// Most lines of a message that led to a call.
 const MESSAGE_LINES: usize = 2;
 /// Lines of a running call's output that its card shows: the last ones.
@@ -124,13 +121,14 @@ pub fn body(
     what_came(console, approval, &mut body);
     // Nothing would run.
     let about_a_person = approval.kind == ApprovalKind::Pairing;
-    body.text(Role::TextStrong, &sentence(approval));
+    let sentence = sentence(approval);
+    body.text(Role::TextStrong, &sentence);
     let reasons = if about_a_person {
         approval.verdict.rule.clone()
     } else if approval.risk_reasons.is_empty() {
         approval.risk.as_str().to_owned()
     } else {
-        approval.risk_reasons.join("\n")
+        body.on_one_line(&approval.risk_reasons)
     };
     body.field("risk because", paint::risk_role(approval.risk), &reasons);
     let equal = item::stack(console.model.world(), approval).len();
@@ -146,7 +144,7 @@ pub fn body(
         body.field("question", Role::TextStrong, question);
     }
     if !approval.messages.is_empty() {
-        body.heading("What led here");
+        body.rule("What led here");
         for message in &approval.messages {
             let sender = message.sender.as_deref().unwrap_or("the bot");
             body.excerpt(sender, Role::Outside, &message.text, MESSAGE_LINES);
@@ -155,12 +153,15 @@ pub fn body(
     match &approval.preview {
         Preview::None => {}
         Preview::Diff { path, unified } => {
-            body.heading("Diff");
-            body.text(Role::TextStrong, path);
-            body.diff(unified);
+            body.rule("Diff");
+            // The sentence of such a call names it.
+            if approval.kind != ApprovalKind::Execute {
+                body.text(Role::TextStrong, path);
+            }
+            body.diff(hunks(path, unified));
         }
         Preview::Exec { argv } => {
-            body.heading("Command");
+            body.rule("Command");
             for (index, argument) in argv.iter().enumerate() {
                 body.field(&format!("[{index}]"), Role::TextStrong, &quoted(argument));
             }
@@ -168,7 +169,7 @@ pub fn body(
         // Shown whole, with everything else that is known of it.
         Preview::Text { .. } if approval.unknown.is_some() => {}
         Preview::Text { text } => {
-            body.heading("Text that would be sent");
+            body.rule("Text that would be sent");
             body.text(Role::Outside, text);
         }
     }
@@ -178,26 +179,29 @@ pub fn body(
             Preview::None => "Arguments",
             Preview::Diff { .. } | Preview::Exec { .. } | Preview::Text { .. } => "Other arguments",
         };
-        body.heading(heading);
+        body.rule(heading);
         pretty(&args, &mut body);
     }
-    where_and_why(approval, &mut body);
+    where_and_why(approval, &sentence, &mut body);
     match detail {
-        CardDetail::Folded => {
-            let key = console.key_of(Action::Raw);
-            let key = key.unwrap_or_else(|| ":raw".to_owned());
-            body.field(&key, Role::TextMuted, FOLDED);
-        }
+        CardDetail::Folded => {}
         CardDetail::Whole => folded(console, approval, &mut body),
         CardDetail::Raw => {
             folded(console, approval, &mut body);
             if !approval.args.is_null() {
-                body.heading("Arguments as the model wrote them");
+                body.rule("Arguments as the model wrote them");
                 pretty(&approval.args, &mut body);
             }
         }
     }
     body.lines
+}
+
+/// A diff without the lines that only name its file.
+fn hunks<'d>(path: &str, unified: &'d str) -> &'d str {
+    let named = |from: &str| unified.strip_prefix(&format!("--- {from}\n+++ b/{path}\n"));
+    let hunks = named(&format!("a/{path}")).or_else(|| named("/dev/null"));
+    hunks.unwrap_or(unified)
 }
 
 fn pretty(args: &serde_json::Value, body: &mut Body<'_>) {
@@ -231,8 +235,8 @@ fn assignment(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
 }
 
 /// Who asks, why, and where it would run: all that somebody must have read before it can run.
-fn where_and_why(approval: &Approval, body: &mut Body<'_>) {
-    body.heading("Where and why");
+fn where_and_why(approval: &Approval, sentence: &str, body: &mut Body<'_>) {
+    body.rule("Where and why");
     if let Some(reason) = &approval.model_reason {
         body.field("model says", Role::Outside, reason);
     }
@@ -244,18 +248,17 @@ fn where_and_why(approval: &Approval, body: &mut Body<'_>) {
     body.field(
         "asked by",
         Role::Text,
-        &format!("{} · {} · {trust}", requester.display, requester.id),
-    );
-    body.field(
-        "channel",
-        Role::Text,
-        &format!("{} · {}", approval.channel, approval.conversation),
+        &format!(
+            "{} · {} · {trust}, on {} · {}",
+            requester.display, requester.id, approval.channel, approval.conversation
+        ),
     );
     let plan = &approval.plan;
+    let is_said = |cwd: &&String| sentence.ends_with(&format!(" in {cwd}."));
     for (label, value) in [
-        ("directory", &plan.cwd),
-        ("program", &plan.executable),
-        ("sandbox", &plan.sandbox),
+        ("directory", plan.cwd.as_ref().filter(|cwd| !is_said(cwd))),
+        ("program", plan.executable.as_ref()),
+        ("sandbox", plan.sandbox.as_ref()),
     ] {
         if let Some(value) = value {
             body.field(label, Role::Text, value);
@@ -272,12 +275,9 @@ fn where_and_why(approval: &Approval, body: &mut Body<'_>) {
         );
     }
     if approval.kind != ApprovalKind::Pairing {
-        let (role, context) = if approval.taint.is_empty() {
-            (Role::Text, "nothing untrusted".to_owned())
-        } else {
-            (Role::NoticeWarning, approval.taint.join("\n"))
-        };
-        body.field("in context", role, &context);
+        if !approval.taint.is_empty() {
+            body.field("untrusted", Role::NoticeWarning, &approval.taint.join("\n"));
+        }
         body.field(
             "asks because",
             Role::Text,
@@ -294,6 +294,9 @@ fn folded(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
     if approval.kind != ApprovalKind::Pairing {
         let effect = effect_text(approval.access, approval.effect);
         body.field("effect", Role::Text, &effect);
+        if approval.taint.is_empty() {
+            body.field("in context", Role::Text, "nothing untrusted");
+        }
     }
     if approval.similar.is_empty() && !approval.tool.is_empty() {
         body.field(

@@ -13,6 +13,7 @@ use crate::console::item;
 use crate::console::item::ItemKey;
 use crate::console::queue;
 use crate::protocol::enums::{ApprovalKind, ApprovalState, Risk};
+use crate::tui::action::Action;
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
@@ -82,12 +83,8 @@ pub fn draw(
     let confirm_rows = u16::from(asks_twice(console, key));
     let body_area = Rect {
         y: inner.y + 2.min(inner.height),
-        height: inner.height.saturating_sub(3 + confirm_rows),
+        height: inner.height.saturating_sub(2 + confirm_rows),
         ..inner
-    };
-    let body_area = Rect {
-        y: body_area.y + u16::from(body_area.height > 0),
-        ..body_area
     };
     let detail = if console.model.queue.card_raw {
         CardDetail::Raw
@@ -107,18 +104,17 @@ pub fn draw(
         );
     }
     let end = (from + height).min(lines.len());
-    if lines.len() > height {
-        let note = if end < lines.len() {
-            format!("{} more lines below, pgdn", lines.len() - end)
-        } else {
-            "end".to_owned()
-        };
-        let role = if end < lines.len() {
-            Role::NoticeWarning
-        } else {
-            Role::TextMuted
-        };
-        paint::panel_note(buf, area, theme, role, &note);
+    let is_folded = matches!(key, ItemKey::Approval(_)) && detail == CardDetail::Folded;
+    let unfolds = console.key_of(Action::Raw).filter(|_| is_folded);
+    if end < lines.len() {
+        let note = format!("{} more lines below, pgdn", lines.len() - end);
+        paint::panel_note(buf, area, theme, Role::NoticeWarning, &note);
+    } else if let Some(unfolds) = unfolds {
+        // Nothing of the rest changes what would happen.
+        let note = format!("{unfolds} shows more");
+        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
+    } else if lines.len() > height {
+        paint::panel_note(buf, area, theme, Role::TextMuted, "end");
     }
     if let Some(high) = confirm {
         let ready =

@@ -33,6 +33,11 @@ impl<'t> Body<'t> {
     /// A ruled heading after an empty line.
     pub fn heading(&mut self, text: &str) {
         self.blank();
+        self.rule(text);
+    }
+
+    /// A ruled heading: on a card every line counts.
+    pub fn rule(&mut self, text: &str) {
         let rule = "─".repeat(self.width.saturating_sub(text.len() + 1));
         self.lines.push(Line::from(vec![
             span(self.theme, Role::Title, text),
@@ -50,6 +55,13 @@ impl<'t> Body<'t> {
     pub fn field(&mut self, label: &str, role: Role, value: &str) {
         let cells = self.width.saturating_sub(self.label_width());
         self.labelled(label, role, sanitize::block(value, cells));
+    }
+
+    /// Texts of a field: on one line where they fit, else each on its own.
+    pub fn on_one_line(&self, texts: &[String]) -> String {
+        let line = texts.join("; ");
+        let fits = sanitize::width(&line) <= self.width.saturating_sub(self.label_width());
+        if fits { line } else { texts.join("\n") }
     }
 
     /// How a text begins, as one paragraph of at most so many lines beside a label.

@@ -220,6 +220,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::TakeOver,
             Action::CopyAll,
             Action::KillContinuation,
+            Action::NextWaiting,
         ]),
         Screen::Channels => plain(&[
             Action::Autonomy,
@@ -257,6 +258,10 @@ fn queue_hints(state: &State) -> Vec<Hint> {
             },
             Hint {
                 action: Action::MoveUp,
+                disabled: None,
+            },
+            Hint {
+                action: Action::NextWaiting,
                 disabled: None,
             },
             Hint {
@@ -315,10 +320,12 @@ fn queue_hints(state: &State) -> Vec<Hint> {
             all.into_iter()
                 .filter(|action| offering::offers(approval, *action).is_ok())
                 .map(decision)
-                .chain([Action::Mark, Action::Open].map(|action| Hint {
-                    action,
-                    disabled: None,
-                }))
+                .chain(
+                    [Action::NextWaiting, Action::Mark, Action::Open].map(|action| Hint {
+                        action,
+                        disabled: None,
+                    }),
+                )
                 .collect()
         }
         ItemKey::Continuation(_) => [

@@ -33,19 +33,19 @@ pub fn draw(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
     let Some(unknown) = &approval.unknown else {
         return;
     };
-    body.heading("What is known");
+    body.rule("What is known");
     facts(console, unknown, body);
     if let Some(delivery) = &unknown.delivery {
         match delivery.class {
             OutboxClass::ApprovalCard | OutboxClass::CardUpdate => {}
             OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => {
-                body.heading("Text that was being sent");
+                body.rule("Text that was being sent");
                 body.text(Role::Outside, &delivery.text);
             }
         }
     }
     if approval.state == ApprovalState::Pending {
-        body.heading("Your answer");
+        body.rule("Your answer");
         for action in [
             Action::SettleHappened,
             Action::SettleAgain,

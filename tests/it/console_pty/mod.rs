@@ -28,3 +28,4 @@ pub(crate) mod steps;
 mod terminal;
 mod tmux;
 mod tour;
+mod twenty;

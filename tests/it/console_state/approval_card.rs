@@ -152,7 +152,7 @@ fn the_order_of_a_card_is_sentence_reasons_story_and_change() {
         "+- water the plants",
         "model says",
         "asks because",
-        "raw arguments",
+        "v shows more",
     ] {
         let found = text[at..].find(part);
         assert!(found.is_some(), "{part} is missing or too early:\n{text}");

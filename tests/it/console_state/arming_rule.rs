@@ -169,9 +169,9 @@ impl Oracle {
             Logged::Frame(_, _, width) => Some(*width),
             Logged::Key | Logged::Focus => None,
         });
-        // The digest is the last line of a pending card; at this width it must have been on screen at some time.
+        // A pending card ends with "(policy version 3)"; at this width it must have been on screen at some time.
         let seen = self.log.iter().any(|(_, e)| {
-            matches!(e, Logged::Frame(Some(c), text, w) if c == shown && Some(*w) == width && text.contains("digest"))
+            matches!(e, Logged::Frame(Some(c), text, w) if c == shown && Some(*w) == width && text.contains("3)"))
         });
         if !seen {
             return Err("its end was never on screen".to_owned());
@@ -751,7 +751,7 @@ fn the_frame_that_completes_the_reading_asks_for_another() {
             .model
             .queue
             .card_drawn
-            .is_some_and(|(_, end)| text.contains("digest") && end > 0);
+            .is_some_and(|(_, end)| text.contains("3)") && end > 0);
         assert_eq!(text.contains("not armed"), !armed, "{text}");
         if armed {
             break;

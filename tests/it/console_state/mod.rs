@@ -21,6 +21,7 @@ mod models_dialog;
 mod money;
 pub(crate) mod month;
 mod mouse;
+mod next_waiting;
 mod notice;
 mod opened;
 mod preferences;
