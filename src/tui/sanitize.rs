@@ -19,6 +19,11 @@ pub fn whole_line(text: &str) -> String {
     untrusted::reveal_line(text).into_owned()
 }
 
+/// Everything hidden made visible; lines stay lines.
+pub fn revealed(text: &str) -> String {
+    untrusted::reveal(text).into_owned()
+}
+
 /// Several lines, wrapped to `cells`.
 pub fn block(text: &str, cells: usize) -> Vec<String> {
     wrap::wrap(&untrusted::reveal(text), cells.max(1))

@@ -15,8 +15,20 @@ use crate::tui::action::Action;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::{Console, decided_by, result_words};
+use crate::tui::view::diff::DiffLayout;
 use crate::tui::view::paint;
 use crate::tui::view::unknown;
+
+/// How a card is laid out, and how much it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CardLayout {
+    /// Columns.
+    pub width: usize,
+    /// How much it shows.
+    pub detail: CardDetail,
+    /// How it shows a change of a file.
+    pub diff: DiffLayout,
+}
 
 /// How much a card shows beside what would happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,10 +122,9 @@ pub fn body(
     console: Console<'_>,
     theme: &Theme,
     approval: &Approval,
-    width: usize,
-    detail: CardDetail,
+    layout: CardLayout,
 ) -> Vec<Line<'static>> {
-    let mut body = Body::new(theme, width);
+    let mut body = Body::new(theme, layout.width);
     if let Some((role, text)) = loading(console, &ItemKey::Approval(approval.id)) {
         body.text(role, &text);
         body.blank();
@@ -131,12 +142,12 @@ pub fn body(
         body.on_one_line(&approval.risk_reasons)
     };
     body.field("risk because", paint::risk_role(approval.risk), &reasons);
-    let equal = item::stack(console.model.world(), approval).len();
-    if equal > 1 {
+    let alike = item::stack(console.model.world(), approval).len();
+    if alike > 1 {
         body.field(
-            "equal calls",
+            "alike calls",
             Role::NoticeWarning,
-            &format!("{equal} wait in this session; a decision is about all of them"),
+            &format!("{alike} wait in this session; a decision lists all of them first"),
         );
     }
     assignment(console, approval, &mut body);
@@ -158,7 +169,7 @@ pub fn body(
             if approval.kind != ApprovalKind::Execute {
                 body.text(Role::TextStrong, path);
             }
-            body.diff(hunks(path, unified));
+            body.diff(hunks(path, unified), layout.diff);
         }
         Preview::Exec { argv } => {
             body.rule("Command");
@@ -183,7 +194,7 @@ pub fn body(
         pretty(&args, &mut body);
     }
     where_and_why(approval, &sentence, &mut body);
-    match detail {
+    match layout.detail {
         CardDetail::Folded => {}
         CardDetail::Whole => folded(console, approval, &mut body),
         CardDetail::Raw => {

@@ -16,14 +16,18 @@ use crate::protocol::enums::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::action::Action;
 use crate::tui::message::FrameReport;
 use crate::tui::sanitize;
-use crate::tui::state::app::State;
+use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::approval_card::{self, CardDetail};
+use crate::tui::view::approval_card::{self, CardDetail, CardLayout};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_items;
 use crate::tui::view::console::{Console, HOST_COLUMNS, held, outcome_and_result};
+use crate::tui::view::diff::DiffLayout;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::unknown;
+
+/// Columns of a card from which on old and new of a change stand side by side, on a wide screen.
+const SIDE_BY_SIDE_COLUMNS: usize = 90;
 
 /// Draws the card of the selected item and reports what of it was visible.
 pub fn draw(
@@ -91,7 +95,17 @@ pub fn draw(
     } else {
         CardDetail::Folded
     };
-    let lines = lines(console, theme, cache, key, width, &subject.digest, detail);
+    let diff = if state.size.0 >= WIDE_COLUMNS && width >= SIDE_BY_SIDE_COLUMNS {
+        DiffLayout::SideBySide
+    } else {
+        DiffLayout::Unified
+    };
+    let layout = CardLayout {
+        width,
+        detail,
+        diff,
+    };
+    let lines = lines(console, theme, cache, key, &subject.digest, layout);
     let height = usize::from(body_area.height);
     let max_scroll = lines.len().saturating_sub(height);
     let from = console.model.queue.card_scroll.min(max_scroll);
@@ -151,9 +165,8 @@ pub fn lines(
     theme: &Theme,
     cache: &mut ViewCache,
     key: &ItemKey,
-    width: usize,
     digest: &str,
-    detail: CardDetail,
+    layout: CardLayout,
 ) -> crate::tui::view::cache::Lines {
     match key {
         ItemKey::Approval(id) => {
@@ -163,7 +176,7 @@ pub fn lines(
             let cost = approval_card::cost(console, approval);
             let world = console.model.world();
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {detail:?}",
+                "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
@@ -179,7 +192,7 @@ pub fn lines(
                 approval_card::output(world, approval)
             );
             cache.card(cache_key, || {
-                approval_card::body(console, theme, approval, width, detail)
+                approval_card::body(console, theme, approval, layout)
             })
         }
         ItemKey::Continuation(_)
@@ -188,7 +201,9 @@ pub fn lines(
         | ItemKey::RefusedCalls(_)
         | ItemKey::Flood(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => std::sync::Arc::new(card_items::body(console, theme, key, width)),
+        | ItemKey::Problem(_) => {
+            std::sync::Arc::new(card_items::body(console, theme, key, layout.width))
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::paint::{LABEL, span};
-use crate::tui::view::rich;
+use crate::tui::view::diff::{self, DiffLayout};
+use crate::tui::view::paint::{self, LABEL, span};
 
 /// Collects the lines of a card.
 pub struct Body<'t> {
@@ -105,11 +105,36 @@ impl<'t> Body<'t> {
         }
     }
 
-    /// A unified diff, each line in its role.
-    pub fn diff(&mut self, unified: &str) {
-        // A carriage return at the end of a line is content too.
-        for source in unified.strip_suffix('\n').unwrap_or(unified).split('\n') {
-            self.text(rich::diff_role(source, Role::Outside), source);
+    /// Words side by side behind so many blanks, the marked ones underlined. A word that is too long is broken.
+    pub fn marked_words(&mut self, indent: usize, role: Role, words: &[(String, bool)]) {
+        let room = self.width.saturating_sub(indent).max(1);
+        let mut line: Vec<Span<'static>> = Vec::new();
+        let mut used = 0;
+        for (word, is_marked) in words {
+            for piece in sanitize::block(&sanitize::whole_line(word), room) {
+                let cells = sanitize::width(&piece);
+                if used > 0 && used + 1 + cells > room {
+                    self.lines.push(Line::from(std::mem::take(&mut line)));
+                    used = 0;
+                }
+                let before = if used == 0 { indent } else { 1 };
+                line.push(Span::raw(" ".repeat(before)));
+                used += cells + usize::from(used > 0);
+                line.push(if *is_marked {
+                    Span::styled(piece, paint::marked(self.theme, role))
+                } else {
+                    span(self.theme, role, piece)
+                });
+            }
         }
+        if !line.is_empty() {
+            self.lines.push(Line::from(line));
+        }
+    }
+
+    /// A unified diff.
+    pub fn diff(&mut self, unified: &str, layout: DiffLayout) {
+        let lines = diff::lines(self.theme, unified, self.width, layout);
+        self.lines.extend(lines);
     }
 }

@@ -17,6 +17,7 @@ pub mod cost_words;
 pub mod deciding;
 pub mod detail;
 pub mod dialog;
+pub mod diff;
 pub mod doctor;
 pub mod flood;
 pub mod footer;

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
@@ -62,6 +63,12 @@ pub fn panel(buf: &mut Buffer, area: Rect, theme: &Theme, title: &str, focused: 
     let inner = block.inner(area);
     block.render(area, buf);
     inner
+}
+
+/// The style of words that differ from those they stand beside: bold and underlined, so that it shows without colours.
+pub fn marked(theme: &Theme, role: Role) -> Style {
+    let style = theme.style(role);
+    style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
 }
 
 /// Writes at the right end of a panel's bottom border.

@@ -13,9 +13,10 @@ use crate::tui::sanitize;
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
 use crate::tui::theme::roles::Theme;
-use crate::tui::view::approval_card::CardDetail;
+use crate::tui::view::approval_card::{CardDetail, CardLayout};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::console::Console;
+use crate::tui::view::diff::DiffLayout;
 use crate::tui::view::transcript_entry::Manner;
 use crate::tui::view::{card, transcript_entry};
 
@@ -58,9 +59,12 @@ pub fn card(model: &Model, key: &QueueKey, width: usize) -> Option<Vec<String>> 
         &theme,
         &mut cache,
         item,
-        width,
         &subject.digest,
-        CardDetail::Whole,
+        CardLayout {
+            width,
+            detail: CardDetail::Whole,
+            diff: DiffLayout::Unified,
+        },
     );
     lines.extend(body.iter().map(text));
     Some(lines)

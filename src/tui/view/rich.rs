@@ -103,34 +103,67 @@ fn flow(theme: &Theme, line: &[(TextStyle, String)], width: usize, out: &mut Vec
         .nth(hang)
         .map_or(plain.len(), |(at, _)| at);
     let (mark, rest) = plain.split_at(at);
-    let mut looks = pieces
-        .iter()
-        .flat_map(|(look, text)| text.chars().map(move |c| (*look, c)))
-        .skip(hang)
-        .peekable();
-    for (index, part) in sanitize::block(rest, room).into_iter().enumerate() {
+    let pieces: Vec<(Style, String)> = (pieces.into_iter())
+        .map(|(look, text)| (style(theme, look), text))
+        .collect();
+    let plain = style(theme, TextStyle::default());
+    let rows = wrap_styled(rest, styled_chars(&pieces).skip(hang), plain, room);
+    for (index, mut spans) in rows.into_iter().enumerate() {
         let before = if index == 0 {
             mark.to_owned()
         } else {
             " ".repeat(hang)
         };
+        spans.insert(0, span(theme, Role::TextMuted, format!("{quote}{before}")));
+        out.push(Line::from(spans));
+    }
+}
+
+fn styled_chars(pieces: &[(Style, String)]) -> impl Iterator<Item = (Style, char)> {
+    let one = |(style, text): &(Style, String)| {
+        let style = *style;
+        text.chars().map(move |c| (style, c)).collect::<Vec<_>>()
+    };
+    pieces.iter().flat_map(one)
+}
+
+/// Revealed pieces of one line, wrapped; each keeps its style.
+pub fn styled_rows(
+    pieces: &[(Style, String)],
+    plain: Style,
+    room: usize,
+) -> Vec<Vec<Span<'static>>> {
+    let text: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
+    wrap_styled(&text, styled_chars(pieces), plain, room)
+}
+
+/// Wraps a revealed text whose characters have these styles; `plain` is the style of what wrapping adds.
+fn wrap_styled(
+    text: &str,
+    styles: impl Iterator<Item = (Style, char)>,
+    plain: Style,
+    room: usize,
+) -> Vec<Vec<Span<'static>>> {
+    let mut styles = styles.peekable();
+    let mut rows = Vec::new();
+    for part in sanitize::block(text, room) {
         let mut spans: Vec<Span<'static>> = Vec::new();
         for c in part.chars() {
             // Spaces at a break are not drawn.
-            while looks
+            while styles
                 .next_if(|(_, known)| *known == ' ' && c != ' ')
                 .is_some()
             {}
-            let look = looks.next_if(|(_, known)| *known == c);
-            let style = style(theme, look.map(|(look, _)| look).unwrap_or_default());
+            let style = styles.next_if(|(_, known)| *known == c);
+            let style = style.map_or(plain, |(style, _)| style);
             match spans.last_mut().filter(|last| last.style == style) {
                 Some(last) => last.content.to_mut().push(c),
                 None => spans.push(Span::styled(c.to_string(), style)),
             }
         }
-        spans.insert(0, span(theme, Role::TextMuted, format!("{quote}{before}")));
-        out.push(Line::from(spans));
+        rows.push(spans);
     }
+    rows
 }
 
 /// Columns of what stands before the text of a line: indentation, the mark of an item, the marks of a heading.

@@ -11,6 +11,7 @@ pub mod styled;
 
 pub mod any_size;
 pub mod assigning;
+mod diffs;
 pub mod fleet;
 mod held;
 pub mod hosts;
