@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::console::ids::HostId;
 use crate::console::world::World;
-use crate::protocol::approval::Approval;
+use crate::protocol::approval::{Approval, PlanFacts, Preview};
 use crate::protocol::enums::{
     ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
 };
@@ -122,27 +122,73 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
     }
 }
 
-/// What equal calls that wait have in common: session, risk and the digest of what they would do. Equal calls share a
-/// row, and its card shows one risk. None = a row of its own: each call of high risk has one, and each assigned call.
-pub fn stack_key(approval: &Approval) -> Option<(SessionId, Risk, &str)> {
-    let stacks = approval.state == ApprovalState::Pending
-        && approval.kind == ApprovalKind::Execute
+/// What alike calls have in common. They share a row and a card.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StackKey<'a> {
+    session: SessionId,
+    risk: Risk,
+    tool: &'a str,
+    call: String,
+}
+
+/// What this call has in common with those that are alike, whether it waits or not: session, risk, and what it would do.
+/// Commands are alike where only words behind the program differ, and all else that a card must show is the same.
+/// None = no call is alike: each call of high risk, and each assigned call.
+pub fn likeness(approval: &Approval) -> Option<StackKey<'_>> {
+    let stacks = approval.kind == ApprovalKind::Execute
         && approval.risk < Risk::High
         && approval.assignment.is_none()
         && !approval.digest.is_empty();
-    stacks
-        .then_some(approval.session_id)
-        .flatten()
-        .map(|session| (session, approval.risk, approval.digest.as_str()))
+    let session = approval.session_id.filter(|_| stacks)?;
+    Some(StackKey {
+        session,
+        risk: approval.risk,
+        tool: &approval.tool,
+        call: command_likeness(approval).unwrap_or_else(|| approval.digest.clone()),
+    })
 }
 
-/// Equal calls that wait as one row, itself among them, oldest first; none but itself = a row of its own.
+/// All that a card must show of a command beside the words behind its program. None = it is no plain command.
+fn command_likeness(approval: &Approval) -> Option<String> {
+    let Preview::Exec { argv } = &approval.preview else {
+        return None;
+    };
+    let mut args = approval.args.clone();
+    let words = args.as_object_mut()?.remove("argv")?;
+    let is_plain = words.as_array()?.iter().eq(argv.iter());
+    if !is_plain || approval.shortened || approval.unknown.is_some() || approval.question.is_some()
+    {
+        return None;
+    }
+    let plan = PlanFacts {
+        // Files that the words name: who lists the words lists these too.
+        bound: Vec::new(),
+        ..approval.plan.clone()
+    };
+    let (program, others) = argv.split_first()?;
+    Some(format!(
+        "{program:?} {} {args} {plan:?} {:?} {:?} {} {:?} {:?}",
+        others.len(),
+        approval.risk_reasons,
+        approval.taint,
+        approval.requester.id,
+        approval.verdict,
+        approval.offered,
+    ))
+}
+
+/// What calls that wait as one row have in common; none = a row of its own.
+pub fn stack_key(approval: &Approval) -> Option<StackKey<'_>> {
+    likeness(approval).filter(|_| approval.state == ApprovalState::Pending)
+}
+
+/// Alike calls that wait as one row, itself among them, oldest first; none but itself = a row of its own.
 pub fn stack(world: &World, approval: &Approval) -> Vec<ApprovalId> {
     match stack_key(approval) {
         None => vec![approval.id],
         key => world
             .pending()
-            .filter(|other| stack_key(other) == key)
+            .filter(|other| other.session_id == approval.session_id && stack_key(other) == key)
             .map(|other| other.id)
             .collect(),
     }

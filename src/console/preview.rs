@@ -17,11 +17,7 @@ pub fn quoted(argument: &str) -> String {
 pub fn one_line(approval: &Approval) -> String {
     match &approval.preview {
         Preview::Diff { path, .. } => path.clone(),
-        Preview::Exec { argv } => argv
-            .iter()
-            .map(|a| quoted_if_needed(a))
-            .collect::<Vec<_>>()
-            .join(" "),
+        Preview::Exec { argv } => words(argv).join(" "),
         Preview::Text { text } => text.chars().take(200).collect(),
         Preview::None => match &approval.args {
             serde_json::Value::Object(map) => map
@@ -33,6 +29,11 @@ pub fn one_line(approval: &Approval) -> String {
             other => short_value(other),
         },
     }
+}
+
+/// The words of a command, each in quotes where it needs them.
+pub fn words(argv: &[String]) -> Vec<String> {
+    argv.iter().map(|word| quoted_if_needed(word)).collect()
 }
 
 fn short_value(value: &serde_json::Value) -> String {

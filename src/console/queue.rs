@@ -10,7 +10,8 @@ use crate::clock::Timestamp;
 use crate::console::arming::{Subject, scrolled};
 use crate::console::hosts::Hosts;
 use crate::console::item::{
-    Grouping, ItemKey, QueueKey, deadline, group, is_open, passes, since, stack_key, starts_in,
+    Grouping, ItemKey, QueueKey, deadline, group, is_open, likeness, passes, since, stack_key,
+    starts_in,
 };
 use crate::console::time::Millis;
 use crate::console::world::World;
@@ -98,7 +99,7 @@ fn is_under_way(hosts: &Hosts, key: &QueueKey, wall: Timestamp) -> bool {
     })
 }
 
-/// Whether a row that is decided now stood for this equal call while both waited.
+/// Whether a row that is decided now stood for this alike call while both waited.
 fn stood_for(hosts: &Hosts, row: &QueueKey, key: &QueueKey) -> bool {
     let approval = |key: &QueueKey| match &key.item {
         ItemKey::Approval(id) => hosts.world(key.host)?.approvals.get(id),
@@ -108,10 +109,7 @@ fn stood_for(hosts: &Hosts, row: &QueueKey, key: &QueueKey) -> bool {
         && approval(row)
             .zip(approval(key))
             .is_some_and(|(row, waits)| {
-                row.session_id == waits.session_id
-                    && row.risk == waits.risk
-                    && row.digest == waits.digest
-                    && stack_key(waits).is_some()
+                stack_key(waits).is_some_and(|key| likeness(row) == Some(key))
                     && row
                         .decision
                         .as_ref()
@@ -154,7 +152,7 @@ fn by_deadline(hosts: &Hosts, items: &mut [QueueKey]) {
 
 /// Everything of one host that needs a person now.
 fn open_here(world: &World) -> Vec<ItemKey> {
-    // Of equal calls the oldest stands for all.
+    // Of alike calls the oldest stands for all.
     let mut stacks = BTreeSet::new();
     let approvals = world
         .pending()
@@ -350,7 +348,7 @@ impl QueueState {
                     .is_some_and(|world| passes(world, &self.filter, &key.item))
             });
         let hidden: BTreeSet<QueueKey> = hidden.into_iter().collect();
-        // What comes forward as the first of its equal calls was counted with the row that stood for it.
+        // What comes forward as the first of its alike calls was counted with the row that stood for it.
         let is_added = |key: &&QueueKey| !known.iter().any(|row| stood_for(hosts, row, key));
         let added = new.iter().filter(is_added).count()
             + hidden.difference(&self.hidden).filter(is_added).count();

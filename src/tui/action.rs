@@ -184,6 +184,7 @@ actions! {
     DialogLonger = "dialog-longer", Dialog, "more", "let the raised level hold longer, or the tool do more";
     DialogShorter = "dialog-shorter", Dialog, "less", "let the raised level hold shorter, or the tool do less";
     DialogAgain = "dialog-again", Dialog, "allow", "shape dialog: allow what it prints, 0.7 s after it appeared";
+    DialogApprove = "dialog-approve", Dialog, "allow", "table that a opened: allow the calls that it lists, 0.7 s after it appeared";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

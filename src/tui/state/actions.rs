@@ -276,6 +276,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogLonger
         | Action::DialogShorter
         | Action::DialogAgain
+        | Action::DialogApprove
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel

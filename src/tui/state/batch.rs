@@ -21,7 +21,16 @@ pub enum Fate {
     Refused(String),
 }
 
-/// A marked card.
+/// A word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandWord {
+    /// The word, in quotes where it needs them: outside text.
+    pub text: String,
+    /// Whether it differs among the calls that are alike.
+    pub differs: bool,
+}
+
+/// A card that the table lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// What it is bound to: what was read on its card.
@@ -32,6 +41,10 @@ pub struct Item {
     pub risk: Risk,
     /// What would be done, in one line: outside text.
     pub what: String,
+    /// The whole command, where it differs from others that are alike: the table is the only place that shows it.
+    pub command: Vec<CommandWord>,
+    /// What of the files that this command names is bound; none = no command is listed, or it names no file.
+    pub bound_files: Option<String>,
     /// What becomes of it.
     pub fate: Fate,
 }
@@ -47,8 +60,12 @@ pub struct Batch {
     pub reason: Option<String>,
     /// How long, for a snooze; the choices are the buttons.
     pub snoozes: Vec<SnoozeChoice>,
-    /// The marked cards, as the queue shows them.
+    /// The cards, as the queue shows them.
     pub items: Vec<Item>,
+    /// Whether it lists the calls of one row, and not marked cards.
+    pub is_stack: bool,
+    /// Alike calls that arrived since the table opened: they are not in it.
+    pub arrived: usize,
     /// The chosen button: 0 = Cancel.
     pub chosen: usize,
     /// What the buttons sent, while that goes on and after it.
@@ -90,6 +107,15 @@ impl Batch {
             }
         }
         self.chosen = 0;
+    }
+
+    /// Whether this key of a dialog means the decision that is listed, once more.
+    pub fn is_again(&self, key: Action) -> bool {
+        match key {
+            Action::DialogApprove => self.action == Action::Approve,
+            Action::DialogAgain => self.action == Action::AllowShape,
+            _ => false,
+        }
     }
 
     /// How many items have this fate.

@@ -2,13 +2,15 @@
 //!
 //! The next decision is sent when the one before it is answered.
 
+use std::collections::BTreeSet;
+
 use crate::console::arming::Subject;
 use crate::console::decision::{self, Bound, snoozes};
 use crate::console::item::{self, ItemKey};
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::console::{preview, queue};
-use crate::protocol::approval::Approval;
+use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope, Risk, Scope};
 use crate::protocol::ids::ApprovalId;
@@ -17,7 +19,7 @@ use crate::protocol::request::{Command, Decide, Outcome};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::batch::{Batch, Fate, Item};
+use crate::tui::state::batch::{Batch, CommandWord, Fate, Item};
 use crate::tui::state::modal::{About, Modal, TextPurpose};
 use crate::tui::state::{deciding, offering, opening, submit};
 
@@ -44,22 +46,22 @@ fn refused(state: &State) -> Option<String> {
     blocked.or_else(|| state.model.lacks(Scope::Approve))
 }
 
-/// Equal calls that the selected row stands for; none, where it stands for itself only.
+/// Alike calls that the selected row stands for; none, where it stands for itself only.
 fn stack(state: &State) -> Vec<ApprovalId> {
-    let equal = state
+    let alike = state
         .model
         .selected_approval()
         .map(|approval| item::stack(state.model.world(), approval));
-    equal.filter(|equal| equal.len() > 1).unwrap_or_default()
+    alike.filter(|alike| alike.len() > 1).unwrap_or_default()
 }
 
-/// Whether this decision is about all equal calls of the selected row. What cannot be decided about several is about
+/// Whether this decision is about all alike calls of the selected row. What cannot be decided about several is about
 /// the first.
 pub fn is_about_stack(state: &State, action: Action) -> bool {
     for_several(action) && !stack(state).is_empty()
 }
 
-/// A decision key was pressed while cards are marked, or on a row that stands for equal calls.
+/// A decision key was pressed while cards are marked, or on a row that stands for alike calls.
 pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
     if let Some(why) = refused(state) {
         state.toast(Tone::Warning, format!("{}: {why}", action.short()));
@@ -86,7 +88,8 @@ pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
 /// Opens the table.
 pub fn open(state: &mut State, action: Action, reason: Option<String>) {
     let marks = &state.model.queue.marks;
-    let decided: Vec<ApprovalId> = if marks.is_empty() {
+    let is_stack = marks.is_empty();
+    let decided: Vec<ApprovalId> = if is_stack {
         stack(state)
     } else {
         let order = state.model.queue.order.iter();
@@ -130,13 +133,16 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
         reason,
         snoozes: snoozes(state.model.now.wall, latest),
         items,
+        is_stack,
+        arrived: 0,
         chosen: 0,
         sending: None,
     };
     deciding::open(state, About::Batch(batch));
 }
 
-/// How long its card was read; none = not to the end. Equal calls have one card, that of the oldest.
+/// How long its card was read; none = not to the end. Alike calls have one card, that of the oldest; the table shows in
+/// full where the others differ from it.
 fn read(state: &State, approval: &Approval, subject: &Subject) -> Option<u64> {
     let own = state.arming.read(subject);
     own.or_else(|| {
@@ -178,6 +184,7 @@ fn item_of(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
         Some(question) if approval.kind != ApprovalKind::Execute => question.clone(),
         Some(_) | None => preview::one_line(approval),
     };
+    let command = command_words(state, approval);
     Some(Item {
         bound: Bound {
             approval_id: id,
@@ -188,8 +195,92 @@ fn item_of(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
         channel: approval.channel.clone(),
         risk: approval.risk,
         what,
+        bound_files: approval.plan.binding().filter(|_| !command.is_empty()),
+        command,
         fate: why.map_or(Fate::Waits, Fate::LeftOut),
     })
+}
+
+/// The words of a command that waits with others that are alike and not the same; none = it does not.
+fn command_words(state: &State, approval: &Approval) -> Vec<CommandWord> {
+    let world = state.model.world();
+    let argv = |approval: &Approval| match &approval.preview {
+        Preview::Exec { argv } => preview::words(argv),
+        Preview::None | Preview::Diff { .. } | Preview::Text { .. } => Vec::new(),
+    };
+    let alike: Vec<Vec<String>> = item::stack(world, approval)
+        .iter()
+        .filter_map(|id| world.approvals.get(id))
+        .map(argv)
+        .collect();
+    let own = argv(approval);
+    let differs = |at: usize| alike.iter().any(|other| other.get(at) != own.get(at));
+    let words: Vec<CommandWord> = (own.iter().enumerate())
+        .map(|(at, text)| CommandWord {
+            text: text.clone(),
+            differs: differs(at),
+        })
+        .collect();
+    let some_differ = words.iter().any(|word| word.differs);
+    if some_differ { words } else { Vec::new() }
+}
+
+/// The world changed: what is not as it was listed is left out of the table, and what arrived since is counted.
+pub fn follow(state: &mut State) {
+    let hosts = &state.model.hosts;
+    let Some(Modal::Deciding(dialog)) = state.modals.last() else {
+        return;
+    };
+    let About::Batch(found) = &dialog.about else {
+        return;
+    };
+    if found.sending.is_some() {
+        return;
+    }
+    let is_changed = |item: &Item| {
+        let subject = &item.bound.subject;
+        queue::subject(hosts, &subject.key).as_ref() != Some(subject)
+            || !hosts.is_open(&subject.key)
+    };
+    let changed: Vec<ApprovalId> = (found.items.iter())
+        .filter(|item| item.fate == Fate::Waits && is_changed(item))
+        .map(|item| item.bound.approval_id)
+        .collect();
+    let listed: BTreeSet<ApprovalId> = (found.items.iter())
+        .map(|item| item.bound.approval_id)
+        .collect();
+    let arrived = (listed.iter())
+        .filter_map(|id| state.model.world().approvals.get(id))
+        .flat_map(|approval| item::stack(state.model.world(), approval))
+        .filter(|id| !listed.contains(id))
+        .collect::<BTreeSet<_>>()
+        .len();
+    if changed.is_empty() && arrived == found.arrived {
+        return;
+    }
+    if let Some(dialog) = deciding::top(state) {
+        dialog.exposure.changed();
+    }
+    if let Some(batch) = batch(state) {
+        batch.arrived = arrived;
+        for item in &mut batch.items {
+            if changed.contains(&item.bound.approval_id) {
+                item.fate = Fate::LeftOut("it changed or was settled since".to_owned());
+            }
+        }
+        batch.chosen = 0;
+    }
+}
+
+/// The key of the decision was pressed once more: all that is listed is decided.
+pub fn again(state: &mut State, key: Action) -> Vec<Effect> {
+    match batch(state) {
+        Some(batch) if batch.is_again(key) && batch.sending.is_none() && batch.open() => {
+            batch.chosen = 1;
+        }
+        Some(_) | None => return Vec::new(),
+    }
+    press(state)
 }
 
 fn batch(state: &mut State) -> Option<&mut Batch> {

@@ -65,7 +65,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Action::DialogAgain => press(state, action),
+        Action::DialogAgain | Action::DialogApprove => press(state, action),
         Action::DialogCancel => {
             if let Some(Modal::AutonomySelector(selector)) = state.modals.last_mut()
                 && selector.confirming.take().is_some()
@@ -276,7 +276,8 @@ fn press(state: &mut State, action: Action) -> Vec<Effect> {
         }
         (About::Rule(_), Action::DialogAccept) => rule_editing::press(state),
         (About::Batch(_), Action::DialogAccept) => batching::press(state),
-        (About::Shape(_) | About::Rule(_) | About::Batch(_), _) => Vec::new(),
+        (About::Batch(_), key) => batching::again(state, key),
+        (About::Shape(_) | About::Rule(_), _) => Vec::new(),
     }
 }
 

@@ -68,7 +68,12 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
             state.arming.key(steady);
             decide::decide(state, action, armed)
         }
-        Some(Action::EmergencyStop | Action::DialogAccept | Action::DialogAgain) if repeated => {
+        Some(
+            Action::EmergencyStop
+            | Action::DialogAccept
+            | Action::DialogAgain
+            | Action::DialogApprove,
+        ) if repeated => {
             state.arming.key(steady);
             Vec::new()
         }

@@ -315,6 +315,7 @@ pub fn refresh_lists(state: &mut State) -> usize {
     {
         state.high = None;
     }
+    batching::follow(state);
     lists::follow(state);
     added
 }

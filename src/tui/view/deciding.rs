@@ -12,7 +12,7 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::batch::{Batch, Fate};
+use crate::tui::state::batch::{Batch, Fate, Item};
 use crate::tui::state::modal::{About, Deciding, Shape};
 use crate::tui::state::rule_editor::{LIVES, Place, RuleEditor, USES};
 use crate::tui::theme::roles::{Role, Theme};
@@ -48,7 +48,7 @@ pub fn draw(
     let page = match &dialog.about {
         About::Shape(shape) => shape_page(state, theme, shape, columns),
         About::Rule(editor) => rule_page(state, theme, editor, columns),
-        About::Batch(batch) => batch_page(theme, batch, columns),
+        About::Batch(batch) => batch_page(state, theme, batch, columns),
     };
     let wanted = u16::try_from(page.lines.len())
         .unwrap_or(u16::MAX)
@@ -270,48 +270,99 @@ fn fate_words(fate: &Fate) -> (Role, &'static str, Option<String>) {
     }
 }
 
-fn batch_page(theme: &Theme, batch: &Batch, width: usize) -> Page {
-    let mut body = Body::new(theme, width);
+/// What the table is about, in its first lines.
+fn batch_head(batch: &Batch, body: &mut Body<'_>) {
     let all = batch.items.len();
-    let waits = batch.count(&Fate::Waits);
+    let what = if batch.is_stack {
+        "alike calls"
+    } else {
+        "marked"
+    };
     let head = if batch.sending.is_none() {
-        format!("{waits} of {all} marked: each {}.", batch.in_words())
+        let waits = batch.count(&Fate::Waits);
+        format!("{waits} of {all} {what}: each {}.", batch.in_words())
     } else {
         format!("{} of {all} done.", batch.count(&Fate::Done))
     };
     body.text(Role::TextStrong, &head);
+    if batch.items.iter().any(|item| !item.command.is_empty()) {
+        let text = "The words in which alike calls differ are underlined.";
+        body.text(Role::TextMuted, text);
+    }
+    if batch.arrived > 0 {
+        let text = format!("{} arrived since and are not in this table.", batch.arrived);
+        body.text(Role::NoticeWarning, &text);
+    }
     if let Some(reason) = &batch.reason {
         body.field("reason", Role::Outside, reason);
     }
+}
+
+/// The row of an item; below it the whole command, where only this table shows it.
+fn batch_row(theme: &Theme, item: &Item, width: usize, body: &mut Body<'_>) {
+    let (role, sign, words) = fate_words(&item.fate);
+    let room = width.saturating_sub(SIGN + RISK + CHANNEL + 3);
+    let what = if item.command.is_empty() {
+        format!("{} {}", item.bound.title, item.what)
+    } else {
+        item.bound.title.clone()
+    };
+    body.lines.push(Line::from(vec![
+        span(theme, role, sanitize::column(sign, SIGN)),
+        Span::raw(" "),
+        span(
+            theme,
+            paint::risk_role(item.risk),
+            sanitize::column(item.risk.as_str(), RISK),
+        ),
+        Span::raw(" "),
+        span(
+            theme,
+            Role::TextMuted,
+            sanitize::column(&item.channel, CHANNEL),
+        ),
+        Span::raw(" "),
+        span(theme, Role::Outside, sanitize::line(&what, room)),
+    ]));
+    let pieces = item.command.iter();
+    let pieces: Vec<(String, bool)> = pieces
+        .map(|word| (word.text.clone(), word.differs))
+        .collect();
+    body.marked_words(SIGN + 1, Role::Outside, &pieces);
+    if let Some(files) = &item.bound_files {
+        body.text(
+            Role::TextMuted,
+            &format!("{:SIGN$} bound files: {files}", ""),
+        );
+    }
+    if let Some(words) = words {
+        body.text(role, &format!("{:SIGN$} {words}", ""));
+    }
+}
+
+fn batch_page(state: &State, theme: &Theme, batch: &Batch, width: usize) -> Page {
+    let mut body = Body::new(theme, width);
+    batch_head(batch, &mut body);
     for item in &batch.items {
-        let (role, sign, words) = fate_words(&item.fate);
-        let what = format!("{} {}", item.bound.title, item.what);
-        let room = width.saturating_sub(SIGN + RISK + CHANNEL + 3);
-        body.lines.push(Line::from(vec![
-            span(theme, role, sanitize::column(sign, SIGN)),
-            Span::raw(" "),
-            span(
-                theme,
-                paint::risk_role(item.risk),
-                sanitize::column(item.risk.as_str(), RISK),
-            ),
-            Span::raw(" "),
-            span(
-                theme,
-                Role::TextMuted,
-                sanitize::column(&item.channel, CHANNEL),
-            ),
-            Span::raw(" "),
-            span(theme, Role::Outside, sanitize::line(&what, room)),
-        ]));
-        if let Some(words) = words {
-            body.text(role, &format!("{:SIGN$} {words}", ""));
-        }
+        batch_row(theme, item, width, &mut body);
+    }
+    let waits = batch.count(&Fate::Waits);
+    let again = [Action::DialogApprove, Action::DialogAgain];
+    let again = again.into_iter().find(|key| batch.is_again(*key));
+    let key = again.and_then(|key| state.keymap.key_of(Context::Dialog, key));
+    if let Some(key) = key.filter(|_| batch.sending.is_none() && waits > 0) {
+        let text = format!("{key} allows the {waits} that are listed with +, and no other.");
+        body.text(Role::TextStrong, &text);
     }
     let labels = batch.buttons();
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let all = batch.items.len();
     Page {
-        title: format!("{all} marked cards"),
+        title: if batch.is_stack {
+            format!("{all} alike calls")
+        } else {
+            format!("{all} marked cards")
+        },
         required: body.lines.len(),
         lines: body.lines,
         chosen: None,

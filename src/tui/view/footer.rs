@@ -177,6 +177,13 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                     Action::DialogPageDown,
                     Action::DialogCancel,
                 ],
+                About::Batch(ref batch) if batch.is_again(Action::DialogApprove) => &[
+                    Action::DialogApprove,
+                    Action::DialogNext,
+                    Action::DialogAccept,
+                    Action::DialogPageDown,
+                    Action::DialogCancel,
+                ],
                 About::Rule(_) | About::Batch(_) => &[
                     Action::DialogNext,
                     Action::DialogAccept,

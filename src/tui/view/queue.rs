@@ -275,7 +275,7 @@ fn row_in(
     }
 }
 
-/// How many equal calls the row stands for.
+/// How many alike calls the row stands for.
 fn stacked(world: &World, approval: &Approval) -> String {
     match item::stack(world, approval).len() {
         0 | 1 => String::new(),

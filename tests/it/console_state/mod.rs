@@ -3,6 +3,7 @@
 // Helpers of tests count as tests here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alike;
 mod approval_card;
 mod arming_rule;
 pub mod assigning;
