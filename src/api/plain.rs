@@ -18,7 +18,7 @@ use crate::protocol::request::{
     GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions,
     ListContinuations, ListDeliveries, ListFileChanges, ListGrants, ListHooks, ListHygieneRuns,
     ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns,
-    ListRoutines, ListRules, ListSessions, ListSteps, ListUncertain, ListUpcomingRuns,
+    ListRoutines, ListRules, ListSessions, ListSteps, ListTools, ListUncertain, ListUpcomingRuns,
     PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing,
     ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook,
     ResolveDelivery, ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene,
@@ -97,6 +97,7 @@ fn channels() -> Vec<Route> {
         command::<RefusePairing>(Post, "/v1/pairings/{id}/refuse").id("pairing"),
         command::<RevokePairing>(Post, "/v1/pairings/{id}/revoke").id("pairing"),
         query::<ListPeople>("/v1/people"),
+        query::<ListTools>("/v1/tools"),
         command::<SetOnCall>(Put, "/v1/on-call"),
     ]
 }

@@ -11,9 +11,9 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
 use crate::cli::rules;
-use crate::cli::table::Row;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{
@@ -139,7 +139,7 @@ pub async fn list(
     list::run(client, terminal, format, query, list.watch).await
 }
 
-impl Row for Approval {
+impl TableRow for Approval {
     const HEADS: &'static [&'static str] = &[
         "ID", "CODE", "STATE", "RISK", "CHANNEL", "ASKED", "FOR", "TOOL", "WHAT",
     ];

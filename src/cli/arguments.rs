@@ -128,6 +128,11 @@ pub enum Subcommands {
         #[arg(long, value_name = "SESSION=WORD", value_parser = conversation)]
         conversation: Vec<(String, crate::protocol::command::Waiting)>,
     },
+    /// List a resource: tools, people, routines, pairings; alone, which resources there are
+    Get {
+        /// Name of the resource
+        resource: Option<String>,
+    },
     /// Why a tool call ran, asked or was refused
     Why {
         /// Id of the call

@@ -7,9 +7,10 @@ use std::path::Path;
 use crate::cli::arguments::AuditCommands;
 use crate::cli::connect;
 use crate::cli::exit::Failure;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell, json_line};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
 use crate::protocol::duration;
@@ -156,7 +157,7 @@ async fn list(
     table::page(terminal, format, &page)
 }
 
-impl Row for AuditRow {
+impl TableRow for AuditRow {
     const HEADS: &'static [&'static str] = &[
         "SEQ", "AT", "ACTION", "WHO", "WHERE", "CHANNEL", "WHAT", "DETAIL",
     ];

@@ -3,9 +3,10 @@
 use crate::cli::arguments::CacheCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
 use crate::protocol::enums::{CacheMissReason, CacheScope};
 use crate::protocol::request::{
@@ -221,7 +222,7 @@ async fn list(
     table::page(terminal, format, &page)
 }
 
-impl Row for CacheEntry {
+impl TableRow for CacheEntry {
     const HEADS: &'static [&'static str] = &[
         "ID", "CHANNEL", "FOR", "MODEL", "HITS", "EXPIRES", "QUESTION",
     ];

@@ -8,10 +8,11 @@ use crate::cli::arguments::ChannelCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::list;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{outbox, pairings, policy};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::channel::Channel;
 use crate::protocol::enums::{Autonomy, OutboxState};
 use crate::protocol::policy::PolicyPatch;
@@ -191,7 +192,7 @@ pub async fn set_autonomy(
     table::list(terminal, format, &[channel])
 }
 
-impl Row for Channel {
+impl TableRow for Channel {
     const HEADS: &'static [&'static str] = &[
         "NAME", "KIND", "AUTONOMY", "STATE", "WAITING", "BACKLOG", "DETAIL",
     ];

@@ -2,9 +2,10 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::ids::SessionId;
 use crate::protocol::memory::Compaction;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -105,7 +106,7 @@ pub async fn list(
     table::page(terminal, format, &page)
 }
 
-impl Row for Compaction {
+impl TableRow for Compaction {
     const HEADS: &'static [&'static str] = &[
         "ID",
         "SESSION",

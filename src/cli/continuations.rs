@@ -3,9 +3,9 @@
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
-use crate::cli::table::Row;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::request::{
@@ -58,7 +58,7 @@ fn state_text(turn: &Continuation) -> String {
     }
 }
 
-impl Row for Continuation {
+impl TableRow for Continuation {
     const HEADS: &'static [&'static str] =
         &["ID", "CHANNEL", "STATE", "STEPS", "CHANGED", "REQUEST"];
     const NOTHING: &'static str = "no continuations";

@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::cli::arguments::HookCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::hook::{Hook, HookTrial, HookVerdict};
 use crate::protocol::request::{ListHooks, ResetHook, TryHook};
 use crate::text::untrusted::limit_line;
@@ -60,7 +61,7 @@ fn document(file: &Path, terminal: &mut Terminal<'_>) -> Result<Value, Failure> 
     })
 }
 
-impl Row for Hook {
+impl TableRow for Hook {
     const HEADS: &'static [&'static str] = &[
         "POINT",
         "HOOK",

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::memory_arguments::HygieneArguments;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::enums::HygieneState;
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::request::{
@@ -206,7 +207,7 @@ fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
     ))
 }
 
-impl Row for HygieneRun {
+impl TableRow for HygieneRun {
     const HEADS: &'static [&'static str] = &[
         "RUN", "AT", "STATE", "BY", "ARCHIVED", "REMOVED", "BACK", "BYTES", "MS", "NOTE",
     ];

@@ -9,9 +9,10 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 
 use crate::cli::exit::Failure;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal};
 use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::client::listing::TableRow;
 use crate::protocol::event::EventFilter;
 use crate::protocol::request::{Answer, Query, Request};
 use crate::protocol::snapshot::{Page, PageRequest};
@@ -49,7 +50,7 @@ pub async fn run<T, R>(
     watch: bool,
 ) -> Result<(), Failure>
 where
-    T: Row,
+    T: TableRow,
     R: Request<Wire = Query, Answer = Answer, Reply = Page<T>> + Clone,
 {
     // From before the first look, so that no change is missed behind it.
@@ -93,11 +94,11 @@ where
     }
 }
 
-fn key_of<T: Row>(item: &T) -> String {
+fn key_of<T: TableRow>(item: &T) -> String {
     item.cells().into_iter().next().unwrap_or_default()
 }
 
-fn rows_of<T: Row>(items: &[T]) -> Result<BTreeMap<String, Value>, Failure> {
+fn rows_of<T: TableRow>(items: &[T]) -> Result<BTreeMap<String, Value>, Failure> {
     let rows = items
         .iter()
         .map(|item| Ok((key_of(item), serde_json::to_value(item)?)));

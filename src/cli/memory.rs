@@ -7,10 +7,11 @@ use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::cli::{memory_erase, memory_lines};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::duration;
 use crate::protocol::enums::{MemoryScope, MemoryState, SearchMethod};
@@ -251,7 +252,7 @@ fn place(memory: &Memory) -> String {
     }
 }
 
-impl Row for Memory {
+impl TableRow for Memory {
     const HEADS: &'static [&'static str] = &["ID", "WHERE", "STATE", "KIND", "BY", "USES", "TEXT"];
     const NOTHING: &'static str = "nothing remembered";
 

@@ -23,6 +23,7 @@ pub mod execute;
 pub mod exit;
 pub mod file_changes;
 pub mod find;
+pub mod get;
 pub mod hooks;
 pub mod hygiene;
 pub mod init;

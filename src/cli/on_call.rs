@@ -2,13 +2,12 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
-use crate::cli::table::Row;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
 use crate::clock::Clock;
 use crate::protocol::duration;
-use crate::protocol::on_call::{AssignRequest, OnCallRequest, OnCallStatus, Person};
+use crate::protocol::on_call::{AssignRequest, OnCallRequest, OnCallStatus};
 use crate::protocol::request::{AssignApproval, GetOnCall, SetOnCall};
 use crate::text::untrusted::limit_line;
 
@@ -101,29 +100,4 @@ fn seconds(text: &str) -> Result<u32, Failure> {
                 limit_line(text, 64)
             ))
         })
-}
-
-impl Row for Person {
-    const HEADS: &'static [&'static str] = &["NAME", "ROLE", "IDS", "CHANNELS", "NOW"];
-    const NOTHING: &'static str = "nobody stands under [people] in the configuration";
-
-    fn cells(&self) -> Vec<String> {
-        let on_call = self.on_call.then(|| "on call".to_owned());
-        let quiet = self.quiet_until.map(|until| format!("quiet until {until}"));
-        let now: Vec<String> = [on_call, quiet].into_iter().flatten().collect();
-        let or_dash = |text: String| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                text
-            }
-        };
-        vec![
-            cell(&self.name),
-            self.role.to_string(),
-            cell(&or_dash(self.ids.join(", "))),
-            cell(&or_dash(self.channels.join(", "))),
-            or_dash(now.join(", ")),
-        ]
-    }
 }

@@ -7,9 +7,9 @@ use crate::cli::approvals::{self, Order};
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::list::{self, ListArguments};
-use crate::cli::table::Row;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::enums::{DecisionKind, OutboxState};
 use crate::protocol::ids::OutboxId;
@@ -71,7 +71,7 @@ pub async fn list(
     list::run(client, terminal, format, query, list.watch).await
 }
 
-impl Row for OutboxItem {
+impl TableRow for OutboxItem {
     const HEADS: &'static [&'static str] = &[
         "ID", "CHANNEL", "CLASS", "STATE", "PART", "SENT", "CHANGED", "TEXT",
     ];

@@ -2,7 +2,7 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::PairingState;
@@ -67,29 +67,4 @@ pub async fn revoke(
     let pairing = found.id.to_string();
     let revoked = submit(client, RevokePairing { pairing }).await?;
     table::list(terminal, format, &[revoked])
-}
-
-impl Row for Pairing {
-    const HEADS: &'static [&'static str] =
-        &["CODE", "CHANNEL", "USER", "STATE", "SINCE", "BY", "NAME"];
-    const NOTHING: &'static str = "nobody asked for access";
-
-    fn cells(&self) -> Vec<String> {
-        let state = match self.state {
-            PairingState::Pending => format!("pending until {}", self.expires_at),
-            state @ (PairingState::Accepted
-            | PairingState::Refused
-            | PairingState::Expired
-            | PairingState::Revoked) => state.to_string(),
-        };
-        vec![
-            cell(&self.code),
-            cell(&self.channel),
-            cell(&self.sender),
-            state,
-            self.decided_at.unwrap_or(self.asked_at).to_string(),
-            cell(self.by.as_deref().unwrap_or("-")),
-            cell(&self.display),
-        ]
-    }
 }

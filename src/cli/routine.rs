@@ -6,9 +6,10 @@ use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::next_run;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::enums::{Autonomy, MissedRuns};
 use crate::protocol::request::{
@@ -17,7 +18,7 @@ use crate::protocol::request::{
 };
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::PageRequest;
-use crate::text::untrusted::{limit_line, reveal};
+use crate::text::untrusted::reveal;
 
 /// Longest prompt read from standard input, in bytes; the engine takes less.
 const MAX_INPUT: u64 = 64 * 1024;
@@ -314,17 +315,7 @@ async fn enable(
 fn print(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {
     match format {
         Format::Json => terminal.json(routine),
-        Format::Human => terminal.line(&format!("{}  {}", cell(&routine.name), next(routine))),
-    }
-}
-
-/// When it runs next, in words.
-fn next(routine: &Routine) -> String {
-    match (routine.enabled, routine.due_at, routine.begin_at) {
-        (false, _, _) => "disabled".to_owned(),
-        (true, Some(due), Some(begin)) if begin > due => format!("next {due}, begins {begin}"),
-        (true, Some(due), _) => format!("next {due}"),
-        (true, None, _) => "never due again".to_owned(),
+        Format::Human => terminal.line(&format!("{}  {}", cell(&routine.name), next_run(routine))),
     }
 }
 
@@ -351,34 +342,6 @@ async fn list(
     table::page(terminal, format, &page)
 }
 
-impl Row for Routine {
-    const HEADS: &'static [&'static str] = &["NAME", "SCHEDULE", "GOES TO", "NEXT", "LAST"];
-    const NOTHING: &'static str = "no routines";
-
-    fn cells(&self) -> Vec<String> {
-        let zone = self.time_zone.as_deref().unwrap_or("local");
-        vec![
-            cell(&self.name),
-            format!("{} ({})", cell(&self.schedule), cell(zone)),
-            format!(
-                "{} {}",
-                cell(&self.channel),
-                limit_line(&self.conversation, 20)
-            ),
-            next(self),
-            self.last_run.as_ref().map_or_else(
-                || "-".to_owned(),
-                |run| {
-                    let state = run
-                        .continuation_state
-                        .map_or_else(|| run.state.to_string(), |state| state.to_string());
-                    format!("{} {state}", run.at)
-                },
-            ),
-        ]
-    }
-}
-
 fn show(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {
     if format == Format::Json {
         return terminal.json(routine);
@@ -392,7 +355,7 @@ fn show(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Resul
         "{}  {}  {}",
         cell(&routine.name),
         routine.id,
-        next(routine)
+        next_run(routine)
     ))?;
     terminal.line(&format!(
         "schedule  {}, time zone {zone}",

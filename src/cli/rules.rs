@@ -4,9 +4,10 @@ use clap::{Args, Subcommand};
 
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::table::{self, Row};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::listing::TableRow;
 use crate::clock::{Clock, Day, Timestamp};
 use crate::protocol::duration;
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
@@ -462,7 +463,7 @@ async fn grants(
     table::page(terminal, format, &page)
 }
 
-impl Row for Grant {
+impl TableRow for Grant {
     const HEADS: &'static [&'static str] =
         &["ID", "SHAPE", "WHERE", "FOR", "USES", "LAST USED", "UNTIL"];
     const NOTHING: &'static str = "no permissions for shapes";

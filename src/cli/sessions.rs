@@ -9,11 +9,11 @@ use crate::cli::ask;
 use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::list::{self, ListArguments};
-use crate::cli::table::Row;
 use crate::cli::take_over;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
+use crate::client::listing::TableRow;
 use crate::clock::Clock;
 use crate::protocol::enums::SessionState;
 use crate::protocol::request::{
@@ -128,7 +128,7 @@ pub async fn list(
     list::run(client, terminal, format, query, list.watch).await
 }
 
-impl Row for Session {
+impl TableRow for Session {
     const HEADS: &'static [&'static str] = &[
         "ID", "CHANNEL", "STATE", "TURN", "WAITING", "TURNS", "CHANGED", "TITLE",
     ];

@@ -1,26 +1,15 @@
 //! Lists: aligned tables for people, one JSON object a line for programs. Cells hold revealed text, one line each; the
 //! last column is not padded.
 
-use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Format, Terminal};
+use crate::client::listing::TableRow;
 use crate::protocol::snapshot::Page;
 
-/// Something that is listed, one row each.
-pub trait Row: Serialize {
-    /// Heads of its columns.
-    const HEADS: &'static [&'static str];
-    /// Said where there is none.
-    const NOTHING: &'static str;
-
-    /// Its cells, as many as heads.
-    fn cells(&self) -> Vec<String>;
-}
-
 /// Writes items as a table or as JSON.
-pub fn list<T: Row>(
+pub fn list<T: TableRow>(
     terminal: &mut Terminal<'_>,
     format: Format,
     items: &[T],
@@ -28,14 +17,14 @@ pub fn list<T: Row>(
     match format {
         Format::Json => items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human => {
-            let rows: Vec<Vec<String>> = items.iter().map(Row::cells).collect();
+            let rows: Vec<Vec<String>> = items.iter().map(TableRow::cells).collect();
             print(terminal, T::HEADS, &rows, T::NOTHING)
         }
     }
 }
 
 /// Writes one row without its heads, in columns of these widths.
-pub fn row<T: Row>(
+pub fn row<T: TableRow>(
     terminal: &mut Terminal<'_>,
     format: Format,
     item: &T,
@@ -48,8 +37,8 @@ pub fn row<T: Row>(
 }
 
 /// The widths of the columns of these items.
-pub fn widths<T: Row>(items: &[T]) -> Vec<usize> {
-    let rows: Vec<Vec<String>> = items.iter().map(Row::cells).collect();
+pub fn widths<T: TableRow>(items: &[T]) -> Vec<usize> {
+    let rows: Vec<Vec<String>> = items.iter().map(TableRow::cells).collect();
     widths_of(T::HEADS, &rows)
 }
 
@@ -77,7 +66,7 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
 }
 
 /// Writes one page; says where there are more.
-pub fn page<T: Row>(
+pub fn page<T: TableRow>(
     terminal: &mut Terminal<'_>,
     format: Format,
     page: &Page<T>,

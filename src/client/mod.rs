@@ -9,6 +9,7 @@ pub mod bridge_health;
 pub mod channel_port;
 pub mod console_client;
 pub mod export;
+pub mod listing;
 pub mod memory_lines;
 pub mod remote;
 pub mod summary_lines;

@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::{
-    emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules,
+    emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules, tools,
 };
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
@@ -101,6 +101,7 @@ impl Engine {
             GetOnCall(q) => on_call::status(self, q.actor.as_ref()),
             ListPeople(_) => on_call::people(self),
             ListFileChanges(_) => file_changes::list(self),
+            ListTools(_) => tools::list(self),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })
     }

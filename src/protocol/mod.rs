@@ -44,4 +44,5 @@ pub mod slash;
 pub mod snapshot;
 pub mod summary;
 pub mod take_over;
+pub mod tool;
 pub mod uncertain;

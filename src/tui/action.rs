@@ -67,6 +67,7 @@ actions! {
     ScreenMemory = "screen-memory", Ordinary, "memory", "go to Memory: what is remembered, and what goes";
     ScreenAudit = "screen-audit", Ordinary, "audit & log", "go to Audit & log: who did what";
     ScreenDoctor = "screen-doctor", Ordinary, "doctor", "go to Doctor: checks with fixes, hooks, models";
+    ScreenResources = "screen-resources", Ordinary, "resources", "go to Resources: tools, people, routines, pairings";
     LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
     MoveDown = "move-down", Ordinary, "down", "move down one line";
     MoveUp = "move-up", Ordinary, "up", "move up one line";

@@ -90,6 +90,8 @@ pub enum HitRegion {
     AuditRow(u64),
     /// A row of Doctor.
     DoctorRow(doctor::Key),
+    /// A row of Resources.
+    Resource(String),
     /// The card beside a list.
     Card,
     /// The tab of a screen.

@@ -41,6 +41,7 @@ pub mod rule_suggestions;
 pub mod rules;
 pub mod sessions;
 pub mod take_over;
+pub mod tools;
 pub mod unused_rules;
 
 impl Engine {

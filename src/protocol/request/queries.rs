@@ -35,6 +35,7 @@ use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions
 use crate::protocol::session::{Continuation, OutboxItem, Session, Step, TranscriptEntry, Why};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
+use crate::protocol::tool::Tool;
 use crate::protocol::uncertain::Uncertain;
 
 requests! {
@@ -430,6 +431,9 @@ requests! {
 
     /// What edit_file, apply_patch, move_file and delete_file did and what is kept of it, the newest first, at most 200.
     ListFileChanges: Read -> Page<FileChange> {}
+
+    /// The tools that agents can call, by name, and how their newest calls went.
+    ListTools: Read -> Page<Tool> {}
 
     /// What runs left in places from which git, editors, shells and agents run programs, the newest first, at most 200.
     ListLeftovers: Read -> Page<Leftovers> {

@@ -32,6 +32,7 @@ pub mod snapshot;
 mod steps;
 pub mod sweep;
 pub mod take_overs;
+pub mod tools;
 pub mod turn;
 pub mod uncertain;
 pub mod unknown;

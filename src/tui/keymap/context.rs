@@ -25,6 +25,8 @@ pub enum Context {
     Audit,
     /// Doctor.
     Doctor,
+    /// Resources.
+    Resources,
     /// A replay, in place of Session.
     Replay,
     /// Dialogs.
@@ -47,6 +49,7 @@ impl Context {
         Context::Memory,
         Context::Audit,
         Context::Doctor,
+        Context::Resources,
         Context::Replay,
         Context::Dialog,
         Context::Text,
@@ -66,6 +69,7 @@ impl Context {
             Self::Memory => "memory",
             Self::Audit => "audit",
             Self::Doctor => "doctor",
+            Self::Resources => "resources",
             Self::Replay => "replay",
             Self::Dialog => "dialog",
             Self::Text => "text",
@@ -90,6 +94,7 @@ impl Context {
             | Self::Memory
             | Self::Audit
             | Self::Doctor
+            | Self::Resources
             | Self::Replay => true,
             Self::Global | Self::Dialog | Self::Text => false,
         }

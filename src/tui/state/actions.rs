@@ -44,6 +44,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ScreenMemory => go(state, Screen::Memory),
         Action::ScreenAudit => go(state, Screen::Audit),
         Action::ScreenDoctor => go(state, Screen::Doctor),
+        Action::ScreenResources => go(state, Screen::Resources),
         Action::LastScreen => go(state, state.last_screen),
         Action::MoveDown => navigation::moved(state, Step::Down),
         Action::MoveUp => navigation::moved(state, Step::Up),

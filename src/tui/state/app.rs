@@ -28,6 +28,7 @@ use crate::tui::state::list::ListDetail;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::{History, Modal};
 use crate::tui::state::replay::{Replay, Source};
+use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::rule_coach::RuleCoach;
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::screen::Screen;
@@ -121,6 +122,8 @@ pub struct Screens {
     pub audit: AuditPanel,
     /// Doctor.
     pub doctor: DoctorPanel,
+    /// Resources.
+    pub resources: ResourcesPanel,
 }
 
 /// Everything.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+use crate::client::listing::RESOURCES;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::fuzzy;
 use crate::tui::message::Effect;
@@ -126,7 +127,8 @@ pub(super) fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
         .filter(|action| action.class() == ActionClass::Ordinary)
         .map(|action| (action.name(), action.description()))
         .filter(|(name, _)| !COMMANDS.iter().any(|(word, _)| word == name));
-    COMMANDS.iter().copied().chain(actions)
+    let resources = RESOURCES.iter().map(|one| (one.name, one.about));
+    COMMANDS.iter().copied().chain(resources).chain(actions)
 }
 
 /// A word, and what it does.

@@ -67,7 +67,8 @@ fn copied_id(state: &State) -> Option<String> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
+        | Screen::Doctor
+        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
 }
 
@@ -129,6 +130,7 @@ fn copied_all(state: &State) -> Option<String> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
+        | Screen::Doctor
+        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }
 }

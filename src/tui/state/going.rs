@@ -48,7 +48,8 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => {
+        | Screen::Doctor
+        | Screen::Resources => {
             lists::opens(state, screen);
             state.screens.in_flight.now();
         }

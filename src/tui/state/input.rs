@@ -117,6 +117,7 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::Memory
         | Context::Audit
         | Context::Doctor
+        | Context::Resources
         | Context::Replay => actions::perform(state, action),
     }
 }

@@ -48,8 +48,15 @@ impl Sort {
     /// The column that `NAME` or `-NAME` names, by its start; an error lists the columns.
     pub fn parse(text: &str, columns: &[&str]) -> Result<Self, String> {
         let name = text.strip_prefix('-').unwrap_or(text);
-        let exact = columns.iter().position(|column| *column == name);
-        let begins = || columns.iter().position(|column| column.starts_with(name));
+        let exact = columns
+            .iter()
+            .position(|column| column.eq_ignore_ascii_case(name));
+        let begins = || {
+            let name = name.to_ascii_lowercase();
+            columns
+                .iter()
+                .position(|column| column.to_ascii_lowercase().starts_with(&name))
+        };
         match exact.or_else(begins).filter(|_| !name.is_empty()) {
             Some(column) => Ok(Self {
                 column,

@@ -34,7 +34,8 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => Some((panels::list_of(screen)?.list)(state)),
+        | Screen::Doctor
+        | Screen::Resources => Some((panels::list_of(screen)?.list)(state)),
     }
 }
 
@@ -50,7 +51,8 @@ pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
+        | Screen::Doctor
+        | Screen::Resources => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
     }
 }
 
@@ -66,7 +68,8 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => {
+        | Screen::Doctor
+        | Screen::Resources => {
             if let Some(list) = panels::list_of(screen) {
                 (list.arrange)(state, afresh);
             }
@@ -139,7 +142,8 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
-        | Screen::Doctor => {
+        | Screen::Doctor
+        | Screen::Resources => {
             if let Some(list) = of(state, screen) {
                 text.trim().clone_into(list.filter());
             }
@@ -161,7 +165,8 @@ pub fn filter_of(state: &mut State, screen: Screen) -> String {
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
-        | Screen::Doctor => {
+        | Screen::Doctor
+        | Screen::Resources => {
             of(state, screen).map_or_else(String::new, |list| list.filter().clone())
         }
     }

@@ -48,6 +48,8 @@ pub mod panel;
 pub mod panels;
 pub mod replay;
 pub mod replaying;
+pub mod resources;
+pub mod resources_screen;
 pub mod rule_coach;
 pub mod rule_editing;
 pub mod rule_editor;

@@ -80,6 +80,7 @@ fn select(state: &mut State, region: HitRegion) {
         HitRegion::Rule(key) => state.screens.rules.list.select(Some(key)),
         HitRegion::Memory(key) => memory_keys::pick(state, key),
         HitRegion::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
+        HitRegion::Resource(key) => state.screens.resources.list.select(Some(key)),
         HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
         HitRegion::Card | HitRegion::Screen(_) => {}
     }
@@ -113,6 +114,7 @@ fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effec
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => lists::page(state, by),
+        | Screen::Doctor
+        | Screen::Resources => lists::page(state, by),
     }
 }

@@ -41,7 +41,8 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => return lists::step(state, step),
+        | Screen::Doctor
+        | Screen::Resources => return lists::step(state, step),
         Screen::Session => {
             let report = state.screens.session.report;
             let inside = match step {
@@ -83,7 +84,8 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => return lists::page(state, direction * half),
+        | Screen::Doctor
+        | Screen::Resources => return lists::page(state, direction * half),
     }
     Vec::new()
 }
@@ -156,7 +158,8 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => match panels::of(screen).map(|panel| (panel.open)(state)) {
+        | Screen::Doctor
+        | Screen::Resources) => match panels::of(screen).map(|panel| (panel.open)(state)) {
             None => Vec::new(),
             Some(Opening::Here(effects)) => effects,
             Some(Opening::Detail) => lists::open(state),
@@ -254,7 +257,8 @@ pub fn back(state: &mut State) -> bool {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor => return lists::back(state),
+        | Screen::Doctor
+        | Screen::Resources => return lists::back(state),
     }
     true
 }

@@ -1,5 +1,6 @@
 //! Running a line of `:`. Decisions have no form here: they are made on the card that shows them.
 
+use crate::client::listing::{Resource, resource};
 use crate::console::model::Tone;
 use crate::protocol::request::{Command, ReloadConfiguration};
 use crate::tui::action::{Action, ActionClass};
@@ -7,6 +8,7 @@ use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::State;
 use crate::tui::state::command_line::{arguments, words};
 use crate::tui::state::modal::{HelpScope, TextPurpose};
+use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
     actions, assigning, attaching, going, hosts, lists, opening, selection, submit, summary,
@@ -59,6 +61,9 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("memory", None) => actions::perform(state, Action::ScreenMemory),
         ("audit", None) => actions::perform(state, Action::ScreenAudit),
         ("doctor", None) => actions::perform(state, Action::ScreenDoctor),
+        (name, None) if resource(name).is_some() => {
+            resource(name).map_or_else(Vec::new, |resource| open_resource(state, resource))
+        }
         ("refresh", None) => actions::perform(state, Action::Refresh),
         ("help", None) => actions::perform(state, Action::Help),
         ("palette", None) => actions::perform(state, Action::Palette),
@@ -180,4 +185,19 @@ fn session(state: &mut State, wanted: &str) -> Vec<Effect> {
             Vec::new()
         }
     }
+}
+
+/// Goes to a resource.
+fn open_resource(state: &mut State, resource: &'static Resource) -> Vec<Effect> {
+    if state.screens.resources.shown != Some(resource) {
+        state.screens.resources = ResourcesPanel {
+            shown: Some(resource),
+            ..ResourcesPanel::default()
+        };
+    }
+    if state.screen == Screen::Resources {
+        state.screens.in_flight.now();
+        return Vec::new();
+    }
+    going::go(state, Screen::Resources)
 }

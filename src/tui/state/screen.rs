@@ -28,10 +28,12 @@ pub enum Screen {
     Audit,
     /// Checks with fixes, hooks, models.
     Doctor,
+    /// Tools, people, and whatever else is listed and nothing more.
+    Resources,
 }
 
 impl Screen {
-    /// All, in the order of their numbers.
+    /// Those with a number, in its order.
     pub const ALL: &'static [Screen] = &[
         Screen::Queue,
         Screen::Live,
@@ -58,6 +60,7 @@ impl Screen {
             Self::Memory => "Memory",
             Self::Audit => "Audit & log",
             Self::Doctor => "Doctor",
+            Self::Resources => "Resources",
         }
     }
 
@@ -70,7 +73,8 @@ impl Screen {
             | Self::CacheCost
             | Self::Memory
             | Self::Audit
-            | Self::Doctor => true,
+            | Self::Doctor
+            | Self::Resources => true,
         }
     }
 
@@ -87,6 +91,7 @@ impl Screen {
             Self::Memory => Action::ScreenMemory,
             Self::Audit => Action::ScreenAudit,
             Self::Doctor => Action::ScreenDoctor,
+            Self::Resources => Action::ScreenResources,
         }
     }
 
@@ -103,6 +108,7 @@ impl Screen {
             Self::Memory => Context::Memory,
             Self::Audit => Context::Audit,
             Self::Doctor => Context::Doctor,
+            Self::Resources => Context::Resources,
         }
     }
 }

@@ -20,7 +20,8 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.session)(state)),
+        | Screen::Doctor
+        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.session)(state)),
     }
 }
 
@@ -94,7 +95,8 @@ pub fn focused_channel(state: &State) -> Option<String> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
+        | Screen::Doctor
+        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
     }
 }
 

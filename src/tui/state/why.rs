@@ -69,7 +69,8 @@ fn focused(state: &State) -> Vec<ToolCallId> {
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
-        | Screen::Doctor => Vec::new(),
+        | Screen::Doctor
+        | Screen::Resources => Vec::new(),
     }
 }
 

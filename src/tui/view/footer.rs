@@ -242,7 +242,8 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Audit
-        | Screen::Doctor) => {
+        | Screen::Doctor
+        | Screen::Resources) => {
             panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
         }
     };

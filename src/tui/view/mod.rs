@@ -35,6 +35,7 @@ pub mod queue;
 pub mod refused_calls;
 mod release;
 pub mod replay;
+pub mod resources;
 pub mod rich;
 pub mod rules;
 pub mod screen;

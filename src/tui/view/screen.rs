@@ -21,8 +21,8 @@ use crate::tui::view::console::HOST_COLUMNS;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, autonomy_selector, cache_cost, channels, continuations, deciding, dialog, doctor,
-    footer, header, help, live, memory, models, queue, release, rules, summary, text_entry,
-    tool_lists, transcript, which_key, why,
+    footer, header, help, live, memory, models, queue, release, resources, rules, summary,
+    text_entry, tool_lists, transcript, which_key, why,
 };
 
 /// Rows of the terminal from which a line names the screens. With fewer, every row belongs to the screen.
@@ -123,6 +123,7 @@ pub fn draw(
         Screen::Memory => memory::draw(state, theme, body, buf, &mut report),
         Screen::Audit => audit::draw(state, theme, body, buf, &mut report),
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
+        Screen::Resources => resources::draw(state, theme, body, buf, &mut report),
     }
     // The Queue is everybody's: there only what is of a lost host is dimmed, item by item.
     let item_by_item = state.model.hosts.several() && state.screen == Screen::Queue;

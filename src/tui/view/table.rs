@@ -135,7 +135,19 @@ impl Table<'_> {
                 })
                 .collect()
         };
-        let head = fitted(&mut self.titles.iter().copied());
+        // Heads that the command line shares are capitals there.
+        let titles: Vec<String> = self
+            .titles
+            .iter()
+            .map(|title| {
+                if title.chars().any(char::is_lowercase) {
+                    (*title).to_owned()
+                } else {
+                    title.to_lowercase()
+                }
+            })
+            .collect();
+        let head = fitted(&mut titles.iter().map(String::as_str));
         let head: Vec<String> = head.into_iter().map(|(_, text)| text).collect();
         let head = span(self.theme, Role::TableHead, head.join(" "));
         paint::line(buf, inner, 0, &Line::from(vec!["  ".into(), head]));

@@ -240,7 +240,8 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 | Screen::Rules
                 | Screen::CacheCost
                 | Screen::Memory
-                | Screen::Doctor => ROW_WORDS,
+                | Screen::Doctor
+                | Screen::Resources => ROW_WORDS,
             };
             (format!("Filter {}", screen.title()), note.to_owned())
         }

@@ -25,7 +25,7 @@ mod samples_models;
 mod samples_on_call;
 mod samples_pairing;
 mod samples_rare;
-mod samples_traffic;
+pub mod samples_traffic;
 mod schemas;
 mod server;
 mod streams;

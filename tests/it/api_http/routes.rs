@@ -257,6 +257,7 @@ async fn reading_routes_become_the_query_they_name() {
         "models".to_owned(),
         "on-call".to_owned(),
         "people".to_owned(),
+        "tools".to_owned(),
         "memory/stats".to_owned(),
         format!("memory?{filter}&limit=7&cursor=c"),
         format!("memory/search?q=what%27s+%22up%22%3F&{filter}&limit=3"),

@@ -404,6 +404,10 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 quiet_until: Some(at()),
             })),
         ),
+        (
+            Query::ListTools(leverframe::protocol::request::ListTools {}),
+            Answer::ListTools(page(tool())),
+        ),
     ]
     .into_iter()
     .chain(samples_memory::queries())
@@ -477,4 +481,22 @@ pub fn events() -> Vec<Event> {
     .chain(samples_on_call::events())
     .chain([samples_leftovers::event()])
     .collect()
+}
+
+/// A tool with calls.
+pub fn tool() -> leverframe::protocol::tool::Tool {
+    leverframe::protocol::tool::Tool {
+        name: "read_file".to_owned(),
+        source: "built-in".to_owned(),
+        description: "Reads a file.".to_owned(),
+        access: leverframe::protocol::enums::Access::ReadLocal,
+        effect: leverframe::protocol::enums::Effect::ReadOnly,
+        max_seconds: 30,
+        cache_seconds: Some(60),
+        calls: 12,
+        errors: 1,
+        denied: 2,
+        p50_ms: Some(3),
+        last_call_at: Some(at()),
+    }
 }

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod events;
+mod get;
 mod people;
 mod policy;
 mod status;

@@ -538,3 +538,12 @@ fn a_result_that_was_given_again_says_how_old_it_is() {
     assert!(text.contains("cached 12 s ago"), "{text}");
     assert!(!text.contains("12.3s"), "{text}");
 }
+
+#[test]
+fn resources() {
+    check("resources", |width, height| {
+        let mut driver = crate::console_state::resources::tools(width, height);
+        driver.press("j");
+        driver
+    });
+}

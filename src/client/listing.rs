@@ -1,0 +1,256 @@
+//! Lists for people: what is listed has heads and cells, and a resource says which query lists it.
+//!
+//! The command line and the console show the same rows. Cells hold revealed text, one line each; nothing here writes.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::protocol::enums::PairingState;
+use crate::protocol::on_call::Person;
+use crate::protocol::pairing::Pairing;
+use crate::protocol::request::{Answer, ListPairings, ListPeople, ListRoutines, ListTools, Query};
+use crate::protocol::routine::Routine;
+use crate::protocol::tool::Tool;
+use crate::text::untrusted::{limit_line, reveal_line};
+
+/// Something that is listed, one row each.
+pub trait TableRow: Serialize {
+    /// Heads of its columns. The first column names the row.
+    const HEADS: &'static [&'static str];
+    /// Said where there is none.
+    const NOTHING: &'static str;
+
+    /// Its cells, as many as heads.
+    fn cells(&self) -> Vec<String>;
+}
+
+/// A listed thing with its type left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceRow {
+    /// Its cells, as many as heads. The first one names it.
+    pub cells: Vec<String>,
+    /// The object of the API.
+    pub object: Value,
+}
+
+/// A kind of thing that `leverframe get NAME` and `:NAME` in the console list.
+#[derive(Debug, Clone, Copy)]
+pub struct Resource {
+    /// Its name on the command line and in the console, a plural.
+    pub name: &'static str,
+    /// What the list is for, in a few words.
+    pub about: &'static str,
+    /// Heads of its columns.
+    pub heads: &'static [&'static str],
+    /// Said where there is none.
+    pub nothing: &'static str,
+    /// What is asked.
+    pub query: fn() -> Query,
+    /// The rows of an answer; none = the answer belongs to another query.
+    pub rows: fn(&Answer) -> Option<Vec<ResourceRow>>,
+}
+
+impl PartialEq for Resource {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Every resource, by name: name, about, type of a row, query and its fields.
+macro_rules! resources {
+    ($($name:literal, $about:literal, $row:ty, $query:ident $fields:tt;)+) => {
+        /// Every resource, by name.
+        pub const RESOURCES: &[Resource] = &[$(Resource {
+            name: $name,
+            about: $about,
+            heads: <$row as TableRow>::HEADS,
+            nothing: <$row as TableRow>::NOTHING,
+            query: || Query::$query($query $fields),
+            rows: |answer| match answer {
+                Answer::$query(page) => Some(page.items.iter().map(erased).collect()),
+                _ => None,
+            },
+        }),+];
+    };
+}
+
+resources! {
+    "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
+    "people", "people of the configuration, their roles and ids", Person, ListPeople {};
+    "routines", "what runs by a schedule", Routine, ListRoutines {};
+    "tools", "what agents can call, and how that went", Tool, ListTools {};
+}
+
+fn erased<T: TableRow>(item: &T) -> ResourceRow {
+    ResourceRow {
+        cells: item.cells(),
+        object: serde_json::to_value(item).unwrap_or_default(),
+    }
+}
+
+/// The resource of this name.
+pub fn resource(name: &str) -> Option<&'static Resource> {
+    RESOURCES.iter().find(|one| one.name == name)
+}
+
+/// The fields of an object as lines of a name and a value, nested ones with their path. Fields without a value are
+/// left out.
+pub fn fields(object: &Value) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    flatten(object, String::new(), &mut lines);
+    lines
+}
+
+fn flatten(value: &Value, path: String, lines: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = match path.as_str() {
+                    "" => name.clone(),
+                    path => format!("{path}.{name}"),
+                };
+                flatten(value, path, lines);
+            }
+        }
+        Value::Array(items) if items.iter().all(|item| !item.is_object()) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            if !items.is_empty() {
+                lines.push((path, items.join(", ")));
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                flatten(item, format!("{path}.{at}"), lines);
+            }
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => lines.push((path, plain(value))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn cell(text: &str) -> String {
+    reveal_line(text).into_owned()
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
+}
+
+impl TableRow for Tool {
+    const HEADS: &'static [&'static str] = &[
+        "NAME", "FROM", "ACCESS", "EFFECT", "CALLS", "ERRORS", "P50 MS", "CACHE", "LAST",
+    ];
+    const NOTHING: &'static str = "no tools";
+
+    fn cells(&self) -> Vec<String> {
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        vec![
+            cell(&self.name),
+            cell(&self.source),
+            self.access.to_string(),
+            self.effect.to_string(),
+            self.calls.to_string(),
+            self.errors.to_string(),
+            number(self.p50_ms),
+            self.cache_seconds
+                .map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s")),
+            or_dash(
+                self.last_call_at
+                    .map(|at| at.to_string())
+                    .unwrap_or_default(),
+            ),
+        ]
+    }
+}
+
+impl TableRow for Person {
+    const HEADS: &'static [&'static str] = &["NAME", "ROLE", "IDS", "CHANNELS", "NOW"];
+    const NOTHING: &'static str = "nobody stands under [people] in the configuration";
+
+    fn cells(&self) -> Vec<String> {
+        let on_call = self.on_call.then(|| "on call".to_owned());
+        let quiet = self.quiet_until.map(|until| format!("quiet until {until}"));
+        let now: Vec<String> = [on_call, quiet].into_iter().flatten().collect();
+        vec![
+            cell(&self.name),
+            self.role.to_string(),
+            cell(&or_dash(self.ids.join(", "))),
+            cell(&or_dash(self.channels.join(", "))),
+            or_dash(now.join(", ")),
+        ]
+    }
+}
+
+impl TableRow for Pairing {
+    const HEADS: &'static [&'static str] =
+        &["CODE", "CHANNEL", "USER", "STATE", "SINCE", "BY", "NAME"];
+    const NOTHING: &'static str = "nobody asked for access";
+
+    fn cells(&self) -> Vec<String> {
+        let state = match self.state {
+            PairingState::Pending => format!("pending until {}", self.expires_at),
+            state @ (PairingState::Accepted
+            | PairingState::Refused
+            | PairingState::Expired
+            | PairingState::Revoked) => state.to_string(),
+        };
+        vec![
+            cell(&self.code),
+            cell(&self.channel),
+            cell(&self.sender),
+            state,
+            self.decided_at.unwrap_or(self.asked_at).to_string(),
+            cell(self.by.as_deref().unwrap_or("-")),
+            cell(&self.display),
+        ]
+    }
+}
+
+impl TableRow for Routine {
+    const HEADS: &'static [&'static str] = &["NAME", "SCHEDULE", "GOES TO", "NEXT", "LAST"];
+    const NOTHING: &'static str = "no routines";
+
+    fn cells(&self) -> Vec<String> {
+        let zone = self.time_zone.as_deref().unwrap_or("local");
+        vec![
+            cell(&self.name),
+            format!("{} ({})", cell(&self.schedule), cell(zone)),
+            format!(
+                "{} {}",
+                cell(&self.channel),
+                limit_line(&self.conversation, 20)
+            ),
+            next_run(self),
+            self.last_run.as_ref().map_or_else(
+                || "-".to_owned(),
+                |run| {
+                    let state = run
+                        .continuation_state
+                        .map_or_else(|| run.state.to_string(), |state| state.to_string());
+                    format!("{} {state}", run.at)
+                },
+            ),
+        ]
+    }
+}
+
+/// When a routine runs next, in words.
+pub fn next_run(routine: &Routine) -> String {
+    match (routine.enabled, routine.due_at, routine.begin_at) {
+        (false, _, _) => "disabled".to_owned(),
+        (true, Some(due), Some(begin)) if begin > due => format!("next {due}, begins {begin}"),
+        (true, Some(due), _) => format!("next {due}"),
+        (true, None, _) => "never due again".to_owned(),
+    }
+}

@@ -1,0 +1,39 @@
+//! The tools that agents can call, and how their calls went.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::enums::{Access, Effect};
+
+/// Calls that the figures of a tool are taken from: the newest of all tools.
+pub const COUNTED_CALLS: u64 = 10_000;
+
+/// A tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its name, as models call it.
+    pub name: String,
+    /// Where it comes from: `built-in`.
+    pub source: String,
+    /// What models read about it.
+    pub description: String,
+    /// The most that a call of it can touch.
+    pub access: Access,
+    /// What recovery may assume about a call that a crash interrupted.
+    pub effect: Effect,
+    /// Seconds after which a call of it is stopped.
+    pub max_seconds: u64,
+    /// Seconds for which a result may be given again; none = each call runs.
+    pub cache_seconds: Option<u64>,
+    /// Its calls among the newest 10 000 calls of all tools.
+    pub calls: u64,
+    /// Those of them that failed, or whose outcome nobody knows.
+    pub errors: u64,
+    /// Those of them that policy or a person denied.
+    pub denied: u64,
+    /// Median run time of those that ran, in milliseconds; none = none ran.
+    pub p50_ms: Option<u64>,
+    /// When it was called last; none = not among these calls.
+    pub last_call_at: Option<Timestamp>,
+}

@@ -1,0 +1,70 @@
+//! How the calls of each tool went.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::protocol::enums::ToolCallState;
+use crate::store::error::StoreError;
+use crate::store::reader::Reader;
+use crate::store::sql::{Statements, params};
+
+/// The calls of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolUsage {
+    /// How many.
+    pub calls: u64,
+    /// Those that failed, or whose outcome nobody knows.
+    pub errors: u64,
+    /// Those that policy or a person denied.
+    pub denied: u64,
+    /// Median run time in milliseconds; none = none ran.
+    pub p50_ms: Option<u64>,
+    /// When the newest was proposed.
+    pub last_call_at: Option<Timestamp>,
+}
+
+impl Reader<'_> {
+    /// The newest calls by tool, at most `counted` of all tools together.
+    pub fn tool_usage(&self, counted: u64) -> Result<BTreeMap<String, ToolUsage>, StoreError> {
+        let calls = self.conn.rows(
+            "SELECT name, state, duration_ms, created_at FROM tool_calls ORDER BY position DESC LIMIT ?1",
+            params![counted],
+            |row| {
+                let name: String = row.get("name")?;
+                let state: ToolCallState = row.get("state")?;
+                let duration: Option<u64> = row.get("duration_ms")?;
+                let at: Timestamp = row.get("created_at")?;
+                Ok((name, state, duration, at))
+            },
+        )?;
+        let mut tools: BTreeMap<String, (ToolUsage, Vec<u64>)> = BTreeMap::new();
+        for (name, state, duration, at) in calls {
+            let (usage, durations) = tools.entry(name).or_default();
+            usage.calls += 1;
+            usage.last_call_at = usage.last_call_at.max(Some(at));
+            durations.extend(duration);
+            match state {
+                ToolCallState::Failed | ToolCallState::Indeterminate => usage.errors += 1,
+                ToolCallState::Denied | ToolCallState::Blocked => usage.denied += 1,
+                ToolCallState::Proposed
+                | ToolCallState::Ready
+                | ToolCallState::Awaiting
+                | ToolCallState::Approved
+                | ToolCallState::Started
+                | ToolCallState::Succeeded
+                | ToolCallState::SucceededByNote
+                | ToolCallState::Abandoned
+                | ToolCallState::Cancelled
+                | ToolCallState::Expired => {}
+            }
+        }
+        Ok(tools
+            .into_iter()
+            .map(|(name, (mut usage, mut durations))| {
+                durations.sort_unstable();
+                usage.p50_ms = durations.get(durations.len() / 2).copied();
+                (name, usage)
+            })
+            .collect())
+    }
+}

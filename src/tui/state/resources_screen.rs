@@ -1,0 +1,100 @@
+//! What Resources asks, lists and opens. What it knows is in `resources`; nothing here knows a resource by name.
+
+use crate::console::labels::problem_text;
+use crate::protocol::event::Event;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Answer, Query};
+use crate::tui::action::Action;
+use crate::tui::state::app::State;
+use crate::tui::state::list::{Cell, List};
+use crate::tui::state::panel::{ListScreen, Opening, Panel};
+use crate::tui::state::resources::ResourcesPanel;
+
+/// Its table.
+pub const PANEL: Panel = Panel {
+    ask,
+    answered,
+    concerns,
+    list: ListScreen {
+        list,
+        columns: |state| state.screens.resources.heads(),
+        arrange,
+        before_move: |_| {},
+        after_move: |_| Vec::new(),
+        close: |_| false,
+        leave: |_| false,
+    },
+    open: |_| Opening::Detail,
+    perform: |_, _| None,
+    copied,
+    session: |_| None,
+    continuation: |_| None,
+    channel: |_| None,
+    hints: |_| vec![Action::Open, Action::Filter, Action::CopyAll],
+};
+
+fn ask(state: &State) -> Vec<Query> {
+    let resource = state.screens.resources.resource();
+    resource.map(|one| (one.query)()).into_iter().collect()
+}
+
+fn answered(state: &mut State, _query: &Query, result: Result<&Answer, &Problem>) {
+    let panel = &mut state.screens.resources;
+    match result {
+        // The answer of a resource that is no longer shown has no rows here.
+        Ok(answer) => {
+            let rows = panel.resource().and_then(|one| (one.rows)(answer));
+            if let Some(rows) = rows {
+                panel.rows = Some(rows);
+                panel.problem = None;
+            }
+        }
+        Err(problem) => panel.problem = Some(problem_text(problem)),
+    }
+}
+
+/// A resource does not say which events change it, so each of the log does. Deltas of a reply are not of the log.
+fn concerns(event: &Event) -> bool {
+    event.seq.is_some()
+}
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.resources.list
+}
+
+/// A cell that is a number is sorted as one.
+fn cell(text: &str) -> Cell {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Cell::ranked(text, number),
+        Ok(_) | Err(_) => Cell::new(text),
+    }
+}
+
+/// What the list shows of a row.
+pub fn cells(panel: &ResourcesPanel, key: &str) -> Vec<Cell> {
+    let row = panel.row(key);
+    row.map_or_else(Vec::new, |row| {
+        row.cells.iter().map(|text| cell(text)).collect()
+    })
+}
+
+fn arrange(state: &mut State, afresh: bool) {
+    let panel = &mut state.screens.resources;
+    let mut list = std::mem::take(&mut panel.list);
+    let rows = panel.rows.iter().flatten();
+    let all = rows.filter_map(|row| row.cells.first().cloned()).collect();
+    if afresh {
+        list.arrange_afresh(all, |key| cells(panel, key));
+    } else {
+        list.arrange(all, |key| cells(panel, key));
+    }
+    panel.list = list;
+}
+
+fn copied(state: &State, all: bool) -> Option<String> {
+    let panel = &state.screens.resources;
+    if all {
+        return serde_json::to_string_pretty(&panel.selected()?.object).ok();
+    }
+    panel.list.selected.clone()
+}

@@ -1,0 +1,128 @@
+//! The Resources screen: the rows of a resource, and every field of the selected one.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::client::listing::fields;
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
+use crate::tui::state::app::State;
+use crate::tui::state::resources::ResourcesPanel;
+use crate::tui::state::resources_screen::cells;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::card_body::Body;
+use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::{detail, paint};
+
+/// Cells that a column takes at most, but the one that fills the room.
+const WIDEST: usize = 24;
+
+/// Draws the screen.
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
+    let panel = &state.screens.resources;
+    let list = &panel.list;
+    let (above, below) = detail::split(
+        state,
+        area,
+        list.order.len(),
+        list.selected.is_some(),
+        list.zoomed,
+    );
+    if let Some(area) = above {
+        rows(panel, theme, area, buf, report);
+    }
+    let selected = list.selected.as_deref().and_then(|key| panel.row(key));
+    if let (Some(area), Some(row)) = (below, selected) {
+        let mut body = Body::new(theme, detail::columns(area));
+        for (name, value) in fields(&row.object) {
+            body.field(&name, Role::Outside, &value);
+        }
+        let title = row.cells.first().map_or("", String::as_str);
+        let most = detail::scrolled(
+            buf,
+            area,
+            theme,
+            title,
+            list.zoomed,
+            &body.lines,
+            list.scroll,
+        );
+        report.panel_max_scroll = Some(most);
+    }
+}
+
+fn rows(
+    panel: &ResourcesPanel,
+    theme: &Theme,
+    area: Rect,
+    buf: &mut Buffer,
+    report: &mut FrameReport,
+) {
+    let list = &panel.list;
+    let name = panel.resource().map_or("", |resource| resource.name);
+    let count = panel
+        .rows
+        .as_ref()
+        .map_or_else(String::new, |_| list.count());
+    let title = format!("Resources: {name}  {count}{}", list.note(panel.heads()));
+    let inner = paint::padded(paint::panel(buf, area, theme, &title, !list.zoomed));
+    if list.order.is_empty() {
+        detail::texts(buf, inner, theme, &[empty(panel)]);
+        return;
+    }
+    let columns = columns(panel);
+    let table = Table {
+        theme,
+        titles: panel.heads(),
+        columns: &columns,
+    };
+    let row = |index: usize| match list.order.get(index) {
+        Some(key) => Row::Cells {
+            cells: cells(panel, key),
+            roles: Vec::new(),
+            region: Some(HitRegion::Resource(key.clone())),
+        },
+        None => Row::Heading(String::new()),
+    };
+    let count = (list.order.len(), list.position());
+    table.draw(buf, (area, inner), count, row, report);
+}
+
+fn empty(panel: &ResourcesPanel) -> (Role, String) {
+    if let Some(problem) = &panel.problem {
+        return (Role::NoticeError, problem.clone());
+    }
+    let nothing = panel.resource().map_or("", |resource| resource.nothing);
+    let text = match &panel.rows {
+        None => "asking the engine …",
+        Some(_) if !panel.list.filter.is_empty() => "no row has these words",
+        Some(_) => nothing,
+    };
+    (Role::TextMuted, text.to_owned())
+}
+
+/// As wide as their cells. The first column stays, and the last ones go first where there is too little room. Numbers
+/// stand at the right.
+fn columns(panel: &ResourcesPanel) -> Vec<Column> {
+    let heads = panel.heads();
+    let rows = || panel.rows.iter().flatten();
+    let last = heads.len().saturating_sub(1);
+    heads
+        .iter()
+        .enumerate()
+        .map(|(at, head)| {
+            let texts = || rows().filter_map(|row| row.cells.get(at));
+            let widest = texts().map(|text| sanitize::width(text)).max().unwrap_or(0);
+            let least = widest.max(sanitize::width(head)).min(WIDEST);
+            let number = |text: &String| text == "-" || text.parse::<f64>().is_ok();
+            let fit = match at {
+                _ if at == last => Fit::Rest,
+                0 => Fit::Left,
+                _ if texts().all(number) => Fit::Right,
+                _ => Fit::Left,
+            };
+            let role = if at == 0 { Role::Text } else { Role::Outside };
+            column(least, u8::try_from(at).unwrap_or(u8::MAX), role, fit)
+        })
+        .collect()
+}
