@@ -59,16 +59,18 @@ pub fn draw(
     }
     let title = replay.map_or_else(|| title(state), view_replay::title);
     let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
+    let search = searching(state);
     let mode = match replay {
         Some(replay) => view_replay::note(replay),
         None if state.screens.session.anchor.is_none() => "following".to_owned(),
+        // The border has no room for all three.
+        None if !search.is_empty() => position(state),
         None => format!(
             "{} · frozen, {} follows",
             position(state),
             key_of(state, Action::Follow)
         ),
     };
-    let search = searching(state);
     paint::panel_note(
         buf,
         area,
