@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::protocol::enums::{Access, Effect};
-use crate::tools::file_tool::{FileStep, FileTool, direct, file_to_leave, text_file};
+use crate::tools::file_step::FileStep;
+use crate::tools::file_tool::{FileTool, direct, file_to_leave, text_file};
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::patch::{FilePatch, apply, parse};
 use crate::tools::read_file::text;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::protocol::enums::{Access, Effect};
-use crate::tools::file_tool::{FileStep, FileTool, text_file};
+use crate::tools::file_step::FileStep;
+use crate::tools::file_tool::{FileTool, text_file};
 use crate::tools::guard::Guard;
 use crate::tools::read_file::text;
 use crate::tools::text_edits::{Edit, edited};

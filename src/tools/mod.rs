@@ -14,6 +14,7 @@ pub mod edit_file;
 pub mod executable_places;
 pub mod execute_command;
 pub mod file_change;
+pub mod file_step;
 pub mod file_tool;
 pub mod file_version;
 pub mod guard;
