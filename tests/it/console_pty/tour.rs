@@ -101,7 +101,8 @@ fn sessions_channels_and_the_emergency_stop_are_within_reach() {
         screen.contains(" loaded entries match") && !screen.contains(" 0 of ")
     });
     pty.send("\r");
-    pty.see(" matches, n N");
+    pty.see(", n N · entry ");
+    pty.send("\x1b");
     pty.see("frozen, F follows");
     pty.send("?");
     pty.see("┌ Help: Session");
