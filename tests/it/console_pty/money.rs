@@ -43,7 +43,7 @@ async fn what_was_spent_and_kept_is_seen_and_erasure() {
     pty.send("\x1b");
     pty.see("┌ Cached responses");
     pty.send("x");
-    pty.see("Forget this cached response?");
+    pty.see("Remove this cached response?");
     pty.send("\t\r");
     pty.see("cached responses purged");
     pty.see("No response is cached yet.");
