@@ -1,5 +1,7 @@
 //! What Resources asks, lists and opens. What it knows is in `resources`; nothing here knows a resource by name.
 
+use crate::clock::Timestamp;
+use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::protocol::event::Event;
 use crate::protocol::problem::Problem;
@@ -62,8 +64,12 @@ fn list(state: &mut State) -> &mut dyn List {
     &mut state.screens.resources.list
 }
 
-/// A cell that is a number is sorted as one.
-fn cell(text: &str) -> Cell {
+/// A time is shown by its age, the newest first. A cell that is a number is sorted as one.
+fn cell(text: &str, now: Timestamp) -> Cell {
+    if let Ok(at) = serde_json::from_value::<Timestamp>(text.into()) {
+        let rank = -(at.as_millis() as f64);
+        return Cell::ranked(format!("{} ago", format::age(now, at)), rank);
+    }
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Cell::ranked(text, number),
         Ok(_) | Err(_) => Cell::new(text),
@@ -71,22 +77,23 @@ fn cell(text: &str) -> Cell {
 }
 
 /// What the list shows of a row.
-pub fn cells(panel: &ResourcesPanel, key: &str) -> Vec<Cell> {
+pub fn cells(panel: &ResourcesPanel, key: &str, now: Timestamp) -> Vec<Cell> {
     let row = panel.row(key);
     row.map_or_else(Vec::new, |row| {
-        row.cells.iter().map(|text| cell(text)).collect()
+        row.cells.iter().map(|text| cell(text, now)).collect()
     })
 }
 
 fn arrange(state: &mut State, afresh: bool) {
+    let now = state.model.now.wall;
     let panel = &mut state.screens.resources;
     let mut list = std::mem::take(&mut panel.list);
     let rows = panel.rows.iter().flatten();
     let all = rows.filter_map(|row| row.cells.first().cloned()).collect();
     if afresh {
-        list.arrange_afresh(all, |key| cells(panel, key));
+        list.arrange_afresh(all, |key| cells(panel, key, now));
     } else {
-        list.arrange(all, |key| cells(panel, key));
+        list.arrange(all, |key| cells(panel, key, now));
     }
     panel.list = list;
 }

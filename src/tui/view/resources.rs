@@ -4,9 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::client::listing::fields;
+use crate::clock::Timestamp;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
+use crate::tui::state::list::Cell;
 use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::resources_screen::cells;
 use crate::tui::theme::roles::{Role, Theme};
@@ -29,7 +31,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         list.zoomed,
     );
     if let Some(area) = above {
-        rows(panel, theme, area, buf, report);
+        rows(panel, state.model.now.wall, theme, area, buf, report);
     }
     let selected = list.selected.as_deref().and_then(|key| panel.row(key));
     if let (Some(area), Some(row)) = (below, selected) {
@@ -53,6 +55,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
 
 fn rows(
     panel: &ResourcesPanel,
+    now: Timestamp,
     theme: &Theme,
     area: Rect,
     buf: &mut Buffer,
@@ -70,7 +73,7 @@ fn rows(
         detail::texts(buf, inner, theme, &[empty(panel)]);
         return;
     }
-    let columns = columns(panel);
+    let columns = columns(panel, now);
     let table = Table {
         theme,
         titles: panel.heads(),
@@ -78,7 +81,7 @@ fn rows(
     };
     let row = |index: usize| match list.order.get(index) {
         Some(key) => Row::Cells {
-            cells: cells(panel, key),
+            cells: cells(panel, key, now),
             roles: Vec::new(),
             region: Some(HitRegion::Resource(key.clone())),
         },
@@ -103,18 +106,22 @@ fn empty(panel: &ResourcesPanel) -> (Role, String) {
 
 /// As wide as their cells. The first column stays, and the last ones go first where there is too little room. Numbers
 /// stand at the right.
-fn columns(panel: &ResourcesPanel) -> Vec<Column> {
+fn columns(panel: &ResourcesPanel, now: Timestamp) -> Vec<Column> {
     let heads = panel.heads();
-    let rows = || panel.rows.iter().flatten();
+    let keys = panel.list.order.iter();
+    let rows: Vec<Vec<Cell>> = keys.map(|key| cells(panel, key, now)).collect();
     let last = heads.len().saturating_sub(1);
     heads
         .iter()
         .enumerate()
         .map(|(at, head)| {
-            let texts = || rows().filter_map(|row| row.cells.get(at));
-            let widest = texts().map(|text| sanitize::width(text)).max().unwrap_or(0);
+            let texts = || {
+                let cells = rows.iter().filter_map(|row| row.get(at));
+                cells.map(|cell| cell.text.as_str())
+            };
+            let widest = texts().map(sanitize::width).max().unwrap_or(0);
             let least = widest.max(sanitize::width(head)).min(WIDEST);
-            let number = |text: &String| text == "-" || text.parse::<f64>().is_ok();
+            let number = |text: &str| text == "-" || text.parse::<f64>().is_ok();
             let fit = match at {
                 _ if at == last => Fit::Rest,
                 0 => Fit::Left,
