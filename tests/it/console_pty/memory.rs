@@ -1,4 +1,4 @@
-//! The Memory screen on a real terminal: something is written, pinned, found and forgotten; hygiene runs and is taken
+//! The Memory screen on a real terminal: something is written, pinned, found and deleted; hygiene runs and is taken
 //! back; a routine runs.
 
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::support::daemon::Home;
 use crate::support::pty::Pty;
 
 #[tokio::test]
-async fn a_fact_is_written_pinned_found_and_erasure() {
+async fn a_fact_is_written_pinned_found_and_deleted() {
     let home = Home::new("");
     let mut pty = console(&home);
     pty.see("nothing needs you");

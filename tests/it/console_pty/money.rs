@@ -7,7 +7,7 @@ use crate::support::daemon::Home;
 use crate::support::pty::Pty;
 
 #[tokio::test]
-async fn what_was_spent_and_kept_is_seen_and_erasure() {
+async fn what_was_spent_and_kept_is_seen_and_removed() {
     let model = ModelServer::chat(Vec::new());
     let price = "prices.\"first\" = { input = 2000.0, output = 2000.0 }";
     let home = Home::new(&format!(
