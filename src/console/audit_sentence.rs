@@ -78,12 +78,17 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             None => format!("{who} took everybody off call"),
         },
         "memory.added" => format!("{who} wrote a memory{place}"),
-        "memory.deleted" => format!("{who} deleted a memory{place}"),
-        "user.erased" => format!("{who} erased a user"),
+        "memory.deleted" | "memory.forgotten" => format!("{who} deleted a memory{place}"),
+        "user.erased" | "person.forgotten" => format!("{who} erased a user"),
         "hygiene.run" => format!("{who} ran hygiene"),
         "hygiene.undone" => format!("{who} took a run of hygiene back"),
         "routine.run" => format!("{who} ran a routine{place}"),
         "routine.removed" => format!("{who} removed a routine{place}"),
+        "file_change.undo" => format!("{who} began to undo what {tool} did to files"),
+        "file_change.undo_refused" => {
+            let why = facts.because("why");
+            format!("{who} could not undo what {tool} did to files{why}")
+        }
         "backup.written" => format!("{who} wrote a backup{}", facts.because("path")),
         "configuration.reloaded" => format!("{who} reloaded the configuration"),
         other => {

@@ -11,6 +11,7 @@ use crate::protocol::enums::{
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::on_call::Assignment;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
+use crate::protocol::schema;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 
 /// Seconds a permission for one shape in one session holds at most.
@@ -243,7 +244,7 @@ pub struct Approval {
     #[serde(default)]
     pub notified: bool,
     /// How many times people were reminded of it in chats: the highest number of one person.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "schema::is_default")]
     pub reminders: u32,
     /// Why the policy would never use a permission for the session: it asks about this call all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,11 +259,6 @@ pub struct Approval {
     /// id has them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shortened: bool,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl Approval {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::enums::CitationKind;
+use crate::protocol::schema;
 
 /// Most sources that are named.
 pub const MOST_CITED: usize = 20;
@@ -26,13 +27,8 @@ pub struct Citations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<Citation>,
     /// How many more there are.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "schema::is_default")]
     pub more: u32,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it over so
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Citations {

@@ -1,4 +1,4 @@
-//! JSON schemas of the types that are text on the wire. Those of structs and enums are derived.
+//! JSON schemas of the types that are text on the wire, and which fields stay out of it. Other schemas are derived.
 
 use schemars::{Schema, json_schema};
 
@@ -16,4 +16,9 @@ pub(crate) fn vocabulary(about: &str, words: &[(&str, &str)]) -> Schema {
     }
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     json_schema!({ "type": "string", "enum": words, "description": description })
+}
+
+/// Whether a field has the value that its absence means.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

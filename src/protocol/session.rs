@@ -15,6 +15,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, Tool
 use crate::protocol::memory::SessionMemory;
 use crate::protocol::options::TurnOptions;
 use crate::protocol::policy::Verdict;
+use crate::protocol::schema;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 use crate::protocol::take_over::TakeOver;
 
@@ -179,7 +180,7 @@ pub struct ContinuationSummary {
     /// Names of tools in flight.
     pub tools_in_flight: Vec<String>,
     /// Files of its message that it waits for before it starts.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "schema::is_default")]
     pub waiting_files: u32,
     /// When the message came.
     pub created_at: Timestamp,
@@ -333,17 +334,12 @@ pub struct Continuation {
     #[serde(default)]
     pub model: Option<String>,
     /// Files of its message that it waits for before it starts.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "schema::is_default")]
     pub waiting_files: u32,
     /// When the message came.
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it over so
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl Continuation {

@@ -95,15 +95,30 @@ pub async fn undo(
         call_id,
         by: caller.reference(),
         files: files.collect(),
+        refused: None,
     };
-    engine.store.write(audit).await.map_err(from_store)?;
+    engine
+        .store
+        .write(audit.clone())
+        .await
+        .map_err(from_store)?;
     let (own, key) = (engine.clone(), call_id.to_string());
     let undone = off_the_async_threads(move || {
         change_recovery::undo(&own.file_changes(), &key, |workspace| {
             own.hidden_directories(workspace)
         })
     });
-    let mut record = undone.await?.map_err(refuse)?;
+    let mut record = match undone.await? {
+        Ok(record) => record,
+        Err(why) => {
+            let refused = RecordFileUndo {
+                refused: Some(engine.redactor.redact(&why).into_owned()),
+                ..audit
+            };
+            engine.store.write(refused).await.map_err(from_store)?;
+            return Err(refuse(why));
+        }
+    };
     record.undone = true;
     change(&entry, &record)
         .ok_or_else(|| Problem::internal("it is undone, but its record cannot be read".to_owned()))

@@ -7,7 +7,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 
-/// Writes into the audit that somebody undoes it. Durable; before the first file changes.
+/// Writes into the audit that somebody undoes it, before the first file changes, or that the undo was refused. Durable.
 #[derive(Debug, Clone)]
 pub struct RecordFileUndo {
     /// The call.
@@ -16,6 +16,8 @@ pub struct RecordFileUndo {
     pub by: ActorRef,
     /// Paths below the workspace, redacted.
     pub files: Vec<String>,
+    /// Why it was refused; none = it begins. Redacted.
+    pub refused: Option<String>,
 }
 
 impl WriteCommand for RecordFileUndo {
@@ -23,12 +25,13 @@ impl WriteCommand for RecordFileUndo {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        tx.audit(
-            "file_change.undo",
-            &self.by,
-            None,
-            self.call_id,
-            &json!({ "files": self.files }),
-        )
+        let (action, detail) = match &self.refused {
+            None => ("file_change.undo", json!({ "files": self.files })),
+            Some(why) => (
+                "file_change.undo_refused",
+                json!({ "files": self.files, "why": why }),
+            ),
+        };
+        tx.audit(action, &self.by, None, self.call_id, &detail)
     }
 }

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::console::labels::problem_text;
-use crate::protocol::event::Event;
+use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Query};
 use crate::tui::action::Action;
@@ -55,9 +55,17 @@ fn answered(state: &mut State, _query: &Query, result: Result<&Answer, &Problem>
     }
 }
 
-/// A resource does not say which events change it, so each of the log does. Deltas of a reply are not of the log.
+/// Events that change a row of some resource. A change of the configuration shows after a refresh.
 fn concerns(event: &Event) -> bool {
-    event.seq.is_some()
+    matches!(
+        event.body,
+        EventBody::ApprovalRequested { .. }
+            | EventBody::ApprovalDecided { .. }
+            | EventBody::OnCallChanged { .. }
+            | EventBody::RoutineChanged { .. }
+            | EventBody::ToolProposed { .. }
+            | EventBody::ToolFinished { .. }
+    )
 }
 
 fn list(state: &mut State) -> &mut dyn List {

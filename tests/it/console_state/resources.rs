@@ -1,5 +1,9 @@
 //! Resources: what is asked, that the list is one like the others, and that an answer about something else changes nothing.
 
+use std::sync::Arc;
+
+use leverframe::console::message::DaemonMessage;
+use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::request::{Answer, ListPeople, ListTools, Query};
 use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::tool::Tool;
@@ -94,4 +98,27 @@ fn an_answer_about_another_resource_changes_nothing() {
         "{}",
         driver.text()
     );
+}
+
+#[test]
+fn it_asks_again_only_after_what_changes_a_row() {
+    let mut driver = tools(120, 35);
+    let ask = Effect::Query(Query::ListTools(ListTools {}));
+    let mut again = |body: EventBody| {
+        driver.effects.clear();
+        driver.hear(DaemonMessage::Event(Arc::new(Event {
+            seq: Some(900 + driver.steady),
+            at: driver.now().wall,
+            session_id: None,
+            continuation_id: None,
+            body,
+        })));
+        driver.wait(5_000);
+        driver.effects.contains(&ask)
+    };
+    assert!(!again(EventBody::ModelWaiting {
+        provider: "local".to_owned(),
+        ahead: 1,
+    }));
+    assert!(again(EventBody::OnCallChanged { on_call: None }));
 }

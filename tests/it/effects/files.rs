@@ -164,4 +164,13 @@ async fn a_person_sees_one_difference_and_can_undo_what_they_allowed() {
         .iter()
         .filter(|row| row["action"] == "file_change.undo");
     assert_eq!(undone.count(), 3, "every try of a person: {audit:#}");
+    let refused = rows
+        .iter()
+        .filter(|row| row["action"] == "file_change.undo_refused")
+        .filter(|row| {
+            row["detail"]
+                .as_str()
+                .is_some_and(|text| text.contains("why"))
+        });
+    assert_eq!(refused.count(), 2, "what was refused says so: {audit:#}");
 }
