@@ -161,6 +161,11 @@ pub fn arguments_left(approval: &Approval) -> Option<Value> {
     let Some(map) = args.as_object_mut() else {
         return (!args.is_null()).then_some(args);
     };
+    // The question says both.
+    if approval.kind == ApprovalKind::Question {
+        map.remove("question");
+        map.remove("choices");
+    }
     match &approval.preview {
         Preview::Exec { argv } => {
             let words = map.get("argv").and_then(Value::as_array);

@@ -1,6 +1,7 @@
 //! What a call is about, in one line. Outside text: it is revealed where it is shown.
 
 use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::enums::ApprovalKind;
 
 /// An argument in quotes. Backslash and quote are escaped, line ends are written `\n`.
 pub fn quoted(argument: &str) -> String {
@@ -15,6 +16,11 @@ pub fn quoted(argument: &str) -> String {
 
 /// One line about the arguments, for lists.
 pub fn one_line(approval: &Approval) -> String {
+    if approval.kind == ApprovalKind::Question
+        && let Some(question) = &approval.question
+    {
+        return question.lines().next().unwrap_or_default().to_owned();
+    }
     match &approval.preview {
         Preview::Diff { path, .. } => path.clone(),
         Preview::Exec { argv } => words(argv).join(" "),

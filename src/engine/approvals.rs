@@ -62,10 +62,10 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionKind> {
         ApprovalKind::Execute => vec![Approve, Deny, DenyAndStop, Edit, Answer],
         ApprovalKind::ResolveUnknown => vec![Happened, RunAgain, GiveUp],
         ApprovalKind::Resend => vec![Sent, SendAgain, Drop],
-        ApprovalKind::Question => vec![Answer, Deny],
+        ApprovalKind::Question => vec![Answer, Deny, DenyAndStop],
+        ApprovalKind::Memory => vec![Approve, Deny, DenyAndStop, Edit],
         ApprovalKind::Budget
         | ApprovalKind::Pairing
-        | ApprovalKind::Memory
         | ApprovalKind::ServerPin
         | ApprovalKind::PolicyRaise => vec![Approve, Deny],
     };
@@ -80,10 +80,11 @@ pub fn cards(
     engine: &Engine,
     origin: &Origin,
     kind: ApprovalKind,
+    choices: &[&str],
     risk: Risk,
     now: Timestamp,
 ) -> Vec<NewCard> {
-    cards_for(engine, origin, kind, risk, |name| {
+    cards_for(engine, origin, kind, choices, risk, |name| {
         is_asked(engine, &origin.channel, name)
             && quiet_until(engine, &origin.channel, name, risk, now).is_none()
     })
@@ -149,14 +150,14 @@ pub struct Recipient {
 }
 
 impl Recipient {
-    /// A card for them, with new buttons.
-    pub fn card(&self, kind: ApprovalKind) -> NewCard {
+    /// A card for them, with new buttons. A question has one for each of its `choices`.
+    pub fn card(&self, kind: ApprovalKind, choices: &[&str]) -> NewCard {
         NewCard {
             person: self.person.clone(),
             channel: self.channel.clone(),
             conversation: self.conversation.clone(),
             buttons: if self.decides {
-                buttons(kind)
+                buttons(kind, choices)
             } else {
                 Vec::new()
             },
@@ -170,11 +171,15 @@ pub fn cards_for(
     engine: &Engine,
     origin: &Origin,
     kind: ApprovalKind,
+    choices: &[&str],
     risk: Risk,
     asked: impl Fn(&str) -> bool,
 ) -> Vec<NewCard> {
     let recipients = recipients(engine, origin, risk, asked);
-    recipients.iter().map(|one| one.card(kind)).collect()
+    recipients
+        .iter()
+        .map(|one| one.card(kind, choices))
+        .collect()
 }
 
 /// Where those who are `asked` can be reached, as far as they may decide.
@@ -230,7 +235,7 @@ pub fn recipients(
     recipients
 }
 
-fn buttons(kind: ApprovalKind) -> Vec<(DecisionKind, String, String)> {
+fn buttons(kind: ApprovalKind, choices: &[&str]) -> Vec<(DecisionKind, String, String)> {
     let words: &[DecisionKind] = match kind {
         ApprovalKind::Execute
         | ApprovalKind::Budget
@@ -250,8 +255,10 @@ fn buttons(kind: ApprovalKind) -> Vec<(DecisionKind, String, String)> {
         ],
         ApprovalKind::Question => &[DecisionKind::Deny],
     };
+    let answer = |choice: &&str| (DecisionKind::Answer, (*choice).to_owned(), button_token());
     let button = |word: &DecisionKind| (*word, capitalised(word.text().label), button_token());
-    words.iter().map(button).collect()
+    let answers = choices.iter().map(answer);
+    answers.chain(words.iter().map(button)).collect()
 }
 
 /// What a new approval says beside its call.
@@ -268,8 +275,10 @@ pub struct Ask {
     pub preview: Preview,
     /// What the model said beside the call.
     pub model_reason: Option<String>,
-    /// For kinds without a call.
+    /// What people are asked, where the kind does not say it.
     pub question: Option<String>,
+    /// The answers that a question offers; empty = none, or it is no question.
+    pub choices: Vec<String>,
 }
 
 /// When a question expires that is asked now. Its time stands still in quiet hours, unless it is critical.
@@ -307,6 +316,8 @@ pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewA
         | ApprovalKind::ServerPin
         | ApprovalKind::PolicyRaise => Some(deadline(engine, origin, ask.risk, now)),
     };
+    let choices: Vec<&str> = ask.choices.iter().map(String::as_str).collect();
+    let cards = cards(engine, origin, ask.kind, &choices, ask.risk, now);
     NewApproval {
         id: ApprovalId::generate(),
         short_code: random_code(6),
@@ -319,6 +330,6 @@ pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewA
         expires_at,
         question: ask.question,
         once_only: None,
-        cards: cards(engine, origin, ask.kind, ask.risk, now),
+        cards,
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::problem::from_store;
 use crate::engine::slash;
 use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Ingestion, Sender};
 use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
-use crate::protocol::enums::{Disposition, OutboxClass};
+use crate::protocol::enums::{DecisionKind, Disposition, OutboxClass};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::Problem;
 use crate::store::commands::announce_emergency_stop::AnnounceEmergencyStop;
@@ -366,6 +366,7 @@ impl Engine {
         };
         let request = DecisionRequest {
             revision: Some(found.revision),
+            answer: (found.decision == DecisionKind::Answer).then_some(found.label),
             ..DecisionRequest::new(found.decision, found.digest)
         };
         self.decide_from_chat(arrival, found.approval_id, request)

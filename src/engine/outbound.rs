@@ -313,6 +313,7 @@ impl Engine {
                         "part {} of {} for {} may have been delivered: {detail}",
                         item.part, item.parts, item.conversation
                     )),
+                    choices: Vec::new(),
                 };
                 let mut approval = approvals::build(self, &origin, ask, self.clock.now());
                 // The platform just failed to answer; a card there would only add to the doubt.

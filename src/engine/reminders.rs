@@ -35,13 +35,14 @@ pub async fn look(engine: &Engine, now: Timestamp) -> Option<Timestamp> {
         if plan.recipients.is_empty() {
             continue;
         }
+        let choices: Vec<&str> = approval.choices.iter().map(String::as_str).collect();
         let remind = Remind {
             approval_id: approval.id,
             revision: approval.revision,
             cards: plan
                 .recipients
                 .iter()
-                .map(|recipient| recipient.card(approval.kind))
+                .map(|recipient| recipient.card(approval.kind, &choices))
                 .collect(),
             due: plan.due,
             text: text(approval, now),

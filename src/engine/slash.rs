@@ -61,6 +61,9 @@ pub async fn carry_out(
         SlashCommand::Deny => {
             return slash_decide::carry_out(engine, arrival, DecisionKind::Deny, rest).await;
         }
+        SlashCommand::Answer => {
+            return slash_decide::carry_out(engine, arrival, DecisionKind::Answer, rest).await;
+        }
         SlashCommand::New => return new(engine, arrival).await,
         SlashCommand::Cancel => return cancel(engine, arrival, rest).await,
         SlashCommand::Resume => return resume(engine, arrival, rest).await,

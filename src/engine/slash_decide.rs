@@ -1,4 +1,4 @@
-//! `/approve` and `/deny` in a chat: they decide what a card showed this person, at the revision it showed.
+//! `/approve`, `/deny` and `/answer` in a chat: they decide what a card showed this person, at the revision it showed.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub async fn carry_out(
     rest: &str,
 ) -> Result<Ingestion, Problem> {
     let say = async |text: String| reply(engine, arrival, decision.as_str(), text).await;
-    let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let (code, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if code.is_empty() {
         return say(format!(
             "Which one? Send /{decision} CODE; /pending lists the codes."
@@ -45,8 +45,22 @@ pub async fn carry_out(
         )
         .await;
     };
+    let text = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let is_answer = decision == DecisionKind::Answer;
+    if is_answer && text.is_none() {
+        return say(format!(
+            "What is the answer? Send /answer {code} and your text, or the number of a choice."
+        ))
+        .await;
+    }
+    let (answer, reason) = if is_answer {
+        (text, None)
+    } else {
+        (None, text)
+    };
     let request = DecisionRequest {
-        reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
+        reason,
+        answer,
         revision: Some(approval.revision),
         ..DecisionRequest::new(decision, approval.digest.clone())
     };
@@ -152,9 +166,14 @@ async fn changed(
         message_ref: None,
     };
     let person = people::person(&engine.settings, &arrival.origin.requester.id);
-    let cards = approvals::cards_for(engine, &origin, approval.kind, approval.risk, |name| {
-        person.as_ref().is_some_and(|person| person.name == name)
-    });
+    let cards = approvals::cards_for(
+        engine,
+        &origin,
+        approval.kind,
+        &approval.choices(),
+        approval.risk,
+        |name| person.as_ref().is_some_and(|person| person.name == name),
+    );
     let text = if cards.is_empty() {
         "Not decided: it changed since you were shown it. Decide it in the console."
     } else {

@@ -108,6 +108,7 @@ impl Engine {
                  Their name can be anybody's: compare the code they were told, or ask them.",
                 requester.id, arrival.channel
             )),
+            choices: Vec::new(),
         };
         let approval = NewApproval {
             expires_at: Some(expires_at),

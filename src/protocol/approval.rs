@@ -302,6 +302,25 @@ impl Approval {
         }
     }
 
+    /// The answers it offers, in order; empty = the person writes one.
+    pub fn choices(&self) -> Vec<&str> {
+        choices(self.kind, &self.args)
+    }
+
+    /// What an answer to it says: the choice that it names by its number or in other case, else the answer itself.
+    pub fn answer_said<'a>(&'a self, answer: &'a str) -> &'a str {
+        let answer = answer.trim();
+        let choices = self.choices();
+        let named = choices
+            .iter()
+            .find(|choice| choice.trim().eq_ignore_ascii_case(answer));
+        let numbered = || {
+            let number: usize = answer.parse().ok()?;
+            choices.get(number.checked_sub(1)?)
+        };
+        named.or_else(numbered).copied().unwrap_or(answer)
+    }
+
     /// Why it cannot be allowed for the session; none = it can.
     pub fn only_once(&self) -> Option<&str> {
         if self.kind != ApprovalKind::Execute || self.session_id.is_none() {
@@ -310,6 +329,18 @@ impl Approval {
             only_once(self.risk, &self.taint, self.once_only.as_deref())
         }
     }
+}
+
+/// The answers that an approval of this kind, about a call with these arguments, offers; empty = none.
+pub fn choices(kind: ApprovalKind, args: &serde_json::Value) -> Vec<&str> {
+    let is_question = kind == ApprovalKind::Question;
+    let listed = args
+        .get("choices")
+        .filter(|_| is_question)
+        .and_then(serde_json::Value::as_array);
+    (listed.into_iter().flatten())
+        .filter_map(serde_json::Value::as_str)
+        .collect()
 }
 
 /// Why a call is allowed once and never for the session; none = a permission for the session can be given and used.

@@ -52,6 +52,8 @@ commands! {
     Approve = "approve", "CODE", "allow a call once, when its card was shown to you";
     /// Denies.
     Deny = "deny", "CODE [reason]", "refuse a call, when its card was shown to you";
+    /// Answers.
+    Answer = "answer", "CODE TEXT", "answer a question of the agent, when its card was shown to you";
     /// Cancels.
     Cancel = "cancel", "[reason]", "end what runs or waits here";
     /// Asks again.

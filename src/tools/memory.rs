@@ -16,6 +16,8 @@ use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
 
+/// The name of the tool that writes.
+pub const REMEMBER: &str = "remember";
 /// Most memories of one `recall`, and how many without a limit.
 const MOST: u64 = 20;
 const DEFAULT: u64 = 8;
@@ -29,7 +31,7 @@ impl Default for Remember {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: "remember",
+                name: REMEMBER,
                 description: "Keep one short fact for later turns. Not for what recall gave you.",
                 input_schema: json!({
                     "type": "object",

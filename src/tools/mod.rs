@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod apply_patch;
+pub mod ask_operator;
 pub mod atomic;
 pub mod canonical;
 pub mod change_journal;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::apply_patch::apply_patch;
+use crate::tools::ask_operator::AskOperator;
 use crate::tools::canonical;
 use crate::tools::edit_file::edit_file;
 use crate::tools::execute_command::ExecuteCommand;
@@ -143,6 +144,7 @@ impl Registry {
         registry.add(Arc::new(Remember::default()))?;
         registry.add(Arc::new(Recall::default()))?;
         registry.add(Arc::new(SendFile::default()))?;
+        registry.add(Arc::new(AskOperator::default()))?;
         Ok(registry)
     }
 

@@ -17,6 +17,8 @@ pub enum RiskReason {
     ReadsResult,
     /// Reads what is remembered.
     ReadsMemory,
+    /// Asks a person, and does nothing else.
+    AsksPerson,
     /// Keeps a text for later turns.
     Remembers(MemoryScope),
     /// Creates a file.
@@ -71,7 +73,9 @@ impl RiskReason {
     /// The least risk of a call with this reason.
     pub fn risk(&self) -> Risk {
         match self {
-            Self::ReadsWorkspace | Self::ReadsResult | Self::ReadsMemory => Risk::Low,
+            Self::ReadsWorkspace | Self::ReadsResult | Self::ReadsMemory | Self::AsksPerson => {
+                Risk::Low
+            }
             // It says what may be wrong with a name, not what the call touches.
             Self::MixedScripts(_) => Risk::Low,
             Self::Remembers(MemoryScope::Session) => Risk::Low,
@@ -112,6 +116,7 @@ impl RiskReason {
             Self::ReadsWorkspace => "reads files of the workspace".to_owned(),
             Self::ReadsResult => "reads a result of this conversation again".to_owned(),
             Self::ReadsMemory => "reads what is remembered for this conversation".to_owned(),
+            Self::AsksPerson => "asks a person and changes nothing".to_owned(),
             Self::Remembers(MemoryScope::Session) => {
                 "it is recalled in this session only".to_owned()
             }

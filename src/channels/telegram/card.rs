@@ -274,6 +274,8 @@ fn tail(approval: &Approval) -> Vec<Line> {
     let code = reveal_line(&approval.short_code);
     let commands = if approval.offered.contains(&DecisionKind::Approve) {
         format!("Code: {code}. /approve {code} or /deny {code} reason")
+    } else if approval.kind == ApprovalKind::Question {
+        format!("Code: {code}. /answer {code} your text or /deny {code} reason")
     } else {
         format!("Code: {code}")
     };

@@ -250,22 +250,34 @@ fn sentence(text: &str) -> String {
 }
 
 /// What the model reads in place of a result.
-fn result_content(word: DecisionKind, request: &DecisionRequest) -> String {
+fn result_content(kind: ApprovalKind, request: &DecisionRequest) -> String {
     let because = request
         .reason
         .as_deref()
         .map(|reason| format!(" Reason: {}", sentence(reason)))
         .unwrap_or_default();
-    match word {
+    match request.decision {
+        DecisionKind::Deny if kind == ApprovalKind::Question => {
+            format!("the operator does not answer.{because} Do not ask this again.")
+        }
         DecisionKind::Deny => format!("denied by the operator.{because} Do not repeat this call."),
         DecisionKind::DenyAndStop => {
             format!("denied by the operator, and the turn was stopped.{because}")
         }
         DecisionKind::Answer => {
-            format!(
-                "answered by the operator in place of the tool: {}",
-                request.answer.as_deref().unwrap_or("")
-            )
+            let said = request.answer.as_deref().unwrap_or_default();
+            let who = match kind {
+                ApprovalKind::Question => "the operator answers",
+                ApprovalKind::Execute
+                | ApprovalKind::ResolveUnknown
+                | ApprovalKind::Resend
+                | ApprovalKind::Budget
+                | ApprovalKind::Pairing
+                | ApprovalKind::Memory
+                | ApprovalKind::ServerPin
+                | ApprovalKind::PolicyRaise => "answered by the operator in place of the tool",
+            };
+            format!("{who}: {said}")
         }
         DecisionKind::Happened => format!(
             "the outcome was unknown after an interruption; the operator says that it happened.{because}"
@@ -306,7 +318,7 @@ pub fn command(
     let clean = |text: Option<String>| text.map(|text| engine.redactor.redact(&text).into_owned());
     let request = DecisionRequest {
         reason: clean(request.reason),
-        answer: clean(request.answer),
+        answer: clean(request.answer).map(|said| approval.answer_said(&said).to_owned()),
         ..request
     };
     Decide {
@@ -314,7 +326,7 @@ pub fn command(
         result_content: if approval.kind == ApprovalKind::Budget {
             no_more_budget(&request)
         } else {
-            result_content(request.decision, &request)
+            result_content(approval.kind, &request)
         },
         refusal_notice: (approval.kind == ApprovalKind::Budget
             && engine.has_bridge(&approval.channel))

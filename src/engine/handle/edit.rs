@@ -55,6 +55,7 @@ pub async fn edit(
             engine,
             &origin,
             approval.kind,
+            &approval.choices(),
             evaluation.facts.risk,
             |name| {
                 let waits = approval.assignment.as_ref();

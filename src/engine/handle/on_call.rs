@@ -140,11 +140,18 @@ pub async fn assign(
             message_ref: None,
         };
         let now = engine.clock.now();
-        approvals::cards_for(engine, &origin, approval.kind, approval.risk, |name| {
-            name == to
-                && approvals::quiet_until(engine, &origin.channel, name, approval.risk, now)
-                    .is_none()
-        })
+        approvals::cards_for(
+            engine,
+            &origin,
+            approval.kind,
+            &approval.choices(),
+            approval.risk,
+            |name| {
+                name == to
+                    && approvals::quiet_until(engine, &origin.channel, name, approval.risk, now)
+                        .is_none()
+            },
+        )
     });
     let outcome = engine
         .store

@@ -17,6 +17,7 @@ use crate::engine::rules;
 use crate::engine::turn::after::MALFORMED_RULE;
 use crate::engine::turn::plan_risk;
 use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
+use crate::protocol::approval::choices;
 use crate::protocol::enums::{
     Access, ApprovalKind, Effect, Risk, RuleScope, Surface, ToolCallState, Unattended, VerdictKind,
 };
@@ -27,7 +28,9 @@ use crate::protocol::session::TOO_MANY_WAIT;
 use crate::store::input::{Basis, Fallback, NewApproval, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::queries::approvals::{PendingApprovals, Question};
 use crate::store::queries::turn::{CallRow, TurnRows};
+use crate::tools::ask_operator::{ASK_OPERATOR, question};
 use crate::tools::canonical;
+use crate::tools::memory::REMEMBER;
 use crate::tools::preview::one_line;
 use crate::tools::risk;
 use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
@@ -571,13 +574,27 @@ fn new_call(
             let fallback = evaluation.fallback.clone().map(|verdict| {
                 // Nobody waits for it yet: it is counted when it is stored.
                 let mut waiting = waiting.clone();
-                let (verdict, outcome) =
-                    outcome(engine, rows, model_text, &evaluation, verdict, &mut waiting);
+                let (verdict, outcome) = outcome(
+                    engine,
+                    rows,
+                    model_text,
+                    &args,
+                    &evaluation,
+                    verdict,
+                    &mut waiting,
+                );
                 Box::new(Fallback { verdict, outcome })
             });
             let verdict = evaluation.verdict.clone();
-            let (verdict, outcome) =
-                outcome(engine, rows, model_text, &evaluation, verdict, waiting);
+            let (verdict, outcome) = outcome(
+                engine,
+                rows,
+                model_text,
+                &args,
+                &evaluation,
+                verdict,
+                waiting,
+            );
             let facts = call_facts(engine, &name, args, &evaluation);
             NewCall {
                 id,
@@ -619,6 +636,7 @@ fn outcome(
     engine: &Engine,
     rows: &TurnRows,
     model_text: &str,
+    args: &Value,
     evaluation: &Evaluation,
     verdict: Verdict,
     waiting: &mut PendingApprovals,
@@ -653,7 +671,8 @@ fn outcome(
                 (verdict, NewCallOutcome::TooManyWait { content })
             }
             None => {
-                let asked = NewCallOutcome::Ask(approval(engine, rows, model_text, evaluation));
+                let asked =
+                    NewCallOutcome::Ask(approval(engine, rows, model_text, args, evaluation));
                 (verdict, asked)
             }
         },
@@ -691,16 +710,28 @@ fn refusal_of_limit(
     None
 }
 
-/// The approval of a evaluated call that asks.
+/// What the approval of a call asks.
+fn approval_kind(facts: &CallFacts) -> ApprovalKind {
+    match facts.tool.as_str() {
+        ASK_OPERATOR => ApprovalKind::Question,
+        REMEMBER if !facts.taint.is_empty() => ApprovalKind::Memory,
+        _ => ApprovalKind::Execute,
+    }
+}
+
+/// The approval of an evaluated call that asks.
 pub fn approval(
     engine: &Engine,
     rows: &TurnRows,
     model_text: &str,
+    args: &Value,
     evaluation: &Evaluation,
 ) -> NewApproval {
     let origin = origin(rows);
+    let kind = approval_kind(&evaluation.facts);
+    let is_question = kind == ApprovalKind::Question;
     let ask = Ask {
-        kind: ApprovalKind::Execute,
+        kind,
         digest: evaluation.digest.clone(),
         risk: evaluation.facts.risk,
         taint: evaluation.facts.taint.clone(),
@@ -713,7 +744,8 @@ pub fn approval(
                 .take(2000)
                 .collect(),
         ),
-        question: None,
+        question: is_question.then(|| engine.redactor.redact(&question(args)).into_owned()),
+        choices: choices(kind, args).into_iter().map(str::to_owned).collect(),
     };
     NewApproval {
         once_only: evaluation.once_only.clone(),

@@ -294,6 +294,7 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> Result<(),
         preview: Preview::None,
         model_reason: None,
         question: Some(question.text),
+        choices: Vec::new(),
     };
     let approval = approvals::build(
         engine,
@@ -352,7 +353,7 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> Result<Vec<NewNotice>, TurnE
         })
         .await?;
     let (origin, now) = (evaluate::origin(&driver.rows), engine.clock.now());
-    let asked = approvals::cards(engine, &origin, ApprovalKind::Execute, risk, now);
+    let asked = approvals::cards(engine, &origin, ApprovalKind::Execute, &[], risk, now);
     let nobody = match approvals::asked_from(engine, &origin, risk, now) {
         _ if !asked.is_empty() => String::new(),
         Some(time) => format!(" These are quiet hours: people are asked at {time}."),

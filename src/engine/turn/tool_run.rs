@@ -569,6 +569,7 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
         },
         model_reason: None,
         question: Some("it was stopped while it ran: did it happen?".to_owned()),
+        choices: Vec::new(),
     };
     approvals::build(engine, &evaluate::origin(rows), ask, engine.clock.now())
 }
@@ -620,7 +621,7 @@ async fn ask_again(
             | crate::protocol::session::StepBody::Error { .. } => None,
         })
         .unwrap_or_default();
-    let approval = evaluate::approval(engine, rows, model_text, &evaluation);
+    let approval = evaluate::approval(engine, rows, model_text, &row.call.args, &evaluation);
     let facts = evaluate::call_facts(engine, &row.call.name, row.call.args.clone(), &evaluation);
     engine
         .persist(ReopenApproval {

@@ -36,9 +36,9 @@ pub(crate) const RULES: &[Rule] = &[
         Subject::Approval,
         "SELECT approval_id FROM tool_attempts WHERE approval_id IS NOT NULL GROUP BY approval_id HAVING count(*) > 1"),
     code("I11", "call that had to ask and started without an approval", starts_were_allowed),
-    query("I11", "approval whose digest is not its call's", "approvals WHERE kind = 'execute'", Subject::Approval,
+    query("I11", "approval whose digest is not its call's", "approvals WHERE kind IN ('execute', 'question', 'memory')", Subject::Approval,
         "SELECT p.id FROM tool_calls t JOIN approvals p ON p.id = t.approval_id
-         WHERE p.kind = 'execute' AND p.state IN ('pending', 'approved', 'consumed') AND p.digest <> t.digest"),
+         WHERE p.kind IN ('execute', 'question', 'memory') AND p.state IN ('pending', 'approved', 'consumed') AND p.digest <> t.digest"),
     query("I12", "call that waits without a pending approval", "tool_calls WHERE state = 'awaiting'", Subject::Call,
         "SELECT t.id FROM tool_calls t LEFT JOIN approvals p ON p.id = t.approval_id
          WHERE t.state = 'awaiting' AND coalesce(p.state, '') <> 'pending'"),

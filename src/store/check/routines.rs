@@ -13,7 +13,7 @@ pub(crate) const RULES: &[Rule] = &[
          GROUP BY c.id HAVING count(*) > 1 OR c.unattended IS NULL OR c.autonomy_ceiling IS NULL
             OR c.surface <> 'engine'"),
     query("routine", "question about a call of a turn that nobody attends to",
-        "approvals WHERE state = 'pending' AND kind IN ('execute', 'budget')", Subject::Approval,
+        "approvals WHERE state = 'pending' AND kind IN ('execute', 'question', 'memory', 'budget')", Subject::Approval,
         "SELECT p.id FROM approvals p JOIN continuations c ON c.id = p.continuation_id
-         WHERE p.kind IN ('execute', 'budget') AND c.unattended = 'deny'"),
+         WHERE p.kind IN ('execute', 'question', 'memory', 'budget') AND c.unattended = 'deny'"),
 ];

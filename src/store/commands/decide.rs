@@ -136,10 +136,11 @@ impl Action {
         let on = |of: K, action: Self| (kind == of).then_some(action);
         match decision {
             D::Approve => match kind {
-                K::Execute | K::Question | K::Memory => Some(Self::Call(CallAction::Allow)),
+                K::Execute | K::Memory => Some(Self::Call(CallAction::Allow)),
                 K::Budget => Some(Self::RaiseBudget),
                 K::Pairing | K::ServerPin | K::PolicyRaise => Some(Self::Accept(true)),
-                K::ResolveUnknown | K::Resend => None,
+                // Nothing would run: a question is answered or refused.
+                K::Question | K::ResolveUnknown | K::Resend => None,
             },
             D::Deny | D::DenyAndStop => match kind {
                 K::Execute | K::Question | K::Memory => Some(Self::Call(CallAction::Deny)),
@@ -290,11 +291,12 @@ impl Decide {
             }
             CallAction::Answer => {
                 tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
-                tx.note(
-                    head,
-                    &self.by.label,
-                    format!("answered in place of {}", call.name),
-                )?;
+                let note = if gate.kind == ApprovalKind::Question {
+                    "answered the question".to_owned()
+                } else {
+                    format!("answered in place of {}", call.name)
+                };
+                tx.note(head, &self.by.label, note)?;
                 tx.settle_call(head, call, ToolCallState::Succeeded, self.result(false))
             }
             CallAction::Revoke => {

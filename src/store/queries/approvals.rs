@@ -53,6 +53,8 @@ pub struct CardToken {
     pub decision: DecisionKind,
     /// Digest the button showed.
     pub digest: String,
+    /// What is written on it.
+    pub label: String,
 }
 
 /// What somebody was shown of an approval.
@@ -434,10 +436,14 @@ impl Reader<'_> {
     /// What a button's token stands for; none = unknown or spent.
     pub fn card_token(&self, token: &str) -> Result<Option<CardToken>, StoreError> {
         self.conn.row_opt(
-            "SELECT approval_id, revision, decision, digest FROM card_tokens WHERE token = ?1 AND spent_at IS NULL",
+            "SELECT t.approval_id, t.revision, t.decision, t.digest, o.buttons
+             FROM card_tokens t JOIN outbox o ON o.id = t.outbox_id WHERE t.token = ?1 AND t.spent_at IS NULL",
             [token],
             |row| {
+                let buttons: Vec<(String, String)> = row.json("buttons")?;
+                let pressed = buttons.into_iter().find(|(_, one)| one == token);
                 Ok(CardToken {
+                    label: pressed.map(|(label, _)| label).unwrap_or_default(),
                     approval_id: row.get("approval_id")?,
                     revision: row.get("revision")?,
                     decision: row.get("decision")?,

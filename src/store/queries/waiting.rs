@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::clock::Timestamp;
-use crate::protocol::approval::Requester;
+use crate::protocol::approval::{Requester, choices};
 use crate::protocol::enums::{ApprovalKind, Risk};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::Assignment;
@@ -23,6 +25,8 @@ pub struct WaitingApproval {
     pub kind: ApprovalKind,
     /// Tool name; none = it is about no call.
     pub tool: Option<String>,
+    /// The answers that a question offers.
+    pub choices: Vec<String>,
     /// Risk of its call; medium where it is about none.
     pub risk: Risk,
     /// Revision.
@@ -91,17 +95,23 @@ impl Reader<'_> {
     /// Approvals about turns that wait for people, oldest first. `now` = when, for what is snoozed.
     pub fn waiting_approvals(&self, now: Timestamp) -> Result<Vec<WaitingApproval>, StoreError> {
         let mut waiting = self.conn.rows(
-            "SELECT p.id, p.short_code, p.kind, c.name, c.risk, p.revision, p.channel, p.conversation, p.requester_id,
+            "SELECT p.id, p.short_code, p.kind, c.name, c.args, c.risk, p.revision, p.channel, p.conversation, p.requester_id,
                 p.requester_display, p.requester_person, p.requested_at, p.expires_at, p.waiting_for
              FROM approvals p LEFT JOIN tool_calls c ON c.id = p.tool_call_id
-             WHERE p.state = 'pending' AND p.kind IN ('execute', 'resolve_unknown', 'budget', 'question')
+             WHERE p.state = 'pending' AND p.kind IN ('execute', 'resolve_unknown', 'budget', 'question', 'memory')
              ORDER BY p.position",
             [],
             |row| {
+                let kind = row.get("kind")?;
+                let args: Option<Value> = row.json_opt("args")?;
                 Ok(WaitingApproval {
                     id: row.get("id")?,
                     short_code: row.get("short_code")?,
-                    kind: row.get("kind")?,
+                    kind,
+                    choices: choices(kind, &args.unwrap_or_default())
+                        .into_iter()
+                        .map(str::to_owned)
+                        .collect(),
                     tool: row.get("name")?,
                     risk: row.get::<Option<Risk>>("risk")?.unwrap_or(Risk::Medium),
                     revision: row.get("revision")?,

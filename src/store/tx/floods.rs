@@ -109,7 +109,7 @@ impl WriteTx<'_> {
     ) -> Result<u32, StoreError> {
         let denied: Vec<bool> = self.conn.values(
             "SELECT state = 'denied' AND decision IN ('deny', 'deny_and_stop') FROM approvals
-             WHERE channel = ?1 AND conversation = ?2 AND kind = 'execute' AND decided_at IS NOT NULL
+             WHERE channel = ?1 AND conversation = ?2 AND kind IN ('execute', 'memory') AND decided_at IS NOT NULL
                 AND decided_at > ?3
              ORDER BY decided_at DESC LIMIT ?4",
             params![channel, conversation, since, most],

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
+use crate::console::decision::Bound;
 use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::protocol::session::MAX_PREFERENCES;
 use crate::tui::sanitize;
@@ -163,6 +164,28 @@ fn sends(what: &str, entry: &TextDialog) -> String {
     format!("{what}, alt-enter starts a new line · {size} of {MAX_TEXT_BYTES} bytes")
 }
 
+/// What an answer is about: the question that the agent asks, else the tool whose result it replaces.
+fn answer_words(state: &State, bound: &Bound) -> (String, String) {
+    let approval = state.model.world().approvals.get(&bound.approval_id);
+    let question = approval.and_then(|one| one.question.as_deref());
+    let Some(question) = question else {
+        return (
+            format!("Answer instead of {}", bound.title),
+            "The model gets this text in place of the tool's result.".to_owned(),
+        );
+    };
+    let has_choices = approval.is_some_and(|one| !one.choices().is_empty());
+    let choose = if has_choices {
+        "A number takes a choice. "
+    } else {
+        ""
+    };
+    (
+        "Answer the agent".to_owned(),
+        format!("{choose}It asks: {}", sanitize::line(question, 400)),
+    )
+}
+
 fn words(state: &State, entry: &TextDialog) -> (String, String) {
     match &entry.purpose {
         TextPurpose::DenyReason(bound) => (
@@ -173,10 +196,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
             format!("Edit arguments of {}", bound.title),
             "JSON. It stays pending under a new revision; allow it then.".to_owned(),
         ),
-        TextPurpose::Answer(bound) => (
-            format!("Answer instead of {}", bound.title),
-            "The model gets this text in place of the tool's result.".to_owned(),
-        ),
+        TextPurpose::Answer(bound) => answer_words(state, bound),
         TextPurpose::Code(bound, _) => {
             let code = state
                 .model

@@ -26,6 +26,7 @@ mod next_waiting;
 mod notice;
 mod opened;
 mod preferences;
+mod questions;
 pub mod resources;
 mod results;
 mod rule_coach;

@@ -17,5 +17,6 @@ mod http;
 mod large_calls;
 mod logs;
 mod nul;
+mod questions;
 mod telegram;
 mod what_led_here;

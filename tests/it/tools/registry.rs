@@ -36,6 +36,7 @@ fn the_catalogue_is_short_ordered_and_stable() {
             "remember",
             "recall",
             "send_file",
+            "ask_operator",
         ]
     );
     let size: usize = registry()
