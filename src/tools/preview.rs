@@ -24,6 +24,7 @@ pub fn one_line(tool: &str, args: &Value) -> String {
         "apply_patch" => text_of(args, "patch").map(patched),
         "list_files" => Some(listing(args)),
         "remember" => text_of(args, "text").map(quote),
+        "ask_operator" => text_of(args, "question").map(quote),
         "recall" => text_of(args, "query").map(quote),
         "search_files" => text_of(args, "pattern").map(|pattern| {
             format!(

@@ -110,6 +110,7 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "remember",
     "recall",
     "send_file",
+    "ask_operator",
 ];
 
 /// Whether a call of this access leaves everything as it is.

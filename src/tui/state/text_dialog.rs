@@ -71,9 +71,8 @@ impl TextPurpose {
     /// What enter does.
     pub const fn enter(&self) -> Enter {
         match self {
-            Self::Compose(_) | Self::Say(..) => Enter::Sends,
+            Self::Answer(_) | Self::Compose(_) | Self::Say(..) => Enter::Sends,
             Self::EditArguments(_)
-            | Self::Answer(_)
             | Self::Preferences(_)
             | Self::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
             | Self::Rule(RuleText::Add | RuleText::Edit(..)) => Enter::Breaks,

@@ -30,7 +30,7 @@ async fn a_question_waits_in_full_autonomy_too_and_its_number_is_its_choice() {
     );
     // Nothing would run, so nothing can be allowed.
     let (status, problem) = daemon.decide(&asked, "approve").await;
-    assert_eq!(status, 409, "{problem}");
+    assert_eq!(problem["kind"], "not_offered", "{status} {problem}");
 
     daemon.kill();
     let daemon = home.daemon();
@@ -44,11 +44,7 @@ async fn a_question_waits_in_full_autonomy_too_and_its_number_is_its_choice() {
     assert!(ok, "{text}");
     let done = daemon.wait_state(&turn, "completed").await;
     assert_eq!(call(&done)["state"], "succeeded");
-    assert_eq!(
-        call(&done)["result"]["content"],
-        "the operator answers: production",
-        "{done:#}"
-    );
+    assert_eq!(call(&done)["result"], "the operator answers: production");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,7 +56,7 @@ async fn a_refused_question_tells_the_model_and_the_turn_goes_on() {
     let asked = daemon.wait_question("question", "name of the host").await;
     assert_eq!(daemon.decide(&asked, "deny").await.0, 200);
     let done = daemon.wait_state(&turn, "completed").await;
-    let content = call(&done)["result"]["content"].as_str().unwrap();
+    let content = call(&done)["result"].as_str().unwrap();
     assert!(
         content.starts_with("the operator does not answer."),
         "{content}"
@@ -101,8 +97,9 @@ async fn a_chat_answers_with_the_button_of_a_choice_or_in_its_own_words() {
     telegram.user_clicks(200, card.message_id, "staging", &anna());
     shown(&telegram, 100, "all done").await;
     let turns = daemon.get("/v1/continuations").await;
-    let content = &call(&turns["items"][0])["result"]["content"];
-    assert_eq!(content, "the operator answers: staging", "{turns:#}");
+    let turn = turns["items"][0]["id"].as_str().unwrap();
+    let done = daemon.wait_state(turn, "completed").await;
+    assert_eq!(call(&done)["result"], "the operator answers: staging");
 
     telegram.user_says(100, &ben(), OPEN);
     let asked = daemon.wait_question("question", "name of the host").await;
@@ -113,7 +110,7 @@ async fn a_chat_answers_with_the_button_of_a_choice_or_in_its_own_words() {
     telegram.user_says(200, &anna(), &format!("/answer {code} db-2 in the cellar"));
     let turn = asked["continuation_id"].as_str().unwrap();
     let done = daemon.wait_state(turn, "completed").await;
-    let content = &call(&done)["result"]["content"];
+    let content = &call(&done)["result"];
     assert_eq!(
         content, "the operator answers: db-2 in the cellar",
         "{done:#}"
@@ -143,6 +140,6 @@ async fn what_a_tainted_turn_would_remember_is_asked_as_a_memory() {
     let turn = sent["continuation_id"].as_str().unwrap();
     let done = daemon.wait_state(turn, "completed").await;
     assert_eq!(call(&done)["state"], "succeeded", "{done:#}");
-    let kept = daemon.get("/v1/memories").await;
+    let kept = daemon.get("/v1/memory").await;
     assert!(kept.to_string().contains("the sky is green"), "{kept:#}");
 }
