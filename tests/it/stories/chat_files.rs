@@ -419,7 +419,9 @@ async fn a_transcription_stays_within_the_budget_of_the_day_and_counts_in_it() {
     telegram.user_sends_file(BEN, &ben(), ("voice", "short", b"OggS"), json!({}));
     daemon
         .wait("/v1/costs", "a call that counts", |costs| {
-            costs["total"]["calls"] == 1 && costs["budgets"][0]["used"] == 1.0
+            // It counts from its reservation on, before it is sent.
+            let is_sent = *asked.lock().unwrap() == 1;
+            is_sent && costs["total"]["calls"] == 1 && costs["budgets"][0]["used"] == 1.0
         })
         .await;
     assert_eq!(*asked.lock().unwrap(), 1);
