@@ -1,11 +1,8 @@
 //! `leverframe ask`: one message in a temporary session, and its answer.
 
-use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::StreamExt as _;
 
 use crate::cli::approval_card;
@@ -13,8 +10,8 @@ use crate::cli::continuations::read;
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::attachment;
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::artifact::{MAX_ATTACHED_MIB, NewAttachment, media_type_of};
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{EventFilter, StreamItem};
@@ -104,30 +101,10 @@ pub fn command(
         attachments: asked
             .files
             .iter()
-            .map(|file| attachment(file))
+            .map(|file| {
+                attachment::read(file).map_err(|why| Failure::Usage(format!("--attach {why}")))
+            })
             .collect::<Result<_, _>>()?,
-    })
-}
-
-/// A file of this machine as it goes with a message.
-fn attachment(file: &Path) -> Result<NewAttachment, Failure> {
-    let unreadable = |error| Failure::Usage(format!("--attach {}: {error}", file.display()));
-    let most = MAX_ATTACHED_MIB * 1024 * 1024;
-    let mut content = Vec::new();
-    File::open(file)
-        .and_then(|opened| opened.take(most + 1).read_to_end(&mut content))
-        .map_err(unreadable)?;
-    if content.len() as u64 > most {
-        return Err(Failure::Usage(format!(
-            "--attach {}: longer than {most} bytes; put it into the workspace of the channel and name its path",
-            file.display()
-        )));
-    }
-    let name = file.file_name().unwrap_or_default();
-    Ok(NewAttachment {
-        name: name.to_string_lossy().into_owned(),
-        media_type: media_type_of(&file.to_string_lossy()).map(str::to_owned),
-        data: BASE64.encode(content),
     })
 }
 

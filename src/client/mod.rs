@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod approval_lines;
+pub mod attachment;
 pub mod bridge_health;
 pub mod channel_port;
 pub mod console_client;

@@ -4,13 +4,12 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
 use crate::config::settings::{EmbeddingSettings, ProviderKind, ProviderSettings};
 use crate::model::failure::Failure;
+use crate::model::http::Endpoint;
 use crate::model::http::address::EndpointProblem;
-use crate::model::http::{Answer, Endpoint, has_no_path, secret_header};
 use crate::model::limits::Limiter;
 use crate::model::request::{ModelError, ModelErrorKind};
 
@@ -44,33 +43,15 @@ impl Embedder {
         provider: &ProviderSettings,
         limiter: Limiter,
     ) -> Result<Self, EndpointProblem> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        if let Some(key) = &provider.api_key {
-            headers.insert(
-                AUTHORIZATION,
-                secret_header(&format!("Bearer {}", key.expose()), "api_key")?,
-            );
-        }
         let ollama = provider.kind == ProviderKind::Ollama;
-        let mut provider = provider.clone();
-        // People give the whole address of the one or the other.
-        for path in ["/chat/completions", "/responses"] {
-            let base = provider.base_url.trim_end_matches('/');
-            if let Some(base) = base.strip_suffix(path) {
-                provider.base_url = base.to_owned();
-            }
-        }
         let path = if ollama {
             "/api/embed"
-        } else if has_no_path(&provider.base_url) {
-            "/v1/embeddings"
         } else {
-            "/embeddings"
+            "/v1/embeddings"
         };
-        let endpoint = Endpoint::new(&settings.provider, &provider, path, headers)?;
+        let endpoint = Endpoint::of_service(&settings.provider, provider, path)?;
         Ok(Self {
-            endpoint: Arc::new(endpoint.answering_whole()),
+            endpoint: Arc::new(endpoint),
             settings,
             ollama,
             limiter,
@@ -97,28 +78,11 @@ impl Embedder {
             body["encoding_format"] = Value::from("float");
         }
         let asked = self.endpoint.post_to(self.endpoint.url(), &body);
-        let answer = match self.endpoint.request_timeout() {
-            Some(most) => tokio::time::timeout(most, asked).await.map_err(|_| {
-                self.failure(
-                    ModelErrorKind::Timeout,
-                    format!("expected the whole answer within {} s", most.as_secs()),
-                )
-            })?,
-            None => asked.await,
-        };
-        match answer {
-            Ok(Answer::Whole(answer)) => read(&answer, texts.len(), self.settings.dimensions)
-                .map_err(|what| self.failure(ModelErrorKind::Protocol, what)),
-            Ok(Answer::Events(_)) => Err(self.failure(
-                ModelErrorKind::Protocol,
-                "expected JSON, got an answer without a content type".to_owned(),
-            )),
-            Err(refused) => Err(refused.error),
-        }
-    }
-
-    fn failure(&self, kind: ModelErrorKind, what: String) -> ModelError {
-        self.endpoint.error(Failure::new(kind, what))
+        let answer = self.endpoint.whole(asked).await?;
+        read(&answer, texts.len(), self.settings.dimensions).map_err(|what| {
+            self.endpoint
+                .error(Failure::new(ModelErrorKind::Protocol, what))
+        })
     }
 }
 

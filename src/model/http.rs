@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue,
 };
 use reqwest::multipart::Form;
 use reqwest::{Client, Response, Url};
@@ -111,6 +112,61 @@ impl Endpoint {
         })
     }
 
+    /// Another service of a provider, which answers with one JSON value. A path below `/v1` goes there only where the
+    /// base URL has no path of its own.
+    pub fn of_service(
+        provider: &str,
+        settings: &ProviderSettings,
+        path: &str,
+    ) -> Result<Self, EndpointProblem> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(key) = &settings.api_key {
+            let bearer = format!("Bearer {}", key.expose());
+            headers.insert(AUTHORIZATION, secret_header(&bearer, "api_key")?);
+        }
+        let mut settings = settings.clone();
+        // People give the whole address of the one or the other.
+        for path in ["/chat/completions", "/responses"] {
+            let base = settings.base_url.trim_end_matches('/');
+            if let Some(base) = base.strip_suffix(path) {
+                settings.base_url = base.to_owned();
+            }
+        }
+        let below = path.strip_prefix("/v1");
+        let path = match below {
+            Some(below) if !has_no_path(&settings.base_url) => below,
+            Some(_) | None => path,
+        };
+        let endpoint = Self::new(provider, &settings, path, headers)?;
+        Ok(Self {
+            whole: true,
+            ..endpoint
+        })
+    }
+
+    /// The one JSON value of an answer, within the longest time for it.
+    pub async fn whole(
+        &self,
+        asked: impl Future<Output = Result<Answer, HttpRefusal>>,
+    ) -> Result<Value, ModelError> {
+        let answer = match self.request_timeout {
+            Some(most) => tokio::time::timeout(most, asked).await.map_err(|_| {
+                let what = format!("expected the whole answer within {} s", most.as_secs());
+                self.error(Failure::new(ModelErrorKind::Timeout, what))
+            })?,
+            None => asked.await,
+        };
+        match answer {
+            Ok(Answer::Whole(answer)) => Ok(answer),
+            Ok(Answer::Events(_)) => Err(self.error(Failure::new(
+                ModelErrorKind::Protocol,
+                "expected JSON, got an answer without a content type".to_owned(),
+            ))),
+            Err(refused) => Err(refused.error),
+        }
+    }
+
     /// Host, with the port where the URL names one.
     pub fn host(&self) -> &str {
         &self.host
@@ -124,12 +180,6 @@ impl Endpoint {
     /// The same endpoint, whose stream has this format in place of events.
     pub fn answering_in(mut self, format: Format) -> Self {
         self.format = format;
-        self
-    }
-
-    /// The same endpoint, which answers with one JSON value.
-    pub fn answering_whole(mut self) -> Self {
-        self.whole = true;
         self
     }
 

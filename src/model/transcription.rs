@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::multipart::{Form, Part};
 use serde_json::Value;
 
 use crate::config::settings::{ProviderSettings, TranscriptionSettings};
 use crate::model::failure::Failure;
+use crate::model::http::Endpoint;
 use crate::model::http::address::EndpointProblem;
-use crate::model::http::{Answer, Endpoint, has_no_path, secret_header};
 use crate::model::limits::Limiter;
 use crate::model::request::{ModelError, ModelErrorKind};
 
@@ -40,28 +39,10 @@ impl Transcriber {
         provider: &ProviderSettings,
         limiter: Limiter,
     ) -> Result<Self, EndpointProblem> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        if let Some(key) = &provider.api_key {
-            let bearer = format!("Bearer {}", key.expose());
-            headers.insert(AUTHORIZATION, secret_header(&bearer, "api_key")?);
-        }
-        let mut provider = provider.clone();
-        // People give the whole address of the one or the other.
-        for path in ["/chat/completions", "/responses"] {
-            let base = provider.base_url.trim_end_matches('/');
-            if let Some(base) = base.strip_suffix(path) {
-                provider.base_url = base.to_owned();
-            }
-        }
-        let path = if has_no_path(&provider.base_url) {
-            "/v1/audio/transcriptions"
-        } else {
-            "/audio/transcriptions"
-        };
-        let endpoint = Endpoint::new(&settings.provider, &provider, path, headers)?;
+        let path = "/v1/audio/transcriptions";
+        let endpoint = Endpoint::of_service(&settings.provider, provider, path)?;
         Ok(Self {
-            endpoint: Arc::new(endpoint.answering_whole()),
+            endpoint: Arc::new(endpoint),
             provider: settings.provider.clone(),
             model: settings.model.clone(),
             limiter,
@@ -94,31 +75,15 @@ impl Transcriber {
             .text("model", self.model.clone())
             .text("response_format", "json")
             .part("file", part);
-        let asked = self.endpoint.post_form(form);
-        let most = self.endpoint.request_timeout();
-        let answer = match most {
-            Some(most) => tokio::time::timeout(most, asked).await.map_err(|_| {
-                failure(ModelErrorKind::Timeout, "expected the whole answer in time")
-            })?,
-            None => asked.await,
-        };
-        match answer {
-            Ok(Answer::Whole(answer)) => {
-                let text = answer.get("text").and_then(Value::as_str);
-                let text = text
-                    .ok_or_else(|| failure(ModelErrorKind::Protocol, "expected a field `text`"))?;
-                let count = |pointer| answer.pointer(pointer).and_then(Value::as_u64);
-                Ok(Transcript {
-                    text: text.to_owned(),
-                    input_tokens: count("/usage/input_tokens"),
-                    output_tokens: count("/usage/output_tokens"),
-                })
-            }
-            Ok(Answer::Events(_)) => Err(failure(
-                ModelErrorKind::Protocol,
-                "expected JSON, got an answer without a content type",
-            )),
-            Err(refused) => Err(refused.error),
-        }
+        let answer = self.endpoint.whole(self.endpoint.post_form(form)).await?;
+        let text = answer.get("text").and_then(Value::as_str);
+        let text =
+            text.ok_or_else(|| failure(ModelErrorKind::Protocol, "expected a field `text`"))?;
+        let count = |pointer| answer.pointer(pointer).and_then(Value::as_u64);
+        Ok(Transcript {
+            text: text.to_owned(),
+            input_tokens: count("/usage/input_tokens"),
+            output_tokens: count("/usage/output_tokens"),
+        })
     }
 }

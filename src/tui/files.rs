@@ -1,15 +1,16 @@
 //! Files between the console's machine and a session. Never over a file that is there.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use crate::client::attachment;
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::artifact::{ArtifactHash, MAX_ATTACHED_MIB, NewAttachment, media_type_of};
+use crate::protocol::artifact::{ArtifactHash, NewAttachment};
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{GetArtifact, ListContinuations};
@@ -20,37 +21,14 @@ const TURNS: u32 = 200;
 
 /// Reads a file as it goes with a message; else why it cannot.
 pub async fn read(path: PathBuf) -> Result<NewAttachment, String> {
-    let read = tokio::task::spawn_blocking(move || read_here(&path)).await;
-    read.map_err(|error| format!("not attached: {error}"))?
-}
-
-fn read_here(path: &Path) -> Result<NewAttachment, String> {
-    let cannot = |error: std::io::Error| format!("not attached: {}: {error}", path.display());
-    let file = File::open(path).map_err(cannot)?;
-    if !file.metadata().map_err(cannot)?.is_file() {
-        return Err(format!("not attached: {} is no file", path.display()));
-    }
-    let most = MAX_ATTACHED_MIB * 1024 * 1024;
-    let mut content = Vec::new();
-    file.take(most + 1)
-        .read_to_end(&mut content)
-        .map_err(cannot)?;
-    if content.len() as u64 > most {
-        return Err(format!(
-            "not attached: {} has more than {MAX_ATTACHED_MIB} MiB",
-            path.display()
-        ));
-    }
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    Ok(NewAttachment {
-        media_type: media_type_of(&name).map(str::to_owned),
-        name,
-        data: BASE64.encode(content),
-    })
+    let read = tokio::task::spawn_blocking(move || {
+        if path.exists() && !path.is_file() {
+            return Err(format!("{} is no file", path.display()));
+        }
+        attachment::read(&path)
+    });
+    let read = read.await.unwrap_or_else(|error| Err(error.to_string()));
+    read.map_err(|why| format!("not attached: {why}"))
 }
 
 /// Writes the newest file of this name of a session into `directory`; says where it is, or why it is not.
