@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::enums::ApprovalKind;
 use crate::protocol::file_change::FILE_TOOLS;
+use crate::protocol::rule::FETCH;
 use crate::text::quote::quote;
 
 /// Longest command in a sentence, in characters.
@@ -22,6 +23,8 @@ pub fn sentence(approval: &Approval) -> String {
             Preview::Text { text } if tool == "remember" => {
                 format!("Keeps a text of {} for later turns.", characters(text))
             }
+            Preview::Text { text } if tool == FETCH => fetch(Some(text), approval),
+            Preview::None if tool == FETCH => fetch(None, approval),
             Preview::Text { text } => format!("Calls {tool} with a text of {}.", characters(text)),
             Preview::None if tool == "send_file" => {
                 let path = approval.args.get("path").and_then(Value::as_str);
@@ -42,6 +45,24 @@ pub fn sentence(approval: &Approval) -> String {
         ApprovalKind::PolicyRaise => {
             format!("Raises what the agent of {} does alone.", approval.channel)
         }
+    }
+}
+
+/// What is fetched, or what is sent where. Of the address as much as fits: the arguments have it whole.
+fn fetch(body: Option<&str>, approval: &Approval) -> String {
+    let argument = |name: &str| approval.args.get(name).and_then(Value::as_str);
+    let url = argument("url").unwrap_or_default();
+    let whole = url.split_once("://").map_or(url, |(_, rest)| rest);
+    // Parameters can hold credentials; what follows the question mark stands in the arguments.
+    let place = whole.split_once('?').map_or(whole, |(place, _)| place);
+    let mut shown: String = place.chars().take(MAX_COMMAND).collect();
+    if shown.len() < whole.len() {
+        shown.push('…');
+    }
+    match (body, argument("method").unwrap_or("GET")) {
+        (Some(body), method) => format!("Sends {} to {shown} ({method}).", characters(body)),
+        (None, method @ ("GET" | "HEAD")) => format!("Fetches {shown} ({method})."),
+        (None, method) => format!("Sends {method} to {shown}."),
     }
 }
 

@@ -454,11 +454,23 @@ pub struct ServerTable {
 }
 
 /// `[tools.NAME]`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct ToolTable {
-    /// Risk of its calls.
-    pub risk: Risk,
+    /// Least risk of its calls.
+    pub risk: Option<Risk>,
+    /// `http_fetch`: hosts that reading tells nothing: `example.org`, or `*.example.org` for all below it.
+    pub allow: Option<Vec<String>>,
+    /// `http_fetch`: hosts that it never reaches; `*`: all that neither `allow` nor `private` lists.
+    pub deny: Option<Vec<String>>,
+    /// `http_fetch`: hosts that may lead to this machine or to a private network.
+    pub private: Option<Vec<String>>,
+    /// `http_fetch`: ports beside 80 and 443.
+    pub ports: Option<Vec<u16>>,
+    /// Seconds until the whole answer must be there.
+    pub timeout_seconds: Option<u64>,
+    /// KiB that are read of an answer.
+    pub max_kib: Option<usize>,
 }
 
 /// A file that was read, with its text for positions in errors.

@@ -22,9 +22,8 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings, Source,
 };
 use crate::config::toml_text::TomlText;
-use crate::config::{attachments, hooks, hygiene, key_files, memory, ownership};
+use crate::config::{attachments, hooks, hygiene, key_files, memory, ownership, tools};
 use crate::protocol::budget::TurnLimits;
-use crate::protocol::enums::Risk;
 
 /// Most faults of a configuration that are looked for.
 const MAX_FAULTS: usize = 40;
@@ -168,6 +167,12 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     } else {
         inputs
     };
+    let names = tools::names(&inputs);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let inputs = Inputs {
+        tools: &names,
+        ..inputs
+    };
     let flags = inputs.flags;
     let config = inputs.config();
     let providers = providers::resolve(&inputs)?;
@@ -230,7 +235,8 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         attachments: attachments::resolve(&inputs)?,
         transcription,
         memory,
-        tool_risk: tool_risk(&inputs, &config)?,
+        fetch: tools::fetch(&inputs)?,
+        tool_risk: tools::risks(&inputs)?,
         listen,
         log_filter: log_filter
             .or_else(|| config.log.filter.clone())
@@ -554,24 +560,4 @@ fn retention(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<RetentionSettin
         file_changes: days("file_changes_days", table.file_changes_days, 30, 1)?,
         audit: days("audit_days", table.audit_days, 400, 365)?,
     })
-}
-
-fn tool_risk(
-    inputs: &Inputs<'_>,
-    config: &ConfigFile,
-) -> Result<BTreeMap<String, Risk>, ConfigError> {
-    for name in config.tools.keys() {
-        if !inputs.tools.contains(&name.as_str()) {
-            let fault = inputs.fault(&["tools", name], format!("there is no tool `{name}`"));
-            let fault = fault.nearest(name, inputs.tools.iter().copied());
-            return Err(fault
-                .expected(format!("one of {}", inputs.tools.join(", ")))
-                .into());
-        }
-    }
-    let risks = config
-        .tools
-        .iter()
-        .map(|(name, tool)| (name.clone(), tool.risk));
-    Ok(risks.collect())
 }

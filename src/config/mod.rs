@@ -27,3 +27,4 @@ pub mod settings;
 pub mod supervisor;
 pub mod template;
 pub mod toml_text;
+pub mod tools;

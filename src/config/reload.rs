@@ -52,6 +52,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         memory,
         response_cache,
         hooks,
+        fetch,
         listen,
         log_filter,
         log_json,
@@ -59,6 +60,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     loaded.paths = running.paths.clone();
     pins.pin("instance", instance, &mut loaded.instance);
     pins.pin("hooks", hooks, &mut loaded.hooks);
+    pins.pin("tools.http_fetch", fetch, &mut loaded.fetch);
     pins.pin("server.listen", listen, &mut loaded.listen);
     pins.pin("log.filter", log_filter, &mut loaded.log_filter);
     pins.pin("log.json", log_json, &mut loaded.log_json);

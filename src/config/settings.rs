@@ -96,6 +96,8 @@ pub struct Settings {
     pub transcription: Option<TranscriptionSettings>,
     /// What is remembered, and how long sessions are shortened.
     pub memory: MemorySettings,
+    /// How `http_fetch` is configured; none = there is no such tool.
+    pub fetch: Option<FetchSettings>,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -119,6 +121,23 @@ impl Settings {
         let variables = hooks.flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
         keys.chain(tokens).chain(variables)
     }
+}
+
+/// `[tools.http_fetch]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchSettings {
+    /// Hosts in lower case that reading tells nothing; `*.` and a domain for all below it.
+    pub allow: Vec<String>,
+    /// Hosts that it never reaches; `*` for all that neither `allow` nor `private` lists.
+    pub deny: Vec<String>,
+    /// Hosts that may lead to this machine or to a private network.
+    pub private: Vec<String>,
+    /// Ports beside 80 and 443.
+    pub ports: Vec<u16>,
+    /// Seconds until the whole answer must be there.
+    pub timeout_seconds: u64,
+    /// KiB that are read of an answer.
+    pub max_kib: usize,
 }
 
 /// What settings were made from, as far as a reload needs it.

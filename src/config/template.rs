@@ -350,6 +350,14 @@ self_approval = "console"
 # ttl_minutes = 60
 # max_entries = 500
 
+# [tools.http_fetch]         # with this table agents can fetch pages; each fetch asks unless rules or lists say otherwise
+# allow = ["docs.rs"]        # hosts that reading tells nothing; "*.example.org": all below it
+# deny = []                  # never reached; ["*"]: all that allow and private do not list
+# private = []               # may lead to this machine or a private network
+# ports = []                 # beside 80 and 443
+# timeout_seconds = 30
+# max_kib = 2048
+
 # [hooks.rate_limit]         # built in; every limit that is left out does not exist
 # messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
 # tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel

@@ -11,8 +11,9 @@ use crate::engine::call_shape::{ARGV, CWD, CallShape, Location, PLACES, fits, wo
 use crate::engine::policy::covers;
 use crate::engine::programs::{self, Fit};
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
-use crate::protocol::rule::{COMMANDS, Rule};
+use crate::protocol::rule::{COMMANDS, FETCH, HOST, Rule, URL};
 use crate::tools::canonical::canonical_json;
+use crate::tools::http::url;
 
 /// Tools that read everything below a directory.
 const WALKERS: [&str; 2] = ["list_files", "search_files"];
@@ -56,6 +57,48 @@ fn place_matches(rule: &Rule, text: &str, workspace: &str, narrow: bool) -> bool
                 || !value.is_open() && place.to_string().starts_with(&value.to_string())
         }
         RuleMatcher::Pattern => fits(&value.to_string(), &place.to_string()),
+    }
+}
+
+/// Whether a call of [`FETCH`] only reads.
+fn is_reading(args: &Value) -> bool {
+    let method = args.get("method").and_then(Value::as_str);
+    matches!(method, None | Some("GET" | "HEAD"))
+}
+
+/// Whether an address is what a rule names, both as they lead and not as they are spelled. `narrow`: as a rule that
+/// allows compares: `*` in the host stays in the host, and a path is compared by whole names.
+fn address_matches(rule: &Rule, asked: &str, narrow: bool) -> bool {
+    let value = rule.value.as_str();
+    let Ok(asked) = url::parse(asked) else {
+        return !narrow && text_matches(rule.matcher, value, asked);
+    };
+    match rule.matcher {
+        RuleMatcher::Exact => url::parse(value).is_ok_and(|value| value == asked),
+        RuleMatcher::Prefix => {
+            url::parse(value).is_ok_and(|value| match asked.as_str().strip_prefix(value.as_str()) {
+                // What begins with the same letters can be another place.
+                Some(rest) if narrow => {
+                    rest.is_empty() || value.as_str().ends_with('/') || rest.starts_with(['/', '?'])
+                }
+                Some(_) => true,
+                None => false,
+            })
+        }
+        RuleMatcher::Pattern => {
+            let whole = asked.as_str();
+            let (Some((scheme, rest)), true) = (value.split_once("://"), narrow) else {
+                return fits(value, whole);
+            };
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            let Some((to, from)) = whole.split_once("://").and_then(|(to, rest)| {
+                let (host, path) = rest.split_once('/')?;
+                Some(((to, host), path))
+            }) else {
+                return false;
+            };
+            fits(scheme, to.0) && fits(host, to.1) && fits(path, from)
+        }
     }
 }
 
@@ -164,7 +207,21 @@ fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
             fits(call.args) || fits(&call.resolved_args())
         };
     };
+    // What is sent decides as much as where it goes.
+    if call.tool == FETCH && allows && !is_reading(call.args) {
+        return false;
+    }
+    if call.tool == FETCH && field == HOST {
+        let host = call.plan.host.as_deref();
+        // Hosts that begin alike have nothing else in common.
+        let narrow = !(allows && rule.matcher == RuleMatcher::Prefix);
+        return narrow && host.is_some_and(|host| text_matches(rule.matcher, &rule.value, host));
+    }
     let value = call.args.get(field);
+    if call.tool == FETCH && field == URL {
+        let asked = value.and_then(Value::as_str).unwrap_or_default();
+        return address_matches(rule, asked, allows);
+    }
     if field == "path" && !call.plan.paths.is_empty() {
         let mut paths = call.plan.paths.iter();
         let fits = |path: &String| place_matches(rule, path, call.workspace, allows);

@@ -99,6 +99,9 @@ pub struct PlanFacts {
     /// The files that a call of several files leads to, as seen from the workspace. None of them through a link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+    /// The host that an address leads to, in lower case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Files of the workspace that a command names, whose content is part of the digest. What they include is not.
     #[serde(default)]
     pub bound: Vec<String>,

@@ -122,6 +122,13 @@ pub const UNUSED_DAYS: u64 = 14;
 /// The tool whose calls are commands.
 pub const COMMANDS: &str = "execute_command";
 
+/// The tool whose calls go to a host.
+pub const FETCH: &str = "http_fetch";
+/// What rules compare of an address beside the whole: the host. No argument of [`FETCH`] has this name.
+pub const HOST: &str = "host";
+/// The argument of [`FETCH`] that is an address.
+pub const URL: &str = "url";
+
 /// Whether a rule allows commands: those run in a directory, with a program.
 pub fn covers_commands(verdict: VerdictKind, tool: &str) -> bool {
     let named = match tool.strip_suffix('*') {
@@ -154,6 +161,7 @@ pub struct RulePatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The argument whose value is compared; empty = all arguments. Default `argv` of `execute_command`, else all.
+    /// `host` of `http_fetch` is the host of its `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// How it is compared.

@@ -14,7 +14,7 @@ pub const COUNTED_CALLS: u64 = 10_000;
 pub struct Tool {
     /// Its name, as models call it.
     pub name: String,
-    /// Where it comes from: `built-in`.
+    /// Where it comes from: `built-in`, or `http` and the host of a tool that the configuration declares.
     pub source: String,
     /// What models read about it.
     pub description: String,

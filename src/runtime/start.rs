@@ -150,7 +150,10 @@ pub(crate) async fn open(
             StoreError::Locked { holder } => StartError::Locked(holder),
             other => StartError::Other(anyhow::Error::new(other).context("opening the database")),
         })?;
-    let tools = Registry::builtin(&sandbox).context("the built-in tools")?;
+    let mut tools = Registry::builtin(&sandbox).context("the built-in tools")?;
+    tools
+        .add_configured(&settings)
+        .context("the tools of the configuration")?;
     #[cfg(feature = "test-hooks")]
     let tools = crate::testing::tools::added_to(tools).context("the tools for tests")?;
     let models = Models::new(&settings)

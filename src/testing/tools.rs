@@ -47,8 +47,8 @@ impl Post {
     pub fn new(name: &'static str, effect: Effect, service: &TestService) -> Self {
         Self {
             spec: ToolSpec {
-                name,
-                description: "Posts an entry to the service of the tests.",
+                name: name.into(),
+                description: "Posts an entry to the service of the tests.".into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {"text": {"type": "string", "minLength": 1}},

@@ -22,11 +22,11 @@ const MAX_TOTAL: usize = 32 << 20;
 /// The tool.
 pub fn apply_patch() -> FileTool {
     let spec = ToolSpec {
-        name: "apply_patch",
+        name: "apply_patch".into(),
         description: "Change several text files as one: all or none. The patch begins with `*** Begin Patch`, ends with \
                       `*** End Patch`; between: `*** Add File: PATH` and lines with `+`; `*** Delete File: PATH`; \
                       `*** Update File: PATH`, then perhaps `*** Move to: PATH`, then parts of ` ` kept, `-` old, `+` new lines, \
-                      each part after `@@` or `@@ LINE ABOVE IT`.",
+                      each part after `@@` or `@@ LINE ABOVE IT`.".into(),
         input_schema: json!({
             "type": "object",
             "properties": {"patch": {"type": "string", "minLength": 1}},

@@ -32,8 +32,8 @@ impl Default for AskOperator {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: ASK_OPERATOR,
-                description: "Ask a person who runs this bot, and wait for the answer. Only for what you cannot find out.",
+                name: ASK_OPERATOR.into(),
+                description: "Ask a person who runs this bot, and wait for the answer. Only for what you cannot find out.".into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {

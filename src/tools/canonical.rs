@@ -147,8 +147,8 @@ impl Fields {
 /// tool that changes between question and start is noticed.
 pub fn definition_digest(spec: &ToolSpec) -> String {
     let mut fields = Fields::new(DEFINITION_LAYOUT);
-    fields.text(spec.name);
-    fields.text(spec.description);
+    fields.text(&spec.name);
+    fields.text(&spec.description);
     fields.text(&canonical_json(&spec.input_schema));
     fields.text(spec.access.as_str());
     fields.text(spec.effect.as_str());

@@ -18,8 +18,9 @@ const MAX_EDITS: u32 = 100;
 /// The tool.
 pub fn edit_file() -> FileTool {
     let spec = ToolSpec {
-        name: "edit_file",
-        description: "Replace exact parts of a text file. Prefer it to writing the whole file again.",
+        name: "edit_file".into(),
+        description:
+            "Replace exact parts of a text file. Prefer it to writing the whole file again.".into(),
         input_schema: json!({
             "type": "object",
             "properties": {

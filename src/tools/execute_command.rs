@@ -51,9 +51,11 @@ impl ExecuteCommand {
     pub fn new(sandbox: Sandbox) -> Self {
         Self {
             spec: ToolSpec {
-                name: "execute_command",
-                description: "Run a program in the workspace: argv (preferred) or a sh script, exactly one. \
-                              No network; only the workspace is writable.",
+                name: "execute_command".into(),
+                description:
+                    "Run a program in the workspace: argv (preferred) or a sh script, exactly one. \
+                              No network; only the workspace is writable."
+                        .into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {
@@ -294,6 +296,7 @@ impl Tool for ExecuteCommand {
                 env: Vec::new(),
                 path: None,
                 paths: Vec::new(),
+                host: None,
                 bound: operands.names(),
                 unbound: operands.incomplete,
                 sandbox: Some(self.sandbox.describe().to_owned()),

@@ -126,7 +126,7 @@ impl Tool for FileTool {
             guard: Guard::new(context),
             entry: JournalEntry::new(&context.changes, &context.call_id.to_string()),
             allowed: context.operands.clone(),
-            tool: self.spec.name,
+            tool: self.spec.name.to_string(),
             session: context.session_id.to_string(),
         };
         let again = run.clone();
@@ -179,7 +179,7 @@ struct Run {
     guard: Guard,
     entry: JournalEntry,
     allowed: Vec<(String, String)>,
-    tool: &'static str,
+    tool: String,
     session: String,
 }
 
@@ -216,7 +216,7 @@ impl Run {
         let record = ChangeRecord {
             workspace: self.guard.workspace().to_path_buf(),
             session: self.session.clone(),
-            tool: self.tool.to_owned(),
+            tool: self.tool.clone(),
             said: said.clone(),
             files: Vec::new(),
             made: Vec::new(),

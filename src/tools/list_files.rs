@@ -28,8 +28,9 @@ impl Default for ListFiles {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: "list_files",
-                description: "List files and directories of the workspace, sorted, with sizes.",
+                name: "list_files".into(),
+                description: "List files and directories of the workspace, sorted, with sizes."
+                    .into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {

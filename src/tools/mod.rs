@@ -19,6 +19,8 @@ pub mod file_step;
 pub mod file_tool;
 pub mod file_version;
 pub mod guard;
+pub mod http;
+pub mod http_fetch;
 pub mod list_files;
 pub mod memory;
 pub mod move_file;

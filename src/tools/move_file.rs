@@ -13,8 +13,8 @@ use crate::tools::tool::{PrepareError, ToolSpec};
 
 fn spec(name: &'static str, description: &'static str, input_schema: Value) -> ToolSpec {
     ToolSpec {
-        name,
-        description,
+        name: name.into(),
+        description: description.into(),
         input_schema,
         access: Access::Write,
         effect: Effect::Reconcilable,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::text::quote::quote;
 use crate::tools::canonical::canonical_json;
+use crate::tools::http::url;
 
 /// Longest preview, in characters.
 pub const MAX_CHARS: usize = 200;
@@ -22,6 +23,7 @@ pub fn one_line(tool: &str, args: &Value) -> String {
             .zip(text_of(args, "to"))
             .map(|(from, to)| format!("{from} → {to}")),
         "apply_patch" => text_of(args, "patch").map(patched),
+        "http_fetch" => fetch(args),
         "list_files" => Some(listing(args)),
         "remember" => text_of(args, "text").map(quote),
         "ask_operator" => text_of(args, "question").map(quote),
@@ -40,6 +42,14 @@ pub fn one_line(tool: &str, args: &Value) -> String {
 
 fn text_of<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
     args.get(name).and_then(Value::as_str)
+}
+
+/// Method and address, without credentials in its query. An address that is none stands as it is: nothing is fetched.
+fn fetch(args: &Value) -> Option<String> {
+    let given = text_of(args, "url")?;
+    let method = text_of(args, "method").unwrap_or("GET");
+    let address = url::parse(given).map_or_else(|_| given.to_owned(), |found| url::shown(&found));
+    Some(format!("{method} {address}"))
 }
 
 /// The files that a patch names.

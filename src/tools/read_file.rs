@@ -39,8 +39,8 @@ impl Default for ReadFile {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: "read_file",
-                description: "Read a text file of the workspace, or an artifact. Long files: continue with offset.",
+                name: "read_file".into(),
+                description: "Read a text file of the workspace, or an artifact. Long files: continue with offset.".into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::config::settings::Settings;
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::apply_patch::apply_patch;
 use crate::tools::ask_operator::AskOperator;
 use crate::tools::canonical;
 use crate::tools::edit_file::edit_file;
 use crate::tools::execute_command::ExecuteCommand;
+use crate::tools::http_fetch::HttpFetch;
 use crate::tools::list_files::ListFiles;
 use crate::tools::memory::{Recall, Remember};
 use crate::tools::move_file::{delete_file, move_file};
@@ -149,22 +151,30 @@ impl Registry {
         Ok(registry)
     }
 
+    /// Adds what the configuration asks for.
+    pub fn add_configured(&mut self, settings: &Settings) -> Result<(), RegistryError> {
+        if let Some(fetch) = &settings.fetch {
+            self.add(Arc::new(HttpFetch::new(fetch.clone())))?;
+        }
+        Ok(())
+    }
+
     /// Adds a tool after the others.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         let spec = tool.spec();
-        if self.entry(spec.name).is_some() {
-            return Err(RegistryError::Duplicate(spec.name.to_owned()));
+        if self.entry(&spec.name).is_some() {
+            return Err(RegistryError::Duplicate(spec.name.to_string()));
         }
         if spec.cacheable.is_some() && !(reads(spec.access) && spec.effect == Effect::ReadOnly) {
             return Err(RegistryError::Cacheable {
-                tool: spec.name.to_owned(),
+                tool: spec.name.to_string(),
                 access: spec.access,
                 effect: spec.effect,
             });
         }
         let validator = jsonschema::validator_for(&spec.input_schema).map_err(|error| {
             RegistryError::Schema {
-                tool: spec.name.to_owned(),
+                tool: spec.name.to_string(),
                 problem: error.to_string(),
             }
         })?;
@@ -194,21 +204,26 @@ impl Registry {
     }
 
     /// Names in order.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.specs().map(|spec| spec.name)
+    pub fn names(&self) -> impl Iterator<Item = &str> + '_ {
+        self.specs().map(|spec| spec.name.as_ref())
+    }
+
+    /// Tools in order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> + '_ {
+        self.entries.iter().map(|entry| &entry.tool)
     }
 
     /// Specs in order.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> + '_ {
-        self.entries.iter().map(|entry| entry.tool.spec())
+        self.all().map(|tool| tool.spec())
     }
 
     /// What the model is told, in order; the same bytes every time.
     pub fn definitions(&self) -> Vec<Definition> {
         self.specs()
             .map(|spec| Definition {
-                name: spec.name.to_owned(),
-                description: spec.description.to_owned(),
+                name: spec.name.to_string(),
+                description: spec.description.to_string(),
                 input_schema: spec.input_schema.clone(),
             })
             .collect()

@@ -55,6 +55,14 @@ pub enum RiskReason {
     OtherUser(String),
     /// Reaches for the network, and with which program.
     Network(String),
+    /// Reads from a host over the network.
+    ReadsHost(String),
+    /// Sends a request that is no reading: its method and the host.
+    SendsRequest(String, String),
+    /// The configuration does not list the host.
+    UnlistedHost(String),
+    /// Sends what is a credential by its name: of a header or a query parameter.
+    CredentialSent(String),
     /// Names a path outside the workspace.
     Outside(String),
     /// No sandbox is proved to confine it: why, and the least risk that follows.
@@ -73,9 +81,11 @@ impl RiskReason {
     /// The least risk of a call with this reason.
     pub fn risk(&self) -> Risk {
         match self {
-            Self::ReadsWorkspace | Self::ReadsResult | Self::ReadsMemory | Self::AsksPerson => {
-                Risk::Low
-            }
+            Self::ReadsWorkspace
+            | Self::ReadsResult
+            | Self::ReadsMemory
+            | Self::ReadsHost(_)
+            | Self::AsksPerson => Risk::Low,
             // It says what may be wrong with a name, not what the call touches.
             Self::MixedScripts(_) => Risk::Low,
             Self::Remembers(MemoryScope::Session) => Risk::Low,
@@ -90,7 +100,7 @@ impl RiskReason {
             | Self::Reversible
             | Self::SendsFile(..) => Risk::Medium,
             // A program that only reads cannot change what is there.
-            Self::OnlyReads | Self::Outside(_) => Risk::Medium,
+            Self::OnlyReads | Self::Outside(_) | Self::UnlistedHost(_) => Risk::Medium,
             Self::Irreversible(_)
             | Self::ChangesFiles
             | Self::WorkspaceProgram
@@ -98,8 +108,9 @@ impl RiskReason {
             | Self::RecursiveDelete(_)
             | Self::OtherUser(_)
             | Self::Network(_)
+            | Self::SendsRequest(..)
             | Self::Unclassified => Risk::High,
-            Self::CredentialFile(_) => Risk::Critical,
+            Self::CredentialFile(_) | Self::CredentialSent(_) => Risk::Critical,
             Self::Tainted(access) => match access {
                 Access::WriteAdditive | Access::Write | Access::Send | Access::Unknown => {
                     Risk::High
@@ -145,6 +156,15 @@ impl RiskReason {
             Self::RecursiveDelete(how) => format!("recursive delete: {}", short(how)),
             Self::OtherUser(program) => format!("runs as another user: {}", short(program)),
             Self::Network(program) => format!("uses the network: {}", short(program)),
+            Self::ReadsHost(host) => format!("reads from {} over the network", short(host)),
+            Self::SendsRequest(method, host) => {
+                format!("sends a {method} request to {}", short(host))
+            }
+            Self::UnlistedHost(host) => format!(
+                "the configuration does not list {}: the address can carry text out",
+                short(host)
+            ),
+            Self::CredentialSent(name) => format!("sends a credential: {}", short(name)),
             Self::Outside(path) => format!("outside the workspace: {}", short(path)),
             Self::Unconfined(why, _) => why.clone(),
             Self::Unclassified => "nobody classified what it touches".to_owned(),

@@ -37,8 +37,8 @@ impl Default for SearchFiles {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: "search_files",
-                description: "Search text files of the workspace for a regular expression. Answers path:line: text.",
+                name: "search_files".into(),
+                description: "Search text files of the workspace for a regular expression. Answers path:line: text.".into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {

@@ -33,8 +33,10 @@ impl Default for SendFile {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: "send_file",
-                description: "Send a file of the workspace to this conversation, together with your answer.",
+                name: "send_file".into(),
+                description:
+                    "Send a file of the workspace to this conversation, together with your answer."
+                        .into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {

@@ -3,6 +3,7 @@
 //! `prepare` never has an effect and may fail freely; whatever `execute` does was in the plan that
 //! `prepare` returned and that was approved by digest.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +24,9 @@ use crate::tools::risk::RiskReason;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// Name; part of the contract.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// For the model: short, says when to use it.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// JSON Schema (object, `additionalProperties: false`).
     pub input_schema: Value,
     /// The most a call of it can touch.
@@ -237,6 +238,22 @@ pub struct ToolContext<'a> {
 pub trait Tool: Send + Sync {
     /// What it declares.
     fn spec(&self) -> &ToolSpec;
+
+    /// Where it comes from, in a few words.
+    fn source(&self) -> String {
+        "built-in".to_owned()
+    }
+
+    /// Recovery class of one call. Arguments fit the schema already.
+    fn effect(&self, _args: &Value) -> Effect {
+        self.spec().effect
+    }
+
+    /// Whose text a result of this call holds when nobody here vouches for it; none = it holds none. A session that
+    /// reads such a result is tainted.
+    fn untrusted(&self, _args: &Value) -> Option<String> {
+        None
+    }
 
     /// Finds what the call would do. Arguments fit the schema already. Never has an effect.
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError>;

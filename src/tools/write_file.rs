@@ -35,8 +35,8 @@ impl Default for WriteFile {
     fn default() -> Self {
         Self {
             spec: ToolSpec {
-                name: "write_file",
-                description: "Write a whole text file; missing directories are made. To change parts of one use edit_file.",
+                name: "write_file".into(),
+                description: "Write a whole text file; missing directories are made. To change parts of one use edit_file.".into(),
                 input_schema: json!({
                     "type": "object",
                     "properties": {

@@ -32,6 +32,7 @@ mod end_to_end_models;
 mod first_run;
 mod floods;
 mod hooks;
+mod http_tools;
 mod hygiene;
 mod layering;
 mod leftovers;

@@ -37,6 +37,7 @@ pub mod on_call;
 pub mod pairings;
 pub mod policy;
 pub mod routines;
+pub mod rule_address;
 pub mod rule_suggestions;
 pub mod rules;
 pub mod sessions;

@@ -13,7 +13,9 @@ use crate::engine::problem::from_store;
 use crate::engine::rules;
 use crate::protocol::enums::{DecisionKind, RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::problem::Problem;
-use crate::protocol::rule::{COMMANDS, Rule, RulePatch, RuleSuggestion, RuleSuggestions};
+use crate::protocol::rule::{
+    COMMANDS, FETCH, HOST, Rule, RulePatch, RuleSuggestion, RuleSuggestions, URL,
+};
 use crate::store::commands::put_rule::RuleFields;
 use crate::store::queries::rules::TriedCall;
 use crate::tools::canonical::{canonical_json, sha256_hex};
@@ -199,6 +201,11 @@ fn candidates_of((call, workspace): CallHere<'_>) -> Vec<Rule> {
         if words.len() > 2 {
             rules.push(of(Some(ARGV), RuleMatcher::Prefix, unwords(&words[..2])));
         }
+    } else if let Some(host) = call.plan.host.clone().filter(|_| call.told.tool == FETCH) {
+        if let Some(url) = call.args.get(URL).and_then(Value::as_str) {
+            rules.push(of(Some(URL), RuleMatcher::Exact, url.to_owned()));
+        }
+        rules.push(of(Some(HOST), RuleMatcher::Exact, host));
     } else if let Some(path) = call.args.get("path").and_then(Value::as_str) {
         rules.push(of(Some("path"), RuleMatcher::Exact, path.to_owned()));
         if let Some((directory, _)) = path.rsplit_once('/') {

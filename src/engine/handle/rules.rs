@@ -5,7 +5,7 @@ use crate::config::error::nearest;
 use crate::engine::call_shape::{self, CallShape, Location};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::unused_rules;
+use crate::engine::handle::{rule_address, unused_rules};
 use crate::engine::policy::{PolicyInput, covers};
 use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
@@ -18,7 +18,7 @@ use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
-    COMMANDS, Grant, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
+    COMMANDS, FETCH, Grant, HOST, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
 };
 use crate::protocol::snapshot::Page;
 use crate::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
@@ -197,6 +197,7 @@ pub fn fields(
         .or_else(|| before.map(|rule| rule.value.clone()))
         .ok_or_else(|| missing("value"))?;
     let value = checked_value(field.as_deref(), matcher, &engine.redactor.redact(&value))?;
+    let value = rule_address::checked(&tool, field.as_deref(), matcher, value)?;
     let verdict = patch
         .verdict
         .or(before.map(|rule| rule.verdict))
@@ -419,7 +420,7 @@ fn known_field(tool: &str, field: &str, schema: &serde_json::Value) -> Result<()
     let Some(properties) = schema.get("properties").and_then(|found| found.as_object()) else {
         return Ok(());
     };
-    if properties.contains_key(field) {
+    if properties.contains_key(field) || (tool == FETCH && field == HOST) {
         return Ok(());
     }
     let shown: String = field.chars().take(64).collect();

@@ -10,12 +10,13 @@ use crate::protocol::tool::{COUNTED_CALLS, Tool};
 pub async fn list(engine: &Engine) -> Result<Page<Tool>, Problem> {
     let usage = engine.store.read(|rows| rows.tool_usage(COUNTED_CALLS));
     let mut usage = usage.await.map_err(from_store)?;
-    let tools = engine.tools.specs().map(|spec| {
-        let usage = usage.remove(spec.name).unwrap_or_default();
+    let tools = engine.tools.all().map(|tool| {
+        let spec = tool.spec();
+        let usage = usage.remove(spec.name.as_ref()).unwrap_or_default();
         Tool {
-            name: spec.name.to_owned(),
-            source: "built-in".to_owned(),
-            description: spec.description.to_owned(),
+            name: spec.name.to_string(),
+            source: tool.source(),
+            description: spec.description.to_string(),
             access: spec.access,
             effect: spec.effect,
             max_seconds: spec.max_duration.as_secs(),

@@ -64,6 +64,8 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
                 // What it leads to is part of the workspace, whose state counts.
                 path: _,
                 paths: _,
+                // The arguments say it.
+                host: _,
                 // They are the operands.
                 bound: _,
                 unbound: _,

@@ -379,7 +379,7 @@ pub fn evaluate_at(
     let mut facts = CallFacts {
         tool: name.to_owned(),
         access: plan.access,
-        effect: spec.effect,
+        effect: tool.effect(args),
         risk: risk::highest(&plan.risk_reasons),
         args_digest: canonical::shape_digest(args, &plan),
         always_asks: plan.always_asks.clone(),

@@ -39,6 +39,7 @@ use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::reopen_approval::ReopenApproval;
 use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
+use crate::store::commands::taint_session::TaintSession;
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::turn::{CallRow, TurnRows};
@@ -310,7 +311,12 @@ pub async fn start_and_run(
         &shown,
     );
     let state = finished.state;
-    engine.persist(finished).await?;
+    // The session is tainted before the model reads what taints it.
+    let taint = TaintSession {
+        session_id: rows.session_id,
+        taint: untrusted(engine, &row, &outcome).into_iter().collect(),
+    };
+    engine.persist((taint, finished)).await?;
     pass.settle(engine, rows, &row.call.name, &outcome, &shown, duration_ms);
     // Until here, the file must not be swept.
     drop(shown);
@@ -514,6 +520,16 @@ looked up: {}",
             ),
             ..outcome
         },
+    }
+}
+
+/// Whose text a result holds that nobody here vouches for; none = it holds none. What never reached the other side is
+/// told in words of ours.
+fn untrusted(engine: &Engine, row: &CallRow, outcome: &ToolOutcome) -> Option<String> {
+    let tool = engine.tools.get(&row.call.name)?;
+    match outcome.disposition {
+        EffectDisposition::ConfirmedNoEffect => None,
+        EffectDisposition::Done | EffectDisposition::Unknown => tool.untrusted(&row.call.args),
     }
 }
 

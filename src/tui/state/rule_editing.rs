@@ -10,7 +10,7 @@ use crate::protocol::request::{Answer, GetRuleMatches, Query};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{About, Deciding, Modal, TextPurpose};
-use crate::tui::state::rule_editor::{Place, RuleEditor, fields};
+use crate::tui::state::rule_editor::{Place, RuleEditor, compared, fields};
 use crate::tui::state::{deciding, opening};
 
 /// Opens the editor, with the narrowest rule that is not this call alone.
@@ -19,7 +19,7 @@ pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> 
         Some(_) => VerdictKind::Deny,
         None => VerdictKind::Allow,
     };
-    let field = fields(&approval.args).into_iter().next().flatten();
+    let field = fields(&compared(&approval)).into_iter().next().flatten();
     let mut editor = RuleEditor {
         bound,
         approval: Box::new(approval),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::console::decision::Bound;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, RuleMatcher, RuleScope, VerdictKind};
-use crate::protocol::rule::{RuleMatches, RulePatch, covers_commands};
+use crate::protocol::rule::{HOST, RuleMatches, RulePatch, covers_commands};
 use crate::text::quote::quote;
 
 /// How long a rule can hold: seconds, and in words. 0 = until it is removed.
@@ -114,11 +114,20 @@ pub fn fields(args: &Value) -> Vec<Option<String>> {
         .collect();
     names.sort_by_key(|name| match name.as_str() {
         ARGV => 0,
-        "path" => 1,
+        "path" | HOST => 1,
         _ => 2,
     });
     let named = names.into_iter().take(FIELDS).cloned().map(Some);
     named.chain([None]).collect()
+}
+
+/// What of a call can be compared: its arguments, and the host that its address leads to.
+pub fn compared(approval: &Approval) -> Value {
+    let mut args = approval.args.clone();
+    if let (Some(map), Some(host)) = (args.as_object_mut(), &approval.plan.host) {
+        map.insert(HOST.to_owned(), Value::from(host.as_str()));
+    }
+    args
 }
 
 /// The value that stands there until another is written: as much of this call as fits the matcher.
@@ -139,6 +148,10 @@ fn suggestion(args: &Value, field: Option<&str>, matcher: RuleMatcher) -> String
                 RuleMatcher::Pattern => format!("{} **", head.join(" ")),
             }
         }
+        Some(Value::String(host)) if field == HOST => match matcher {
+            RuleMatcher::Exact | RuleMatcher::Prefix => host.clone(),
+            RuleMatcher::Pattern => format!("*.{host}"),
+        },
         Some(Value::String(text)) => {
             let folder = text.rsplit_once('/').map(|(folder, _)| folder);
             match (matcher, folder) {
@@ -170,7 +183,12 @@ impl RuleEditor {
         if self.field.is_none() {
             self.matcher = RuleMatcher::Exact;
         }
-        self.value = suggestion(&self.approval.args, self.field.as_deref(), self.matcher);
+        // All arguments are only those that the call has.
+        let args = match self.field {
+            Some(_) => compared(&self.approval),
+            None => self.approval.args.clone(),
+        };
+        self.value = suggestion(&args, self.field.as_deref(), self.matcher);
     }
 
     /// Moves to another line.
@@ -207,7 +225,7 @@ impl RuleEditor {
                 self.suggest();
             }
             Place::Field => {
-                let fields = fields(&self.approval.args);
+                let fields = fields(&compared(&self.approval));
                 self.field = next(&fields, &self.field).flatten();
                 self.suggest();
             }

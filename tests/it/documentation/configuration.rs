@@ -132,7 +132,7 @@ fn value(of: &str) -> String {
         "i32" | "u32" | "u64" | "usize" => "whole number".to_owned(),
         "f64" => "number".to_owned(),
         "Vec<String>" => "list of texts".to_owned(),
-        "Vec<u64>" => "list of whole numbers".to_owned(),
+        "Vec<u16>" | "Vec<u64>" => "list of whole numbers".to_owned(),
         "BTreeMap<String, u32>" => "table of whole numbers".to_owned(),
         "Vec<HookPoint>" => format!(
             "list of {}",

@@ -102,6 +102,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             max_memories: 10_000,
             undo_days: 7,
         },
+        fetch: None,
         tool_risk: BTreeMap::new(),
         listen: None,
         log_filter: "info".to_owned(),

@@ -287,3 +287,83 @@ proptest! {
         prop_assert_eq!(words(&unwords(&list)), Some(list));
     }
 }
+
+/// A call of `http_fetch`, with the host that it leads to.
+fn fetches(rule: &Rule, args: Value) -> bool {
+    let url = args["url"].as_str().unwrap_or_default();
+    let host = leverframe::tools::http::url::parse(url)
+        .ok()
+        .map(|url| leverframe::tools::http::url::host(&url));
+    let plan = PlanFacts {
+        host,
+        ..PlanFacts::default()
+    };
+    leads(rule, "http_fetch", &args, &plan)
+}
+
+#[test]
+fn a_rule_about_a_host_looks_at_where_an_address_leads() {
+    let allow = |matcher, value| rule("http_fetch", Some("host"), matcher, value);
+    let get = |rule: &Rule, url: &str| fetches(rule, json!({ "url": url }));
+    let docs = allow(RuleMatcher::Exact, "docs.rs");
+    assert!(get(&docs, "https://docs.rs/regex"));
+    assert!(get(&docs, "HTTPS://DOCS.RS:443/regex"));
+    for url in [
+        "https://docs.rs.evil.test/",
+        "https://evil.test/?docs.rs",
+        "https://docs.rs@evil.test/",
+        "https://a.docs.rs/",
+        "no address",
+    ] {
+        assert!(!get(&docs, url), "{url}");
+    }
+    let below = allow(RuleMatcher::Pattern, "*.example.org");
+    assert!(get(&below, "https://a.example.org/"));
+    assert!(!get(&below, "https://example.org.evil.test/"));
+    // What is sent decides as much as where it goes.
+    let post = json!({"url": "https://docs.rs/", "method": "POST", "body": "x"});
+    assert!(!fetches(&docs, post.clone()));
+    let head = json!({"url": "https://docs.rs/", "method": "HEAD"});
+    assert!(fetches(&docs, head));
+    let deny = Rule {
+        verdict: VerdictKind::Deny,
+        ..docs
+    };
+    assert!(fetches(&deny, post));
+}
+
+#[test]
+fn a_rule_about_an_address_looks_through_its_spelling() {
+    let of = |matcher, value: &str, verdict| Rule {
+        verdict,
+        ..rule("http_fetch", Some("url"), matcher, value)
+    };
+    let allow = |matcher, value: &str| of(matcher, value, VerdictKind::Allow);
+    let get = |rule: &Rule, url: &str| fetches(rule, json!({ "url": url }));
+    let below = allow(RuleMatcher::Prefix, "https://docs.rs/regex");
+    assert!(get(&below, "https://docs.rs/regex"));
+    assert!(get(&below, "https://docs.rs:443/x/../regex/latest?a#b"));
+    for url in [
+        "https://docs.rs/regex-evil",
+        "https://docs.rs/regex/../other",
+        "https://docs.rs/regex/%2e%2e/other",
+        "http://docs.rs/regex",
+        "https://docs.rs:8443/regex",
+    ] {
+        assert!(!get(&below, url), "{url}");
+    }
+    let host = allow(RuleMatcher::Prefix, "https://docs.rs");
+    assert!(get(&host, "https://docs.rs/regex"));
+    assert!(!get(&host, "https://docs.rs.evil.test/"));
+    assert!(!get(&host, "https://docs.rs@evil.test/"));
+    let exact = allow(RuleMatcher::Exact, "https://docs.rs/a b");
+    assert!(get(&exact, "https://docs.rs/a%20b"));
+    // A star in the host of what allows stays there.
+    let pattern = |verdict| of(RuleMatcher::Pattern, "https://*.rs/*", verdict);
+    assert!(get(&pattern(VerdictKind::Allow), "https://docs.rs/regex"));
+    assert!(!get(
+        &pattern(VerdictKind::Allow),
+        "https://evil.test/x.rs/y"
+    ));
+    assert!(get(&pattern(VerdictKind::Deny), "https://evil.test/x.rs/y"));
+}

@@ -15,6 +15,10 @@ mod executable_places;
 mod files;
 mod guard;
 mod harness;
+mod http_answers;
+mod http_fetch;
+mod http_guard;
+mod http_server;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]

@@ -20,7 +20,8 @@ fn registry() -> Registry {
 
 #[test]
 fn the_catalogue_is_short_ordered_and_stable() {
-    let names: Vec<_> = registry().names().collect();
+    let all = registry();
+    let names: Vec<_> = all.names().collect();
     assert_eq!(
         names,
         [
@@ -119,8 +120,8 @@ impl Odd {
 
     fn spec_of(name: &'static str, description: &'static str, schema: Value) -> ToolSpec {
         ToolSpec {
-            name,
-            description,
+            name: name.into(),
+            description: description.into(),
             input_schema: schema,
             access: Access::Unknown,
             effect: Effect::NonIdempotent,
@@ -235,7 +236,7 @@ fn only_tools_that_read_may_let_their_results_be_given_again() {
     }
     let registry = Registry::builtin(&Sandbox::none("for this test")).unwrap();
     let declared = registry.specs().filter(|spec| spec.cacheable.is_some());
-    let names: Vec<&str> = declared.map(|spec| spec.name).collect();
+    let names: Vec<&str> = declared.map(|spec| spec.name.as_ref()).collect();
     assert_eq!(names, ["list_files", "search_files"]);
 }
 

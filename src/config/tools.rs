@@ -1,0 +1,150 @@
+//! `[tools.NAME]`: the least risk of tools, and `http_fetch`, which exists where the file has its table.
+//!
+//! Nothing here reaches a host; whether a name leads to one is looked at in each call.
+
+use std::collections::BTreeMap;
+
+use crate::config::error::{ConfigError, Fault};
+use crate::config::file::ToolTable;
+use crate::config::inputs::{Inputs, number};
+use crate::config::settings::FetchSettings;
+use crate::protocol::enums::Risk;
+use crate::protocol::rule::FETCH;
+
+/// Most entries of a list of hosts.
+const MAX_HOSTS: usize = 1000;
+
+/// Names of the tools that exist with this file: those that always do, and those that it adds.
+pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
+    let config = inputs.config();
+    let always = inputs.tools.iter().map(|name| (*name).to_owned());
+    let mut names: Vec<String> = always.collect();
+    for (name, table) in &config.tools {
+        if adds(name, table) && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Whether a table adds a tool.
+fn adds(name: &str, _table: &ToolTable) -> bool {
+    name == FETCH
+}
+
+/// The least risk of tools, by name.
+pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError> {
+    let config = inputs.config();
+    let mut risks = BTreeMap::new();
+    for (name, table) in &config.tools {
+        if !inputs.tools.contains(&name.as_str()) {
+            let fault = inputs.fault(&["tools", name], format!("there is no tool `{name}`"));
+            let fault = fault.nearest(name, inputs.tools.iter().copied().chain([FETCH]));
+            return Err(fault
+                .expected(format!("one of {}", inputs.tools.join(", ")))
+                .into());
+        }
+        if !adds(name, table) {
+            only_risk(inputs, name, table)?;
+        }
+        risks.extend(table.risk.map(|risk| (name.clone(), risk)));
+    }
+    Ok(risks)
+}
+
+/// A table of a tool that has no other settings.
+fn only_risk(inputs: &Inputs<'_>, name: &str, table: &ToolTable) -> Result<(), ConfigError> {
+    let given = [
+        ("allow", table.allow.is_some()),
+        ("deny", table.deny.is_some()),
+        ("private", table.private.is_some()),
+        ("ports", table.ports.is_some()),
+        ("timeout_seconds", table.timeout_seconds.is_some()),
+        ("max_kib", table.max_kib.is_some()),
+    ];
+    if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+        let fault = inputs.fault(
+            &["tools", name, key],
+            format!("`{name}` has no such setting"),
+        );
+        return Err(fault.expected("only `risk`").into());
+    }
+    if table.risk.is_none() {
+        let fault = inputs.fault(&["tools", name], "`risk` is missing".to_owned());
+        return Err(fault.expected("low, medium, high or critical").into());
+    }
+    Ok(())
+}
+
+/// How `http_fetch` is configured; none = there is no such tool.
+pub fn fetch(inputs: &Inputs<'_>) -> Result<Option<FetchSettings>, ConfigError> {
+    let config = inputs.config();
+    let Some(table) = config.tools.get(FETCH) else {
+        return Ok(None);
+    };
+    let list = |key, given: &Option<Vec<String>>| hosts(inputs, key, given.as_deref());
+    let deny = list("deny", &table.deny)?;
+    let (allow, private) = (
+        list("allow", &table.allow)?,
+        list("private", &table.private)?,
+    );
+    for (key, hosts) in [("allow", &allow), ("private", &private)] {
+        if hosts.iter().any(|host| host == "*") {
+            let fault = inputs.fault(
+                &["tools", FETCH, key],
+                "`*` would list every host".to_owned(),
+            );
+            return Err(fault.expected("hosts, or `*.` and a domain").into());
+        }
+    }
+    let ports = table.ports.clone().unwrap_or_default();
+    if ports.contains(&0) {
+        let fault = inputs.fault(&["tools", FETCH, "ports"], "0 is no port".to_owned());
+        return Err(fault.expected("numbers from 1 to 65535").into());
+    }
+    let key = |name| ["tools", FETCH, name];
+    Ok(Some(FetchSettings {
+        allow,
+        deny,
+        private,
+        ports,
+        timeout_seconds: number(
+            inputs,
+            &key("timeout_seconds"),
+            table.timeout_seconds,
+            30,
+            1..=600,
+        )?,
+        max_kib: number(inputs, &key("max_kib"), table.max_kib, 2048, 1..=16 * 1024)?,
+    }))
+}
+
+/// A list of hosts in lower case, each of which can be compared.
+fn hosts(
+    inputs: &Inputs<'_>,
+    key: &str,
+    given: Option<&[String]>,
+) -> Result<Vec<String>, ConfigError> {
+    let given = given.unwrap_or_default();
+    let fault = |problem: String| -> Fault {
+        inputs
+            .fault(&["tools", FETCH, key], problem)
+            .expected("hosts without scheme, port and path: `example.org`, or `*.example.org` for all below it")
+    };
+    if given.len() > MAX_HOSTS {
+        return Err(fault(format!("more than {MAX_HOSTS} entries")).into());
+    }
+    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+    let mut hosts = Vec::new();
+    for entry in given {
+        let host = entry.trim().trim_end_matches('.').to_ascii_lowercase();
+        let name = host.strip_prefix("*.").unwrap_or(&host);
+        let is_port = name.matches(':').count() == 1;
+        let good = !name.is_empty() && name.chars().all(simple) && !is_port;
+        if host != "*" && !good {
+            return Err(fault(format!("`{entry}` is no host")).into());
+        }
+        hosts.push(host);
+    }
+    Ok(hosts)
+}
