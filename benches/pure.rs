@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use leverframe::clock::Timestamp;
 use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, verdict};
 use leverframe::model::decode::Decode;
 use leverframe::model::exchange::LIMITS;
@@ -58,9 +59,13 @@ fn policy() {
                 requester_id: "telegram:1".to_owned(),
                 by: "anna".to_owned(),
                 approval_id: ApprovalId::from_bytes([7; 16]),
+                continuation_id: None,
+                expires_at: None,
             })
             .collect(),
         rules: Vec::new(),
+        now: Timestamp(0),
+        continuation_id: None,
         requester_id: "telegram:1".to_owned(),
         taint_guard_in_full: true,
         ceiling: None,

@@ -42,6 +42,13 @@ impl Timestamp {
         }
     }
 
+    /// The moment of a day and time of this machine: `2026-12-24 18:00`. None where it is not one.
+    pub fn local(text: &str) -> Option<Self> {
+        let at = text.parse::<jiff::civil::DateTime>().ok()?;
+        let zoned = at.to_zoned(zone::shown_in()).ok()?;
+        Some(Self(zoned.timestamp().as_millisecond()))
+    }
+
     fn zoned(self, format: &str) -> String {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(at) => at.to_zoned(zone::shown_in()).strftime(format).to_string(),

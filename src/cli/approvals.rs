@@ -14,10 +14,12 @@ use crate::cli::rules;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
+use crate::clock::Clock;
+use crate::console::lifetime::Lifetime;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{
-    ApprovalState, DecisionKind, DecisionScope, Risk, RuleMatcher, VerdictKind,
+    ApprovalState, DecisionKind, DecisionScope, Risk, RuleMatcher, RuleScope, VerdictKind,
 };
 use crate::protocol::request::ListApprovals;
 use crate::protocol::request::{Decide, GetRuleMatches};
@@ -31,6 +33,8 @@ pub struct Order {
     pub decision: DecisionKind,
     /// How far an approve reaches.
     pub scope: Option<DecisionScope>,
+    /// Seconds that a permission for the shape holds; 0 = as long as its turn or session.
+    pub expires_in_seconds: Option<u64>,
     /// The digest that was looked at elsewhere.
     pub digest: Option<String>,
     /// The short code, for critical calls.
@@ -55,6 +59,7 @@ impl Order {
         Self {
             decision,
             scope: None,
+            expires_in_seconds: None,
             digest,
             confirm_code: None,
             extra: None,
@@ -67,24 +72,42 @@ impl Order {
     }
 }
 
-/// The rule that a command line asks for with its decision.
-pub fn rule_of(
+/// An order that also allows further calls as a command line says: by a rule, or by a permission for the shape.
+pub fn lasting(
     asked: RuleOfCard,
     scope: Option<DecisionScope>,
-) -> Result<Option<Box<RulePatch>>, Failure> {
-    let patch = asked.fields.patch()?;
-    if !asked.rule && patch != RulePatch::default() {
+    order: Order,
+) -> Result<Order, Failure> {
+    let mut patch = asked.fields.patch()?;
+    if asked.rule {
+        patch.scope = match scope {
+            None => None,
+            Some(DecisionScope::Turn) => Some(RuleScope::Turn),
+            Some(DecisionScope::Session) => Some(RuleScope::Session),
+            Some(DecisionScope::Once) => {
+                return Err(Failure::Usage(
+                    "--rule makes a rule, --scope once allows one call: name one of them"
+                        .to_owned(),
+                ));
+            }
+        };
+        let rule = Some(Box::new(patch));
+        return Ok(Order { rule, ..order });
+    }
+    let mut expires_in_seconds = None;
+    if matches!(scope, Some(DecisionScope::Turn | DecisionScope::Session)) {
+        expires_in_seconds = patch.expires_in_seconds.take();
+    }
+    if patch != RulePatch::default() {
         return Err(Failure::Usage(
             "this says what a rule compares, but no rule is made: add --rule".to_owned(),
         ));
     }
-    if asked.rule && scope.is_some() {
-        return Err(Failure::Usage(
-            "--rule makes a rule, --shape and --scope a permission for one session: name one of them"
-                .to_owned(),
-        ));
-    }
-    Ok(asked.rule.then(|| Box::new(patch)))
+    Ok(Order {
+        scope,
+        expires_in_seconds,
+        ..order
+    })
 }
 
 /// The rule on this call: of exactly this call, where nothing else is said.
@@ -225,10 +248,12 @@ pub async fn decide_found(
                     .await?;
                 rules::told_matches(terminal, &found)?;
             }
-            if order.scope == Some(DecisionScope::Session) {
-                terminal.line(
-                    "shape     exactly these arguments run without asking until the session ends, 8 hours at most",
-                )?;
+            let now = Clock::System.now();
+            if let Some(life) = Lifetime::of(order.scope, order.expires_in_seconds, now) {
+                terminal.line(&format!(
+                    "shape     exactly these arguments run without asking {}",
+                    life.in_words(now)
+                ))?;
             }
             let shown = Instant::now();
             if !confirm(terminal, &approval, order.decision, &mut confirm_code)? {
@@ -240,6 +265,7 @@ pub async fn decide_found(
     };
     let decision = DecisionRequest {
         scope: order.scope,
+        expires_in_seconds: order.expires_in_seconds,
         revision: (digest == approval.digest).then_some(approval.revision),
         confirm_code,
         reason: order.reason,

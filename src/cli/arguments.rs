@@ -476,10 +476,10 @@ pub enum ApprovalCommands {
     Approve {
         /// Id, unique prefix of it, or short code
         id: String,
-        /// How far: once or session
+        /// How far: once, turn (until this turn ends) or session; with --rule how far the rule reaches
         #[arg(long)]
         scope: Option<DecisionScope>,
-        /// Exactly this for the rest of its session, 8 hours at most: `--scope session`
+        /// Exactly this in its session, for 8 hours or as --expires or --until says: `--scope session`
         #[arg(long, conflicts_with = "scope")]
         shape: bool,
         /// Make a rule of it

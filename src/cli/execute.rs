@@ -217,12 +217,11 @@ async fn approval(
         } => {
             let scope = scope.or(shape.then_some(DecisionScope::Session));
             let order = Order {
-                rule: approvals::rule_of(rule, scope)?,
-                scope,
                 confirm_code,
                 extra,
                 ..Order::new(DecisionKind::Approve, seen.digest, seen.reason)
             };
+            let order = approvals::lasting(rule, scope, order)?;
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Revoke { id, seen } => {
@@ -240,10 +239,8 @@ async fn approval(
             } else {
                 DecisionKind::Deny
             };
-            let order = Order {
-                rule: approvals::rule_of(rule, None)?,
-                ..Order::new(decision, seen.digest, seen.reason)
-            };
+            let order = Order::new(decision, seen.digest, seen.reason);
+            let order = approvals::lasting(rule, None, order)?;
             approvals::decide(client, terminal, format, &id, order).await
         }
         ApprovalCommands::Edit { id, args, seen } => {

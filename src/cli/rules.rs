@@ -8,10 +8,10 @@ use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
-use crate::clock::{Clock, Day, Timestamp};
+use crate::clock::{Clock, Timestamp};
 use crate::protocol::duration;
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
-use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::request::{
     AddRule, ChangeRule, GetRule, GetRuleMatches, ListGrants, ListRules, RemoveGrant, RemoveRule,
     SuggestRules, TestRules,
@@ -128,12 +128,15 @@ pub struct RuleFlags {
     #[arg(long, conflicts_with = "session")]
     channel: Option<String>,
     /// Only in this session, while it lasts
-    #[arg(long)]
+    #[arg(long, conflicts_with = "turn")]
     session: Option<SessionId>,
+    /// Only in this turn, until it ends
+    #[arg(long, value_name = "CONTINUATION", conflicts_with = "channel")]
+    turn: Option<ContinuationId>,
     /// Until it ends: `45s`, `30m`, `8h`, `7d`, `2w`, or `never`
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
-    /// When it ends: the end of a day (`2026-12-24`), or a time (`2026-12-24T18:00:00Z`)
+    /// When it ends: the end of a day (`2026-12-24`), or a time (`2026-12-24 18:00`, `2026-12-24T18:00:00Z`)
     #[arg(long, value_name = "DATE", conflicts_with = "expires")]
     until: Option<String>,
     /// Calls it may allow in all; 0 = any number
@@ -178,6 +181,7 @@ impl RuleFlags {
             executable: self.executable,
             channel: self.channel,
             session_id: self.session,
+            continuation_id: self.turn,
             verdict: [
                 (self.allow, VerdictKind::Allow),
                 (self.ask, VerdictKind::Ask),
@@ -195,22 +199,13 @@ impl RuleFlags {
 
 /// Seconds until a time, or until a day of this machine ends.
 fn seconds_until(text: &str, now: Timestamp) -> Result<u64, Failure> {
-    let day = text.parse::<Day>().ok();
-    let ends = day.map_or_else(|| duration::time(text), |day| Day(day.0 + 1).begins());
-    let Some(ends) = ends else {
-        return Err(Failure::Usage(format!(
-            "--until `{}`: expected a day like 2026-12-24 or a time like 2026-12-24T18:00:00Z",
+    let ends = duration::ahead(text, now).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--until `{}`: that is over, or no time: expected a day like 2026-12-24 or a time like \"2026-12-24 18:00\"",
             cell(text)
-        )));
-    };
-    let seconds = ends.millis_since(now) / 1000;
-    if seconds == 0 {
-        return Err(Failure::Usage(format!(
-            "--until `{}`: that is over",
-            cell(text)
-        )));
-    }
-    Ok(seconds)
+        ))
+    })?;
+    Ok(ends.millis_since(now).div_ceil(1000))
 }
 
 /// Carries out one of the commands.
@@ -400,17 +395,26 @@ fn covers(terminal: &mut Terminal<'_>, coverage: Option<String>) -> Result<(), F
 fn state(rule: &Rule, now: Timestamp) -> String {
     match (rule.idle(now).or_else(|| rule.unused(now)), rule.expires_at) {
         (Some(why), _) => cell(&why),
-        (None, Some(at)) => format!("until {at}"),
+        (None, Some(at)) => format!(
+            "until {at}{}",
+            if rule.continuation_id.is_some() {
+                ", or its turn ends"
+            } else {
+                ""
+            }
+        ),
+        (None, None) if rule.continuation_id.is_some() => "until its turn ends".to_owned(),
         (None, None) => "in force".to_owned(),
     }
 }
 
 /// How far it reaches, in words.
 fn reach(rule: &Rule) -> String {
-    match (&rule.channel, rule.session_id) {
-        (Some(channel), _) => cell(channel),
-        (None, Some(session)) => session.to_string(),
-        (None, None) => "everywhere".to_owned(),
+    match (&rule.channel, rule.session_id, rule.continuation_id) {
+        (Some(channel), _, _) => cell(channel),
+        (None, _, Some(turn)) => turn.to_string(),
+        (None, Some(session), None) => session.to_string(),
+        (None, None, None) => "everywhere".to_owned(),
     }
 }
 
@@ -481,7 +485,7 @@ impl TableRow for Grant {
             self.uses.to_string(),
             last_used(self.last_used_at),
             self.expires_at
-                .map_or_else(|| "with the session".to_owned(), |at| at.to_string()),
+                .map_or_else(|| self.ends_with().to_owned(), |at| at.to_string()),
         ]
     }
 }

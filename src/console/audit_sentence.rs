@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::doctor::AuditRow;
+use crate::protocol::duration;
 
 /// The facts of a row.
 struct Facts(Value);
@@ -66,7 +67,20 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
         "engine.started" if facts.is("clean") => "the engine started".to_owned(),
         "engine.started" => "the engine started after it had not ended in order".to_owned(),
         "quarantine.released" => format!("{who} released the quarantine"),
+        "grant.removed" if facts.text("ended_with").is_some() => {
+            format!("the permission for {tool}{place} ended with its turn")
+        }
         "grant.removed" => format!("{who} took a permission for {tool}{place} back"),
+        "rule.added" => {
+            let rule = facts.text("rule").unwrap_or("");
+            let turn = match facts.text("turn") {
+                Some(_) => ", until its turn ends",
+                None => "",
+            };
+            let ends = facts.text("expires_at").and_then(duration::time);
+            let ends = ends.map_or_else(String::new, |at| format!(", until {}", at.in_zone()));
+            format!("{who} made a rule{place}: {rule}{turn}{ends}")
+        }
         "continuation.resumed" => format!("{who} resumed a turn{place}"),
         "continuation.cancelled" => format!("{who} cancelled a turn{place}"),
         "delivery.resolved" => {
@@ -104,7 +118,14 @@ fn decided(row: &AuditRow, facts: &Facts, tool: &str, place: &str) -> String {
     let why = facts.because("reason");
     let scope = match facts.text("scope") {
         None | Some("once") => String::new(),
+        Some("turn") => format!(", until its turn ends{}", until(facts, " or at")),
+        Some("session") => format!(", for its session{}", until(facts, ", until")),
         Some(scope) => format!(", scope {scope}"),
+    };
+    let rule = if facts.text("rule").is_some() {
+        ", with a rule"
+    } else {
+        ""
     };
     let verb = match facts.text("decision") {
         Some("approve") => "allowed",
@@ -115,5 +136,11 @@ fn decided(row: &AuditRow, facts: &Facts, tool: &str, place: &str) -> String {
         Some(other) => return format!("{who} decided {other} on {tool}{place}{scope}{why}"),
         None => "decided on",
     };
-    format!("{who} {verb} {tool}{place}{scope}{why}")
+    format!("{who} {verb} {tool}{place}{scope}{rule}{why}")
+}
+
+/// `, until Thu 2026-12-24 18:00 +01:00`, where it has an end of its own.
+fn until(facts: &Facts, word: &str) -> String {
+    let at = facts.text("until").and_then(duration::time);
+    at.map_or_else(String::new, |at| format!("{word} {}", at.in_zone()))
 }

@@ -53,6 +53,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 }
                 (Some(_), _) => "allowed, and a rule made",
                 (None, Some(DecisionScope::Session)) => "allowed for this session",
+                (None, Some(DecisionScope::Turn)) => "allowed until this turn ends",
                 (None, Some(DecisionScope::Once) | None) => decision.decision.text().done,
             };
             match outcome {

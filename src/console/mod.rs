@@ -14,6 +14,7 @@ pub mod hosts;
 pub mod ids;
 pub mod item;
 pub mod labels;
+pub mod lifetime;
 pub mod loading;
 pub mod message;
 pub mod model;

@@ -103,7 +103,10 @@ pub fn done(undo: &mut Undo, command: &Command, outcome: &Outcome, joins: bool) 
                 id: approval.id,
                 title: decision::title(approval),
                 decision: decision.decision,
-                shape: decision.scope == Some(DecisionScope::Session),
+                shape: matches!(
+                    decision.scope,
+                    Some(DecisionScope::Turn | DecisionScope::Session)
+                ),
                 rule: decision.rule.is_some(),
             }
         }

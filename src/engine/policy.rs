@@ -3,10 +3,11 @@
 //! The order of questions is fixed (SPEC A3); the first that answers wins, and the answer carries the
 //! text of the rule that gave it. Schema and path guards come before this module is asked.
 
+use crate::clock::Timestamp;
 use crate::config::settings::SEMI_AUTO_RUNS;
 use crate::protocol::approval::only_once;
 use crate::protocol::enums::{Access, Autonomy, Effect, Risk, VerdictKind};
-use crate::protocol::ids::ApprovalId;
+use crate::protocol::ids::{ApprovalId, ContinuationId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Policy, Verdict};
 use crate::protocol::rule::Rule;
 use crate::store::input::Basis;
@@ -41,6 +42,18 @@ pub struct SessionGrant {
     pub by: String,
     /// The approval it was given with.
     pub approval_id: ApprovalId,
+    /// The turn that it ends with; none = it ends with the session.
+    pub continuation_id: Option<ContinuationId>,
+    /// When it ends; none = with its turn or session.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl SessionGrant {
+    /// Whether it has not ended at `now`, seen from a turn; none = from no turn.
+    fn holds(&self, now: Timestamp, turn: Option<ContinuationId>) -> bool {
+        self.expires_at.is_none_or(|at| at > now)
+            && self.continuation_id.is_none_or(|id| turn == Some(id))
+    }
 }
 
 /// Everything beside the call itself.
@@ -52,10 +65,14 @@ pub struct PolicyInput {
     pub also: Option<Policy>,
     /// Whether an emergency stop is engaged.
     pub held: bool,
-    /// Live grants of the session.
+    /// Grants of the session; those that have ended or belong to another turn answer nothing.
     pub grants: Vec<SessionGrant>,
-    /// Rules in force that match the call.
+    /// Rules that match the call; those that have ended or belong to another turn answer nothing.
     pub rules: Vec<Rule>,
+    /// The time of the verdict.
+    pub now: Timestamp,
+    /// The turn of the call; none = it belongs to none.
+    pub continuation_id: Option<ContinuationId>,
     /// Id of the requester of this turn.
     pub requester_id: String,
     /// Whether untrusted content makes calls ask in `full` too: what the channel says, or the stricter of two.
@@ -112,6 +129,8 @@ pub fn once_only(facts: &CallFacts, policy_input: &PolicyInput) -> Option<String
             requester_id: policy_input.requester_id.clone(),
             by: String::new(),
             approval_id: ApprovalId::from_bytes([0; 16]),
+            continuation_id: None,
+            expires_at: None,
         }],
         ..policy_input.clone()
     };
@@ -168,6 +187,7 @@ fn verdict_under(
     policy_input: &PolicyInput,
     policy: &Policy,
 ) -> (Verdict, Option<Basis>) {
+    let (now, turn) = (policy_input.now, policy_input.continuation_id);
     let lean = |decision, rule: String, basis| {
         let verdict = Verdict {
             decision,
@@ -181,7 +201,7 @@ fn verdict_under(
         let rule = policy_input
             .rules
             .iter()
-            .find(|rule| rule.verdict == word)?;
+            .find(|rule| rule.verdict == word && rule.holds(now, turn))?;
         let text = format!("rule {} of {}: {}", rule.id, rule.by, rule.in_words());
         Some(lean(word, text, Some(Basis::Rule(rule.id))))
     };
@@ -228,13 +248,17 @@ fn verdict_under(
         grant.tool == facts.tool
             && grant.args_digest == facts.args_digest
             && grant.requester_id == policy_input.requester_id
+            && grant.holds(now, turn)
     });
     if let Some(grant) = grant
         && only_once(facts.risk, &facts.taint, facts.always_asks.as_deref()).is_none()
     {
         return lean(
             VerdictKind::Allow,
-            format!("this shape was allowed for the session by {}", grant.by),
+            match grant.continuation_id {
+                None => format!("this shape was allowed for the session by {}", grant.by),
+                Some(_) => format!("this shape was allowed for this turn by {}", grant.by),
+            },
             Some(Basis::Grant(grant.approval_id)),
         );
     }

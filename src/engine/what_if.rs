@@ -35,7 +35,7 @@ pub async fn what_if(
     let (policy, past, rules) = engine
         .store
         .read(move |reader| {
-            let rules = reader.rules_in_force(&name, None, now)?;
+            let rules = reader.rules_in_force(&name, None, None, now)?;
             Ok((
                 reader.policy(&name)?,
                 reader.past_calls(&name, limit)?,
@@ -53,6 +53,8 @@ pub async fn what_if(
         held: false,
         grants: Vec::new(),
         rules: Vec::new(),
+        now,
+        continuation_id: None,
         requester_id: String::new(),
         taint_guard_in_full: engine.has_taint_guard(&channel),
         ceiling: None,

@@ -14,8 +14,10 @@ use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::schema;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 
-/// Seconds a permission for one shape in one session holds at most.
-pub const SHAPE_SECONDS: i64 = 8 * 3600;
+/// Seconds a permission for one shape in one session holds where nobody says how long.
+pub const SHAPE_SECONDS: u64 = 8 * 3600;
+/// Seconds that a permission or a rule holds at most, unless it holds until its session ends or is removed: a year.
+pub const MAX_LIFE_SECONDS: u64 = 366 * 24 * 3600;
 
 /// Seconds before its deadline at which a snoozed question is back.
 const WAKE_SECONDS: i64 = 600;
@@ -136,6 +138,9 @@ pub struct Decision {
     /// How far.
     #[serde(default)]
     pub scope: Option<DecisionScope>,
+    /// When the permission for the shape ends; none = with its turn or session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// Label of the actor.
     pub by: String,
     /// Where.

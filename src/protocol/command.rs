@@ -83,6 +83,10 @@ pub struct DecisionRequest {
     /// How far an `approve` reaches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<DecisionScope>,
+    /// Seconds until a permission for the shape ends (scopes `turn` and `session`); 0 = when its turn or session ends.
+    /// Default 8 hours for a session, 0 for a turn. It never outlasts its turn or session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_seconds: Option<u64>,
     /// Digest of exactly what was shown. A different current digest is a conflict.
     pub digest: String,
     /// Revision that was shown.
@@ -123,6 +127,7 @@ impl DecisionRequest {
         Self {
             decision,
             scope: None,
+            expires_in_seconds: None,
             digest,
             revision: None,
             confirm_code: None,

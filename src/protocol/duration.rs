@@ -1,6 +1,6 @@
 //! Times as people type them.
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 
 /// Seconds of `45s`, `30m`, `2h`, `3d`, `1w`; none where it is not one of these.
 pub fn seconds(text: &str) -> Option<i64> {
@@ -18,6 +18,18 @@ pub fn seconds(text: &str) -> Option<i64> {
         .parse::<u32>()
         .ok()
         .map(|count| unit * i64::from(count))
+}
+
+/// The moment that a text names, seen from `now`: a time from now on (`30m`), the end of a day (`2026-12-24`), a time of
+/// this machine (`2026-12-24 18:00`) or of the world (RFC 3339). None = it is none of these, or over.
+pub fn ahead(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let text = text.trim();
+    let ends = match (seconds(text), text.parse::<Day>()) {
+        (Some(seconds), _) => Some(now.plus_seconds(seconds)),
+        (None, Ok(day)) => Day(day.0 + 1).begins(),
+        (None, Err(_)) => time(text).or_else(|| Timestamp::local(text)),
+    };
+    ends.filter(|at| *at > now)
 }
 
 /// An RFC 3339 time; none where it is not one.

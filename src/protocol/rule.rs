@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{
     Access, DecisionKind, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictKind,
 };
-use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 
 /// One rule.
@@ -35,8 +35,11 @@ pub struct Rule {
     pub scope: RuleScope,
     /// Its channel, when it reaches that far.
     pub channel: Option<String>,
-    /// Its session, when it reaches that far.
+    /// Its session, when it reaches that far or only to a turn.
     pub session_id: Option<SessionId>,
+    /// Its turn, when it reaches no further; it is removed when the turn ends.
+    #[serde(default)]
+    pub continuation_id: Option<ContinuationId>,
     /// What it says.
     pub verdict: VerdictKind,
     /// Whether it is looked at.
@@ -98,6 +101,27 @@ impl Rule {
         let stale =
             self.verdict == VerdictKind::Allow && days >= UNUSED_DAYS && self.idle(now).is_none();
         stale.then(|| format!("unused for {days} days"))
+    }
+
+    /// Whether calls of this place are in its reach.
+    pub fn reaches(
+        &self,
+        channel: &str,
+        session: Option<SessionId>,
+        turn: Option<ContinuationId>,
+    ) -> bool {
+        match self.scope {
+            RuleScope::Global => true,
+            RuleScope::Channel => self.channel.as_deref() == Some(channel),
+            RuleScope::Session => session.is_some() && self.session_id == session,
+            RuleScope::Turn => turn.is_some() && self.continuation_id == turn,
+        }
+    }
+
+    /// Whether it has not ended at `now`, seen from a turn; none = from no turn.
+    pub fn holds(&self, now: Timestamp, turn: Option<ContinuationId>) -> bool {
+        self.expires_at.is_none_or(|at| at > now)
+            && self.continuation_id.is_none_or(|id| turn == Some(id))
     }
 
     /// Why it decides nothing now; none = it is in force.
@@ -176,7 +200,8 @@ pub struct RulePatch {
     /// The program that they start; empty = what the first word names now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executable: Option<String>,
-    /// How far it reaches; default global, or as far as the channel or session given.
+    /// How far it reaches; default global, or as far as the channel, session or turn given. With a decision, `turn`,
+    /// `session` and `channel` mean those of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<RuleScope>,
     /// Its channel.
@@ -185,6 +210,9 @@ pub struct RulePatch {
     /// Its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
+    /// Its turn, with which it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<ContinuationId>,
     /// What it says; default allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictKind>,
@@ -232,8 +260,21 @@ pub struct Grant {
     pub last_used_at: Option<Timestamp>,
     /// When it was given.
     pub created_at: Timestamp,
-    /// When it ends; it ends with the session too.
+    /// The turn that it ends with; none = it ends with its session.
+    #[serde(default)]
+    pub continuation_id: Option<ContinuationId>,
+    /// When it ends; it ends with its turn or session too.
     pub expires_at: Option<Timestamp>,
+}
+
+impl Grant {
+    /// What it ends with at the latest, in words.
+    pub fn ends_with(&self) -> &'static str {
+        match self.continuation_id {
+            Some(_) => "with its turn",
+            None => "with the session",
+        }
+    }
 }
 
 /// One call of the past that a rule matches.

@@ -90,7 +90,7 @@ actions! {
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
     SettleGiveUp = "settle-give-up", Decision, DecisionKind::GiveUp.text().label, "unknown outcome: give it up";
     Dismiss = "dismiss", Decision, "dismiss", "what a run left behind: you have looked at it; no file changes";
-    AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this session; a dialog prints it and asks again";
+    AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this turn, some time or this session; a dialog prints it and asks again";
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
@@ -182,8 +182,8 @@ actions! {
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
     DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
-    DialogLonger = "dialog-longer", Dialog, "more", "let the raised level hold longer, or the tool do more";
-    DialogShorter = "dialog-shorter", Dialog, "less", "let the raised level hold shorter, or the tool do less";
+    DialogLonger = "dialog-longer", Dialog, "more", "let the level, shape or rule hold longer, or the tool do more";
+    DialogShorter = "dialog-shorter", Dialog, "less", "let the level, shape or rule hold shorter, or the tool do less";
     DialogAgain = "dialog-again", Dialog, "allow", "shape dialog: allow what it prints, 0.7 s after it appeared";
     DialogApprove = "dialog-approve", Dialog, "allow", "table that a opened: allow the calls that it lists, 0.7 s after it appeared";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";

@@ -11,9 +11,11 @@ use crate::console::arming::{CONFIRM_MS, Refusal, VISIBLE_MS};
 use crate::console::decision::{snoozes, title};
 use crate::console::item::{ItemKey, QueueKey};
 use crate::console::labels::problem_text;
+use crate::console::lifetime::{self, Lifetime};
 use crate::console::{loading, queue};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
+use crate::protocol::duration;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope, OutboxState, Risk};
 use crate::protocol::request::{
     CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
@@ -479,13 +481,20 @@ impl Shell<'_> {
                 request.reason = Some(reason.trim().to_owned()).filter(|text| !text.is_empty());
             }
             Choice::Shape => {
+                let Some(life) = self.lifetime(given).await? else {
+                    return Ok(None);
+                };
+                let now = self.model.now.wall;
                 self.out.line(&format!(
-                    "From now on {tool} with exactly these arguments runs in this session without asking: while the session lasts, and 8 hours at most."
+                    "From now on {tool} with exactly these arguments runs in this session without asking, {}.",
+                    life.in_words(now)
                 ))?;
                 if !self.sure("Type session to allow that:", "session").await? {
                     return Ok(None);
                 }
-                request.scope = Some(DecisionScope::Session);
+                let (scope, seconds) = life.request(now);
+                request.scope = Some(scope);
+                request.expires_in_seconds = seconds;
             }
             _ => {}
         }
@@ -562,6 +571,30 @@ impl Shell<'_> {
             return Ok(None);
         }
         Ok(Some(request))
+    }
+
+    /// How long a shape is allowed: as given with the word, or as chosen. None = left.
+    async fn lifetime(&mut self, given: &str) -> Result<Option<Lifetime>, Failure> {
+        let now = self.model.now.wall;
+        let offered = lifetime::offered(now);
+        match given.trim() {
+            "" => {
+                let words: Vec<String> = offered.iter().map(|life| life.in_words(now)).collect();
+                let chosen = self.choose("For how long?", &words).await?;
+                Ok(chosen.and_then(|at| offered.get(at - 1).copied()))
+            }
+            "turn" => Ok(Some(Lifetime::Turn)),
+            "session" => Ok(Some(Lifetime::Session)),
+            text => {
+                let life = duration::ahead(text, now).map(Lifetime::Until);
+                if life.is_none() {
+                    self.out.line(
+                        "not sent: expected turn, session, a time like 30m or 8h, a day like 2026-12-24 or a time like 2026-12-24 18:00",
+                    )?;
+                }
+                Ok(life)
+            }
+        }
     }
 
     /// High risk asks a second time, critical asks for the code.

@@ -109,7 +109,9 @@ impl Choice {
         match self {
             Self::Word(word) => word.text().choice(),
             Self::Reason => "deny with a reason that the model reads".to_owned(),
-            Self::Shape => "allow this shape for the session".to_owned(),
+            Self::Shape => {
+                "allow this shape for longer: this turn, some time, this session".to_owned()
+            }
             Self::Rule => "how to make a rule of it".to_owned(),
             Self::Resume => "resume from the last durable step".to_owned(),
             Self::Kill => "kill: end the turn without an answer".to_owned(),

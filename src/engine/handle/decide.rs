@@ -1,12 +1,13 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
+use crate::clock::Timestamp;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decision;
 use crate::engine::handle::{edit, rules, unused_rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
+use crate::protocol::approval::{Approval, MAX_LIFE_SECONDS, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{
     ApprovalKind, ApprovalState, DecisionKind, DecisionScope, Risk, Scope,
@@ -37,7 +38,7 @@ pub async fn decide(
         .await
         .map_err(from_store)?;
     check(engine, caller, &approval, &request)?;
-    if request.scope == Some(DecisionScope::Session) && approval.state == ApprovalState::Pending {
+    if allows_shape(request.scope) && approval.state == ApprovalState::Pending {
         check_still_used(engine, &approval).await?;
     }
     let mut request = request;
@@ -140,11 +141,12 @@ pub fn check(
             ),
         ));
     }
-    if request.scope == Some(DecisionScope::Session) {
+    if allows_shape(request.scope) {
         let why = approval.only_once();
         let why = why.or((word != DecisionKind::Approve).then_some("only an approval has a scope"));
         why.map_or(Ok(()), |why| Err(not_for_the_session(why)))?;
     }
+    check_life(request)?;
     let right_code = request
         .confirm_code
         .as_deref()
@@ -188,11 +190,45 @@ pub fn check(
     Ok(())
 }
 
+/// Whether a decision of this scope allows further calls of the same shape.
+fn allows_shape(scope: Option<DecisionScope>) -> bool {
+    match scope {
+        None | Some(DecisionScope::Once) => false,
+        Some(DecisionScope::Turn | DecisionScope::Session) => true,
+    }
+}
+
+/// Refuses a life of a permission that is none, or longer than one can be.
+fn check_life(request: &DecisionRequest) -> Result<(), Problem> {
+    match request.expires_in_seconds {
+        None => Ok(()),
+        Some(_) if !allows_shape(request.scope) => Err(Problem::invalid(
+            "`expires_in_seconds` is how long a permission for the shape holds: it goes with the scope `turn` or `session`",
+        )
+        .hint("a rule has `expires_in_seconds` of its own")),
+        Some(seconds) if seconds > MAX_LIFE_SECONDS => Err(Problem::invalid(format!(
+            "`expires_in_seconds` is {seconds}: expected 0 (as long as the turn or session lasts) to {MAX_LIFE_SECONDS}"
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// When a permission for the shape ends; none = with its turn or session.
+fn grant_ends(engine: &Engine, request: &DecisionRequest) -> Option<Timestamp> {
+    let seconds = match (request.scope?, request.expires_in_seconds) {
+        (DecisionScope::Once, _) => None,
+        (DecisionScope::Turn, seconds) => seconds,
+        (DecisionScope::Session, seconds) => Some(seconds.unwrap_or(SHAPE_SECONDS)),
+    };
+    let seconds = i64::try_from(seconds.filter(|seconds| *seconds > 0)?).ok()?;
+    Some(engine.clock.now().plus_seconds(seconds))
+}
+
 fn not_for_the_session(why: &str) -> Problem {
     Problem::new(
         ProblemKind::NotOffered,
         "not offered",
-        format!("this shape cannot be allowed for the session: {why}"),
+        format!("this shape cannot be allowed for longer than this call: {why}"),
     )
     .hint("approve it once")
 }
@@ -321,6 +357,7 @@ pub fn command(
         answer: clean(request.answer).map(|said| approval.answer_said(&said).to_owned()),
         ..request
     };
+    let grant_expires_at = grant_ends(engine, &request);
     Decide {
         approval_id: approval.id,
         result_content: if approval.kind == ApprovalKind::Budget {
@@ -344,7 +381,7 @@ pub fn command(
         extra: request.extra,
         minutes: request.minutes,
         seen_ms: request.seen_ms,
-        grant_expires_at: Some(engine.clock.now().plus_seconds(SHAPE_SECONDS)),
+        grant_expires_at,
         card_update: true,
         rule: None,
         grace_seconds: grace(engine, approval, request.batch),

@@ -38,6 +38,7 @@ pub mod pairings;
 pub mod policy;
 pub mod routines;
 pub mod rule_address;
+pub mod rule_reach;
 pub mod rule_suggestions;
 pub mod rules;
 pub mod sessions;

@@ -112,11 +112,11 @@ pub fn suggest(calls: &[CallHere<'_>], in_force: &[Rule]) -> Suggested {
 
 /// Whether a rule that allows lets a call through, as far as the rule tells.
 fn is_answered(rule: &Rule, (call, workspace): CallHere<'_>) -> bool {
-    let here = match rule.scope {
-        RuleScope::Global => true,
-        RuleScope::Channel => rule.channel.as_ref() == Some(&call.told.channel),
-        RuleScope::Session => rule.session_id == Some(call.session_id),
-    };
+    let here = rule.reaches(
+        &call.told.channel,
+        Some(call.session_id),
+        Some(call.continuation_id),
+    );
     let shape = CallShape {
         tool: &call.told.tool,
         args: &call.args,
@@ -183,6 +183,7 @@ fn candidates_of((call, workspace): CallHere<'_>) -> Vec<Rule> {
             scope: RuleScope::Channel,
             channel: Some(call.told.channel.clone()),
             session_id: None,
+            continuation_id: None,
             verdict: VerdictKind::Allow,
             enabled: true,
             expires_at: None,

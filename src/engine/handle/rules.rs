@@ -5,12 +5,14 @@ use crate::config::error::nearest;
 use crate::engine::call_shape::{self, CallShape, Location};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
+use crate::engine::handle::rule_reach::{Place, reach};
 use crate::engine::handle::{rule_address, unused_rules};
 use crate::engine::policy::{PolicyInput, covers};
 use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
 use crate::engine::rules;
 use crate::engine::turn::evaluate::{CallSite, evaluate_at};
+use crate::protocol::approval::MAX_LIFE_SECONDS;
 use crate::protocol::enums::{
     Access, ApprovalKind, DecisionKind, Risk, RuleMatcher, RuleScope, VerdictKind,
 };
@@ -31,8 +33,6 @@ use crate::tools::preview::one_line;
 const MAX_VALUE: usize = 4096;
 /// Longest note, in bytes.
 const MAX_NOTE: usize = 500;
-/// Longest life, in seconds: a year.
-const MAX_SECONDS: u64 = 366 * 24 * 3600;
 /// How far back a rule is tried: seven days.
 const TRIED_SECONDS: i64 = 7 * 24 * 3600;
 /// Calls that a rule is tried on at most.
@@ -218,12 +218,12 @@ pub fn fields(
     let expires_at = match patch.expires_in_seconds {
         None => before.and_then(|rule| rule.expires_at),
         Some(0) => None,
-        Some(seconds) if seconds <= MAX_SECONDS => {
+        Some(seconds) if seconds <= MAX_LIFE_SECONDS => {
             Some(engine.clock.now().plus_seconds(seconds as i64))
         }
         Some(_) => {
             return Err(Problem::invalid(format!(
-                "`expires_in_seconds` must be 0 (never) to {MAX_SECONDS}"
+                "`expires_in_seconds` must be 0 (never) to {MAX_LIFE_SECONDS}"
             )));
         }
     };
@@ -234,15 +234,19 @@ pub fn fields(
             "`note` has more than {MAX_NOTE} bytes"
         )));
     }
-    let (scope, channel, session_id) =
-        reach(engine, before, patch.scope, patch.channel, patch.session_id)?;
+    let place = Place {
+        channel: patch.channel,
+        session_id: patch.session_id,
+        continuation_id: patch.continuation_id,
+    };
+    let (scope, place) = reach(engine, before, patch.scope, place)?;
     let bounds = Bounds {
         verdict,
         tool: &tool,
         field: field.as_deref(),
         matcher,
         value: &value,
-        channel: channel.as_deref(),
+        channel: place.channel.as_deref(),
     };
     let (cwd, executable) = bounds.of(engine, before, patch.cwd, patch.executable)?;
     Ok(RuleFields {
@@ -253,8 +257,9 @@ pub fn fields(
         cwd,
         executable,
         scope,
-        channel,
-        session_id,
+        channel: place.channel,
+        session_id: place.session_id,
+        continuation_id: place.continuation_id,
         verdict,
         enabled: patch
             .enabled
@@ -364,41 +369,6 @@ impl Bounds<'_> {
     }
 }
 
-type Reach = (RuleScope, Option<String>, Option<SessionId>);
-
-fn reach(
-    engine: &Engine,
-    before: Option<&Rule>,
-    scope: Option<RuleScope>,
-    channel: Option<String>,
-    session: Option<SessionId>,
-) -> Result<Reach, Problem> {
-    let scope = match (scope, &channel, session) {
-        (Some(scope), _, _) => scope,
-        (None, _, Some(_)) => RuleScope::Session,
-        (None, Some(_), None) => RuleScope::Channel,
-        (None, None, None) => before.map_or(RuleScope::Global, |rule| rule.scope),
-    };
-    let channel = channel.or_else(|| before.and_then(|rule| rule.channel.clone()));
-    let session = session.or_else(|| before.and_then(|rule| rule.session_id));
-    match scope {
-        RuleScope::Global => Ok((scope, None, None)),
-        RuleScope::Channel => {
-            let channel = channel.ok_or_else(|| {
-                Problem::invalid("`channel` is missing: a rule of scope `channel` names one")
-            })?;
-            engine.channel(&channel)?;
-            Ok((scope, Some(channel), None))
-        }
-        RuleScope::Session => {
-            let session = session.ok_or_else(|| {
-                Problem::invalid("`session_id` is missing: a rule of scope `session` names one")
-            })?;
-            Ok((scope, None, Some(session)))
-        }
-    }
-}
-
 /// The schema of the one tool that an entry names; none = it names several.
 fn known_tool(engine: &Engine, entry: &str) -> Result<Option<serde_json::Value>, Problem> {
     if let Some(tool) = engine.tools.get(entry) {
@@ -481,6 +451,7 @@ pub fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
         scope: fields.scope,
         channel: fields.channel,
         session_id: fields.session_id,
+        continuation_id: fields.continuation_id,
         verdict: fields.verdict,
         enabled: true,
         expires_at: None,
@@ -550,11 +521,11 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
                 calls: Vec::new(),
             };
             found.more = reader.each_call_since(since, MAX_TRIED, |mut call| {
-                let here = match rule.scope {
-                    RuleScope::Global => true,
-                    RuleScope::Channel => rule.channel.as_ref() == Some(&call.told.channel),
-                    RuleScope::Session => rule.session_id == Some(call.session_id),
-                };
+                let here = rule.reaches(
+                    &call.told.channel,
+                    Some(call.session_id),
+                    Some(call.continuation_id),
+                );
                 if !here || !covers(&rule.tool, &call.told.tool) {
                     return;
                 }
@@ -618,7 +589,7 @@ pub async fn test(
                 let of_summary = reader.summary(session)?.map(|summary| summary.taint);
                 taint.extend(of_summary.into_iter().flatten());
             }
-            let rules = reader.rules_in_force(&name, session_id, now)?;
+            let rules = reader.rules_in_force(&name, session_id, None, now)?;
             Ok((reader.policy(&name)?, rules, taint))
         })
         .await
@@ -637,6 +608,8 @@ pub async fn test(
         held: engine.is_held(),
         grants: Vec::new(),
         rules: Vec::new(),
+        now,
+        continuation_id: None,
         requester_id: String::new(),
         taint_guard_in_full: engine.has_taint_guard(&channel),
         ceiling: None,
@@ -694,6 +667,22 @@ pub fn with_decision(
         verdict: Some(patch.verdict.unwrap_or(expected)),
         ..patch
     };
+    // The place that is meant and not named is that of the call.
+    let patch = match patch.scope {
+        None | Some(RuleScope::Global) => patch,
+        Some(RuleScope::Channel) => RulePatch {
+            channel: patch.channel.or_else(|| Some(approval.channel.clone())),
+            ..patch
+        },
+        Some(RuleScope::Session) => RulePatch {
+            session_id: patch.session_id.or(approval.session_id),
+            ..patch
+        },
+        Some(RuleScope::Turn) => RulePatch {
+            continuation_id: patch.continuation_id.or(approval.continuation_id),
+            ..patch
+        },
+    };
     // What was seen is what is covered.
     let patch = if expected == VerdictKind::Allow && approval.tool == COMMANDS {
         RulePatch {
@@ -718,13 +707,12 @@ pub fn with_decision(
         .channel(&approval.channel)?
         .workspace
         .to_string_lossy();
-    let now = engine.clock.now();
-    let here = match fields.scope {
-        RuleScope::Global => true,
-        RuleScope::Channel => fields.channel.as_ref() == Some(&approval.channel),
-        RuleScope::Session => fields.session_id == approval.session_id,
-    };
-    let rule = would_be(fields.clone(), now);
+    let rule = would_be(fields.clone(), engine.clock.now());
+    let here = rule.reaches(
+        &approval.channel,
+        approval.session_id,
+        approval.continuation_id,
+    );
     let shape = CallShape {
         tool: &approval.tool,
         args: &approval.args,

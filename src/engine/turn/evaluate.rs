@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::call_shape::CallShape;
 use crate::engine::core::Engine;
@@ -96,6 +97,8 @@ pub struct PolicyContext {
     pub rules: Vec<Rule>,
     /// Untrusted content in context.
     pub taint: Vec<String>,
+    /// When it was read.
+    pub now: Timestamp,
     /// What waits in this session and on this channel.
     pub pending: PendingApprovals,
 }
@@ -108,6 +111,7 @@ impl PolicyContext {
     ) -> Result<Self, crate::store::error::StoreError> {
         let channel = rows.channel.clone();
         let session = rows.session_id;
+        let turn = rows.id;
         let now = engine.clock.now();
         let second = second_channel(engine, rows);
         let (policy, also, grants, mut rules, (taint_requesters, let_in), summary, read, pending) =
@@ -117,7 +121,7 @@ impl PolicyContext {
                     let policy = reader.policy(&channel)?;
                     let also = second.map(|name| reader.policy(name)).transpose()?;
                     let grants = reader.grants(session, now)?;
-                    let rules = reader.rules_in_force(&channel, Some(session), now)?;
+                    let rules = reader.rules_in_force(&channel, Some(session), Some(turn), now)?;
                     let requesters = reader.session_requesters(session)?;
                     let let_in = reader.paired(&channel, &requesters)?;
                     let requesters = (requesters, let_in);
@@ -165,6 +169,8 @@ impl PolicyContext {
                 requester_id: grant.requester_id,
                 by: grant.by,
                 approval_id: grant.approval_id,
+                continuation_id: grant.continuation_id,
+                expires_at: grant.expires_at,
             })
             .collect();
         Ok(Self {
@@ -173,6 +179,7 @@ impl PolicyContext {
             grants,
             rules,
             taint,
+            now,
             pending,
         })
     }
@@ -194,6 +201,8 @@ impl PolicyContext {
     fn policy_input(&self, engine: &Engine, rows: &TurnRows) -> PolicyInput {
         PolicyInput {
             rules: Vec::new(),
+            now: self.now,
+            continuation_id: Some(rows.id),
             policy: self.policy.clone(),
             also: self.also.clone(),
             held: engine.is_held(),

@@ -72,6 +72,8 @@ string_enum!(/// How far an approval reaches.
     DecisionScope as "decision scope" {
     /// This call only.
     Once = "once",
+    /// The same tool with the same arguments until the turn ends that asked.
+    Turn = "turn",
     /// The same tool with the same arguments in this session.
     Session = "session",
 });
@@ -198,6 +200,8 @@ string_enum!(/// How a rule compares.
 
 string_enum!(/// How far a rule reaches.
     RuleScope as "scope of rules" {
+    /// One turn of a session, until it ends.
+    Turn = "turn",
     /// One session, while it lasts.
     Session = "session",
     /// One channel.

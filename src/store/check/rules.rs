@@ -21,6 +21,22 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     query(
         "rule",
+        "rule of a turn that has ended",
+        "rules",
+        Subject::Text,
+        "SELECT 'rule ' || lower(hex(r.id)) FROM rules r JOIN continuations c ON c.id = r.continuation_id
+         WHERE c.ended_at IS NOT NULL",
+    ),
+    query(
+        "rule",
+        "permission for a shape of a turn that has ended",
+        "session_grants",
+        Subject::Approval,
+        "SELECT g.approval_id FROM session_grants g JOIN continuations c ON c.id = g.continuation_id
+         WHERE c.ended_at IS NOT NULL",
+    ),
+    query(
+        "rule",
         "permission for a shape that was of high risk or tainted",
         "session_grants",
         Subject::Approval,

@@ -52,7 +52,7 @@ pub struct Decide {
     pub result_content: String,
     /// Told to the chat when more of a budget is refused.
     pub refusal_notice: Option<String>,
-    /// When a grant of scope `session` ends.
+    /// When a grant ends, if not with its turn or session.
     pub grant_expires_at: Option<Timestamp>,
     /// Whether cards already sent are updated.
     pub card_update: bool,
@@ -186,6 +186,10 @@ impl Decide {
         Decision {
             decision: self.decision,
             scope: self.scope,
+            until: self.scope.and_then(|scope| match scope {
+                DecisionScope::Once => None,
+                DecisionScope::Turn | DecisionScope::Session => self.grant_expires_at,
+            }),
             by: self.by.label.clone(),
             surface: self.by.surface,
             at: tx.now,
@@ -281,7 +285,8 @@ impl Decide {
                 tx.record_decision(gate, ApprovalState::Approved, &decision)?;
                 tx.move_call(call.id, call.state, ToolCallState::Approved)?;
                 match self.scope {
-                    Some(DecisionScope::Session) => self.grant(tx, gate, call),
+                    Some(DecisionScope::Session) => self.grant(tx, gate, call, None),
+                    Some(DecisionScope::Turn) => self.grant(tx, gate, call, Some(head.id)),
                     Some(DecisionScope::Once) | None => Ok(()),
                 }
             }
@@ -338,7 +343,14 @@ impl Decide {
         }
     }
 
-    fn grant(&self, tx: &WriteTx<'_>, gate: &ApprovalRow, call: &Call) -> Result<(), StoreError> {
+    /// Allows the shape of a call until `turn` ends, or the session. It replaces what was allowed of this shape before.
+    fn grant(
+        &self,
+        tx: &WriteTx<'_>,
+        gate: &ApprovalRow,
+        call: &Call,
+        turn: Option<ContinuationId>,
+    ) -> Result<(), StoreError> {
         let session = gate
             .session_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
@@ -356,10 +368,11 @@ impl Decide {
         }
         tx.conn.run(
             "INSERT INTO session_grants (session_id, tool, args_digest, requester_id, approval_id, by_label, created_at,
-                expires_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                expires_at, continuation_id)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT DO UPDATE SET approval_id = excluded.approval_id, by_label = excluded.by_label,
-                created_at = excluded.created_at, expires_at = excluded.expires_at",
+                created_at = excluded.created_at, expires_at = excluded.expires_at,
+                continuation_id = excluded.continuation_id",
             params![
                 session,
                 call.name,
@@ -368,7 +381,8 @@ impl Decide {
                 gate.id,
                 self.by.label,
                 tx.now,
-                self.grant_expires_at
+                self.grant_expires_at,
+                turn
             ],
         )?;
         Ok(())
@@ -599,7 +613,7 @@ impl WriteCommand for Decide {
             Some(&gate.channel),
             gate.id,
             &json!({
-                "kind": gate.kind, "decision": self.decision, "scope": self.scope, "digest": gate.digest,
+                "kind": gate.kind, "decision": self.decision, "scope": self.scope, "until": self.decision(tx).until, "digest": gate.digest,
                 "revision": gate.revision, "call": gate.call_id, "reason": self.reason, "extra": self.extra,
                 "seen_ms": self.seen_ms, "rule": self.rule.as_ref().map(|(id, _)| id),
             }),

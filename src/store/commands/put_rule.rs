@@ -2,8 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{RuleMatcher, RuleScope, SessionState, VerdictKind};
-use crate::protocol::event::EventBody;
-use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::rule::Rule;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
@@ -36,6 +35,8 @@ pub struct RuleFields {
     pub channel: Option<String>,
     /// Its session.
     pub session_id: Option<SessionId>,
+    /// Its turn; its session follows from it.
+    pub continuation_id: Option<ContinuationId>,
     /// What it says.
     pub verdict: VerdictKind,
     /// Whether it is looked at.
@@ -92,7 +93,17 @@ impl WriteCommand for PutRule {
             self.insert(tx)?;
         }
         let before = load_rule(tx.conn, self.id)?;
-        if let Some(session) = fields.session_id
+        let mut session_id = fields.session_id;
+        if let Some(turn) = fields.continuation_id {
+            let head = tx.head(turn)?;
+            if head.state.is_terminal() {
+                return Err(StoreError::rejected(format!(
+                    "turn {turn} has ended: a rule of it would match nothing"
+                )));
+            }
+            session_id = Some(head.session_id);
+        }
+        if let Some(session) = session_id
             && tx.session_state(session)? != SessionState::Active
         {
             return Err(StoreError::rejected(format!(
@@ -108,7 +119,7 @@ impl WriteCommand for PutRule {
         let changed = tx.conn.run(
             "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6, scope = ?7, channel = ?8,
                 session_id = ?9, verdict = ?10, enabled = ?11, expires_at = ?12, max_uses = ?13, note = ?14,
-                by_label = ?15, version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18
+                by_label = ?15, version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18, continuation_id = ?19
              WHERE id = ?1 AND version = ?2",
             params![
                 self.id,
@@ -119,7 +130,7 @@ impl WriteCommand for PutRule {
                 fields.value,
                 fields.scope,
                 fields.channel,
-                fields.session_id,
+                session_id,
                 fields.verdict,
                 fields.enabled,
                 fields.expires_at,
@@ -128,7 +139,8 @@ impl WriteCommand for PutRule {
                 self.by.label,
                 tx.now,
                 fields.cwd,
-                fields.executable
+                fields.executable,
+                fields.continuation_id
             ],
         )?;
         if changed == 0 {
@@ -199,21 +211,7 @@ impl WriteCommand for RemoveGrant {
         )?;
         let (tool, session, requester) =
             found.ok_or_else(|| StoreError::not_found("permission for a shape", self.id))?;
-        tx.audit(
-            "grant.removed",
-            &self.by,
-            None,
-            self.id,
-            &json!({ "tool": tool, "session": session, "requester": requester }),
-        )?;
-        tx.emit(
-            Some(session),
-            None,
-            EventBody::GrantRemoved {
-                approval_id: self.id,
-                tool,
-                by: self.by.label.clone(),
-            },
-        )
+        let detail = json!({ "tool": tool, "session": session, "requester": requester });
+        tx.grant_removed(self.id, session, tool, &detail, &self.by)
     }
 }

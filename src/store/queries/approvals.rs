@@ -7,7 +7,7 @@ use crate::protocol::approval::{Approval, Decision, PlanFacts, PriorMessage, Sim
 use crate::protocol::enums::{
     Access, ApprovalKind, ApprovalState, DecisionKind, Effect, OutboxState, Risk, VerdictKind,
 };
-use crate::protocol::ids::{ApprovalId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::StepBody;
 use crate::protocol::snapshot::{Page, PageRequest};
@@ -38,7 +38,9 @@ pub struct Grant {
     pub requester_id: String,
     /// Label of who granted it.
     pub by: String,
-    /// When it ends.
+    /// The turn that it ends with; none = it ends with its session.
+    pub continuation_id: Option<ContinuationId>,
+    /// When it ends; none = with its turn or session.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -486,7 +488,7 @@ impl Reader<'_> {
     /// Grants of a session that hold at `now`.
     pub fn grants(&self, session: SessionId, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
         self.conn.rows(
-            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id FROM session_grants
+            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id, continuation_id FROM session_grants
              WHERE session_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)",
             params![session, now],
             |row| {
@@ -496,6 +498,7 @@ impl Reader<'_> {
                     args_digest: row.get("args_digest")?,
                     requester_id: row.get("requester_id")?,
                     by: row.get("by_label")?,
+                    continuation_id: row.get("continuation_id")?,
                     expires_at: row.get("expires_at")?,
                 })
             },

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts};
 use crate::protocol::enums::VerdictKind;
-use crate::protocol::ids::{RuleId, SessionId};
+use crate::protocol::ids::{ContinuationId, RuleId, SessionId};
 use crate::protocol::rule::{Grant, Rule, RuleMatch};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -11,7 +11,7 @@ use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 const RULE: &str = "SELECT id, tool, field, matcher, value, scope, channel, session_id, verdict, enabled, expires_at,
         max_uses, uses, last_used_at, note, approval_id, by_label, version, created_at, updated_at,
-        cwd, executable
+        cwd, executable, continuation_id
      FROM rules";
 
 fn rule_row(row: &Row<'_>) -> Result<Rule, StoreError> {
@@ -24,6 +24,7 @@ fn rule_row(row: &Row<'_>) -> Result<Rule, StoreError> {
         scope: row.get("scope")?,
         channel: row.get("channel")?,
         session_id: row.get("session_id")?,
+        continuation_id: row.get("continuation_id")?,
         verdict: row.get("verdict")?,
         enabled: row.get("enabled")?,
         expires_at: row.get("expires_at")?,
@@ -68,6 +69,8 @@ pub struct TriedCall {
     pub told: RuleMatch,
     /// Its session.
     pub session_id: SessionId,
+    /// Its turn.
+    pub continuation_id: ContinuationId,
     /// Its arguments: outside text.
     pub args: serde_json::Value,
     /// Where it would have run, and on what.
@@ -89,19 +92,20 @@ impl Reader<'_> {
         load_rule(self.conn, id)
     }
 
-    /// Rules in force for a session of a channel at `now`, newest first. Whether an allowing one is used up is left to
+    /// Rules in force for a turn of a session of a channel at `now`, newest first. Whether an allowing one is used up is left to
     /// who asks: the call that used it up goes on.
     pub fn rules_in_force(
         &self,
         channel: &str,
         session: Option<SessionId>,
+        turn: Option<ContinuationId>,
         now: Timestamp,
     ) -> Result<Vec<Rule>, StoreError> {
         load_rules(
             self.conn,
             "WHERE enabled = 1 AND (expires_at IS NULL OR expires_at > ?3)
-                AND (scope = 'global' OR channel = ?1 OR session_id = ?2)",
-            params![channel, session, now],
+                AND (scope = 'global' OR channel = ?1 OR session_id = ?2 AND scope = 'session' OR continuation_id = ?4)",
+            params![channel, session, now, turn],
         )
     }
 
@@ -109,7 +113,7 @@ impl Reader<'_> {
     pub fn all_grants(&self, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
         self.conn.rows(
             "SELECT g.approval_id, g.session_id, s.channel, s.conversation, g.tool, c.preview, c.args,
-                g.requester_id, g.by_label, g.uses, g.last_used_at, g.created_at, g.expires_at
+                g.requester_id, g.by_label, g.uses, g.last_used_at, g.created_at, g.expires_at, g.continuation_id
              FROM session_grants g JOIN sessions s ON s.id = g.session_id
                 LEFT JOIN approvals a ON a.id = g.approval_id LEFT JOIN tool_calls c ON c.id = a.tool_call_id
              WHERE g.expires_at IS NULL OR g.expires_at > ?1 ORDER BY g.created_at DESC, g.approval_id",
@@ -129,6 +133,7 @@ impl Reader<'_> {
                     uses: row.get("uses")?,
                     last_used_at: row.get("last_used_at")?,
                     created_at: row.get("created_at")?,
+                    continuation_id: row.get("continuation_id")?,
                     expires_at: row.get("expires_at")?,
                 })
             },
@@ -145,7 +150,7 @@ impl Reader<'_> {
         let (mut seen, mut more) = (0, false);
         self.conn.each_while(
             "SELECT c.id, c.channel, c.name, c.preview, c.risk, c.verdict, a.decision_body, c.state, c.created_at,
-                t.session_id, c.args, c.rule, a.taint, c.plan
+                t.session_id, c.continuation_id, c.args, c.rule, a.taint, c.plan
              FROM tool_calls c JOIN continuations t ON t.id = c.continuation_id
                 LEFT JOIN approvals a ON a.id = c.approval_id
              ORDER BY c.position DESC LIMIT ?1",
@@ -178,6 +183,7 @@ impl Reader<'_> {
                         at,
                     },
                     session_id: row.get("session_id")?,
+                    continuation_id: row.get("continuation_id")?,
                     args: row.json("args")?,
                     plan: row.json("plan")?,
                     rule: row.get("rule")?,

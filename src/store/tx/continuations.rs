@@ -121,7 +121,7 @@ impl WriteTx<'_> {
         Ok(head)
     }
 
-    /// Moves a continuation. `error` stays as it is unless given.
+    /// Moves a continuation. `error` stays as it is unless given. What was allowed until it ends, ends with it.
     pub(crate) fn move_continuation(
         &mut self,
         head: &mut ContinuationRow,
@@ -142,6 +142,9 @@ impl WriteTx<'_> {
             params![head.id, to, self.now, ended_at, error],
         )?;
         head.state = to;
+        if to.is_terminal() {
+            self.end_permissions_of(head.id)?;
+        }
         Ok(())
     }
 

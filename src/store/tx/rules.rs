@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use crate::protocol::event::EventBody;
-use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::rule::Rule;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
@@ -82,7 +82,7 @@ impl WriteTx<'_> {
         by: &ActorRef,
     ) -> Result<(), StoreError> {
         let detail = json!({
-            "rule": rule.in_words(), "cwd": rule.cwd, "executable": rule.executable, "scope": rule.scope, "session": rule.session_id, "enabled": rule.enabled,
+            "rule": rule.in_words(), "cwd": rule.cwd, "executable": rule.executable, "scope": rule.scope, "session": rule.session_id, "turn": rule.continuation_id, "enabled": rule.enabled,
             "expires_at": rule.expires_at, "max_uses": rule.max_uses, "uses": rule.uses, "note": rule.note,
             "approval": rule.approval_id, "version": rule.version,
         });
@@ -108,6 +108,50 @@ impl WriteTx<'_> {
         self.conn
             .run("DELETE FROM rules WHERE id = ?1", [rule.id])?;
         self.rule_changed("removed", rule, by)
+    }
+
+    /// Audits and announces a permission for a shape that was taken back or has ended with its turn.
+    pub(crate) fn grant_removed(
+        &mut self,
+        approval: ApprovalId,
+        session: SessionId,
+        tool: String,
+        detail: &serde_json::Value,
+        by: &ActorRef,
+    ) -> Result<(), StoreError> {
+        self.audit("grant.removed", by, None, approval, detail)?;
+        self.emit(
+            Some(session),
+            None,
+            EventBody::GrantRemoved {
+                approval_id: approval,
+                tool,
+                by: by.label.clone(),
+            },
+        )
+    }
+
+    /// Ends what was allowed until a turn ends: its permissions for shapes and its rules.
+    pub(crate) fn end_permissions_of(&mut self, turn: ContinuationId) -> Result<(), StoreError> {
+        let ended: Vec<(ApprovalId, SessionId, String)> = self.conn.rows(
+            "DELETE FROM session_grants WHERE continuation_id = ?1 RETURNING approval_id, session_id, tool",
+            [turn],
+            |row| {
+                Ok((
+                    row.get("approval_id")?,
+                    row.get("session_id")?,
+                    row.get("tool")?,
+                ))
+            },
+        )?;
+        for (approval, session, tool) in ended {
+            let detail = json!({ "tool": tool, "session": session, "ended_with": turn });
+            self.grant_removed(approval, session, tool, &detail, &ActorRef::engine())?;
+        }
+        for rule in load_rules(self.conn, "WHERE continuation_id = ?1", [turn])? {
+            self.remove_rule(rule, &ActorRef::engine())?;
+        }
+        Ok(())
     }
 
     /// Removes the rules of a session that ends.

@@ -78,6 +78,25 @@ pub fn turn(state: &mut State, forward: bool) {
     }
 }
 
+/// Lets what is allowed hold longer, or shorter.
+pub fn step(state: &mut State, longer: bool) {
+    let Some(dialog) = top(state) else {
+        return;
+    };
+    match &mut dialog.about {
+        About::Shape(shape) => {
+            if shape.step(longer) {
+                dialog.exposure.changed();
+            }
+        }
+        About::Rule(editor) => {
+            editor.step_life(longer);
+            dialog.exposure.changed();
+        }
+        About::Batch(_) => {}
+    }
+}
+
 /// Scrolls.
 pub fn page(state: &mut State, lines: i64) {
     if let Some(dialog) = top(state) {

@@ -58,6 +58,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             {
                 autonomy_selector::last(selector, &channel.policy, action == Action::DialogLonger);
             }
+            deciding::step(state, action == Action::DialogLonger);
             if let Some(Modal::Tools(lists)) = state.modals.last_mut()
                 && let Some(channel) = state.model.world().channels.get(&lists.channel)
             {
@@ -271,9 +272,11 @@ fn press(state: &mut State, action: Action) -> Vec<Effect> {
     };
     match (&dialog.about, action) {
         (About::Shape(shape), Action::DialogAgain) => {
-            let (bound, request) = (shape.bound.clone(), shape::request(&shape.bound));
-            deciding::send(state, &bound, request)
+            let shape = shape.clone();
+            let request = shape::request(state, &shape);
+            deciding::send(state, &shape.bound, request)
         }
+        (About::Shape(_), Action::DialogAccept) => shape::write(state),
         (About::Rule(_), Action::DialogAccept) => rule_editing::press(state),
         (About::Batch(_), Action::DialogAccept) => batching::press(state),
         (About::Batch(_), key) => batching::again(state, key),

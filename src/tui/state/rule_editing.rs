@@ -4,6 +4,7 @@
 use crate::console::decision::{self, Bound};
 use crate::console::labels::problem_text;
 use crate::protocol::approval::Approval;
+use crate::protocol::duration;
 use crate::protocol::enums::{RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetRuleMatches, Query};
@@ -11,7 +12,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{About, Deciding, Modal, TextPurpose};
 use crate::tui::state::rule_editor::{Place, RuleEditor, compared, fields};
-use crate::tui::state::{deciding, opening};
+use crate::tui::state::{deciding, opening, shape};
 
 /// Opens the editor, with the narrowest rule that is not this call alone.
 pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> {
@@ -30,6 +31,7 @@ pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> 
         scope: RuleScope::Channel,
         verdict,
         life: 1,
+        until: None,
         uses: 0,
         found: None,
         refused: None,
@@ -93,6 +95,7 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
 
 /// The chosen line was taken.
 pub fn press(state: &mut State) -> Vec<Effect> {
+    let now = state.model.now.wall;
     let Some(editor) = editor(state) else {
         return Vec::new();
     };
@@ -105,9 +108,12 @@ pub fn press(state: &mut State) -> Vec<Effect> {
             let value = editor.value.clone();
             opening::open_begun(state, TextPurpose::RuleValue, &value)
         }
+        Place::Life if editor.life_is_last() => {
+            opening::open_begun(state, TextPurpose::RuleLife, "")
+        }
         Place::Make => {
             let mut request = decision::request(&editor.bound, editor.decision());
-            request.rule = Some(Box::new(editor.rule()));
+            request.rule = Some(Box::new(editor.rule(now)));
             let bound = editor.bound.clone();
             deciding::send(state, &bound, request)
         }
@@ -125,6 +131,21 @@ pub fn press(state: &mut State) -> Vec<Effect> {
             ask(state)
         }
     }
+}
+
+/// Until when it holds was written. The error says what was expected.
+pub fn life_written(state: &mut State, text: &str) -> Result<(), String> {
+    let at = duration::ahead(text, state.model.now.wall)
+        .ok_or_else(|| format!("expected {}", shape::EXPECTED))?;
+    state.modals.pop();
+    if let Some(editor) = editor(state) {
+        editor.refused = None;
+        editor.until = Some(at);
+    }
+    if let Some(dialog) = deciding::top(state) {
+        dialog.exposure.changed();
+    }
+    Ok(())
 }
 
 /// The value was written: the field closes and what it would match is asked.

@@ -3,20 +3,21 @@
 
 use serde_json::Value;
 
+use crate::clock::Timestamp;
 use crate::console::decision::Bound;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::rule::{HOST, RuleMatches, RulePatch, covers_commands};
 use crate::text::quote::quote;
 
-/// How long a rule can hold: seconds, and in words. 0 = until it is removed.
-pub const LIVES: &[(u64, &str)] = &[
-    (3_600, "in 1 hour"),
-    (8 * 3_600, "in 8 hours"),
-    (24 * 3_600, "in a day"),
-    (7 * 24 * 3_600, "in a week"),
-    (30 * 24 * 3_600, "in 30 days"),
-    (0, "never, until it is removed"),
+/// How long a rule can hold, in seconds; 0 = until it is removed.
+pub const LIVES: &[u64] = &[
+    3_600,
+    8 * 3_600,
+    24 * 3_600,
+    7 * 24 * 3_600,
+    30 * 24 * 3_600,
+    0,
 ];
 
 /// How many calls a rule may allow; 0 = any number.
@@ -85,6 +86,8 @@ pub struct RuleEditor {
     pub verdict: VerdictKind,
     /// Index into [`LIVES`].
     pub life: usize,
+    /// The end that was written instead.
+    pub until: Option<Timestamp>,
     /// Index into [`USES`].
     pub uses: usize,
     /// What it would have matched; none = not answered yet.
@@ -207,9 +210,10 @@ impl RuleEditor {
 
     /// How far it can reach.
     fn scopes(&self) -> Vec<RuleScope> {
+        let turn = self.approval.continuation_id.map(|_| RuleScope::Turn);
         let session = self.approval.session_id.map(|_| RuleScope::Session);
-        session
-            .into_iter()
+        turn.into_iter()
+            .chain(session)
             .chain([RuleScope::Channel, RuleScope::Global])
             .collect()
     }
@@ -237,13 +241,36 @@ impl RuleEditor {
                 (VerdictKind::Allow, _) => self.verdict = VerdictKind::Deny,
                 (VerdictKind::Deny | VerdictKind::Ask, None) => self.verdict = VerdictKind::Allow,
             },
-            Place::Life => self.life = (self.life + 1) % LIVES.len(),
+            Place::Life => self.step_life(true),
             Place::Uses if self.verdict != VerdictKind::Allow => {
                 self.refused = Some("only what a rule allows is counted".to_owned());
             }
             Place::Uses => self.uses = (self.uses + 1) % USES.len(),
             Place::Value | Place::Cancel | Place::Make => {}
         }
+    }
+
+    /// Whether the life after this one is the one that is written.
+    pub fn life_is_last(&self) -> bool {
+        self.until.is_none() && self.life + 1 == LIVES.len()
+    }
+
+    /// Takes the next longer life, the shortest after the longest, or the one before.
+    pub(super) fn step_life(&mut self, longer: bool) {
+        let by = if longer { 1 } else { LIVES.len() - 1 };
+        self.life = match self.until.take() {
+            Some(_) => 0,
+            None => (self.life + by) % LIVES.len(),
+        };
+    }
+
+    /// When it ends, seen from `now`; none = when it is removed.
+    pub fn ends(&self, now: Timestamp) -> Option<Timestamp> {
+        self.until.or_else(|| {
+            let seconds = LIVES.get(self.life).copied().unwrap_or(0);
+            let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
+            Some(now.plus_seconds(seconds))
+        })
     }
 
     /// What is compared: all that the preview depends on.
@@ -262,17 +289,24 @@ impl RuleEditor {
             session_id: self
                 .approval
                 .session_id
-                .filter(|_| self.scope == RuleScope::Session),
+                .filter(|_| matches!(self.scope, RuleScope::Turn | RuleScope::Session)),
+            continuation_id: self
+                .approval
+                .continuation_id
+                .filter(|_| self.scope == RuleScope::Turn),
             verdict: Some(self.verdict),
             ..RulePatch::default()
         }
     }
 
-    /// The rule as it is sent.
-    pub fn rule(&self) -> RulePatch {
+    /// The rule as it is sent at `now`.
+    pub fn rule(&self, now: Timestamp) -> RulePatch {
         let allows = self.verdict == VerdictKind::Allow;
+        let ends = self.ends(now);
         RulePatch {
-            expires_in_seconds: LIVES.get(self.life).map(|(seconds, _)| *seconds),
+            expires_in_seconds: Some(
+                ends.map_or(0, |at| at.millis_since(now).div_ceil(1000).max(1)),
+            ),
             max_uses: USES.get(self.uses).copied().filter(|_| allows),
             ..self.compared()
         }

@@ -190,16 +190,18 @@ pub fn in_force(state: &State, rule: &Rule) -> String {
     let now = state.model.now.wall;
     match rule.idle(now).or_else(|| rule.unused(now)) {
         Some(why) => why,
+        None if rule.continuation_id.is_some() => until(state, rule.expires_at, "until turn ends"),
         None => until(state, rule.expires_at, "in force"),
     }
 }
 
 /// Where a rule holds, in words.
 pub fn reach(rule: &Rule) -> String {
-    match (&rule.channel, rule.session_id) {
-        (Some(channel), _) => channel.clone(),
-        (None, Some(_)) => "one session".to_owned(),
-        (None, None) => "everywhere".to_owned(),
+    match (&rule.channel, rule.session_id, rule.continuation_id) {
+        (Some(channel), _, _) => channel.clone(),
+        (None, _, Some(_)) => "one turn".to_owned(),
+        (None, Some(_), None) => "one session".to_owned(),
+        (None, None, None) => "everywhere".to_owned(),
     }
 }
 
@@ -231,7 +233,14 @@ pub fn cells(state: &State, key: Key) -> Vec<Cell> {
                 Cell::new(&one.channel),
                 Cell::ranked(one.uses.to_string(), one.uses as f64),
                 last_cell(state, one.last_used_at),
-                Cell::new(until(state, one.expires_at, "with session")),
+                Cell::new(until(
+                    state,
+                    one.expires_at,
+                    match one.continuation_id {
+                        Some(_) => "until turn ends",
+                        None => "with session",
+                    },
+                )),
             ]
         }),
     }

@@ -1,27 +1,72 @@
-//! Allowing one shape for one session: what the dialog prints is exactly what is allowed.
+//! Allowing one shape for longer than one call: what the dialog prints is exactly what is allowed, and for how long.
 
 use crate::console::decision::{self, Bound};
-use crate::protocol::approval::{Approval, SHAPE_SECONDS};
+use crate::console::lifetime::{self, Lifetime};
+use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::enums::{DecisionKind, DecisionScope};
+use crate::protocol::duration;
+use crate::protocol::enums::DecisionKind;
+use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::deciding;
 use crate::tui::state::modal::{About, Shape};
+use crate::tui::state::text_dialog::TextPurpose;
+use crate::tui::state::{deciding, opening};
+
+/// What is expected of a text that says until when something holds.
+pub const EXPECTED: &str = "a time like 30m, 8h or 7d, a day like 2026-12-24, or a time like 2026-12-24 18:00; not over yet";
 
 /// Opens the dialog.
 pub fn open(state: &mut State, bound: Bound, approval: Approval) {
     let shape = Shape {
         bound,
         approval: Box::new(approval),
-        until: state.model.now.wall.plus_seconds(SHAPE_SECONDS),
+        lives: lifetime::offered(state.model.now.wall),
+        chosen: lifetime::FIRST,
     };
     deciding::open(state, About::Shape(shape));
 }
 
+/// Opens the field in which a time or a day is written.
+pub fn write(state: &mut State) -> Vec<Effect> {
+    opening::open_begun(state, TextPurpose::ShapeLife, "")
+}
+
+/// A time was written: it is one of the lives from now on. The error says what was expected.
+pub fn written(state: &mut State, text: &str) -> Result<(), String> {
+    let now = state.model.now.wall;
+    let Some(at) = duration::ahead(text, now) else {
+        return Err(format!("expected {EXPECTED}"));
+    };
+    state.modals.pop();
+    if let Some(dialog) = deciding::top(state)
+        && let About::Shape(shape) = &mut dialog.about
+    {
+        let life = Lifetime::Until(at);
+        shape.chosen = match shape.lives.iter().position(|known| *known == life) {
+            Some(known) => known,
+            None => {
+                // Where it belongs: the turn is the shortest, the session the longest.
+                let place = shape.lives.partition_point(|known| match known {
+                    Lifetime::Turn => true,
+                    Lifetime::Until(other) => *other < at,
+                    Lifetime::Session => false,
+                });
+                shape.lives.insert(place, life);
+                place
+            }
+        };
+        dialog.exposure.changed();
+    }
+    Ok(())
+}
+
 /// What it sends.
-pub fn request(bound: &Bound) -> DecisionRequest {
+pub fn request(state: &State, shape: &Shape) -> DecisionRequest {
+    let life = shape.life();
+    let (scope, expires_in_seconds) = life.request(state.model.now.wall);
     DecisionRequest {
-        scope: Some(DecisionScope::Session),
-        ..decision::request(bound, DecisionKind::Approve)
+        scope: Some(scope),
+        expires_in_seconds,
+        ..decision::request(&shape.bound, DecisionKind::Approve)
     }
 }

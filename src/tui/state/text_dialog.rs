@@ -39,6 +39,10 @@ pub enum TextPurpose {
     Say(SessionId, TakeOverId),
     /// What the rule on a card compares with.
     RuleValue,
+    /// Until when the rule on a card holds.
+    RuleLife,
+    /// Until when a shape is allowed.
+    ShapeLife,
     /// Why all marked cards are refused.
     BatchReason,
     /// To whom a question is assigned, and a note.
@@ -85,6 +89,8 @@ impl TextPurpose {
             | Self::Memory(MemoryText::Search)
             | Self::Rule(RuleText::Test)
             | Self::RuleValue
+            | Self::RuleLife
+            | Self::ShapeLife
             | Self::BatchReason
             | Self::Assignment(_) => Enter::Finishes,
         }
@@ -131,6 +137,8 @@ impl TextPurpose {
             | Self::Memory(MemoryText::Search)
             | Self::Rule(RuleText::Test)
             | Self::RuleValue
+            | Self::RuleLife
+            | Self::ShapeLife
             | Self::BatchReason
             | Self::Assignment(_) => None,
         }

@@ -16,7 +16,7 @@ use crate::tui::state::text_dialog::{Below, Enter, TextDialog, TextPurpose};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
     actions, assigning, batching, command_line, lists, memory_keys, models, rule_editing,
-    rules_screen, running, submit,
+    rules_screen, running, shape, submit,
 };
 
 /// Longest reason that is sent.
@@ -335,6 +335,14 @@ fn finish(state: &mut State) -> Vec<Effect> {
             refuse(state, "a rule compares with something".to_owned())
         }
         TextPurpose::RuleValue => rule_editing::written(state, text),
+        TextPurpose::RuleLife => match rule_editing::life_written(state, &text) {
+            Err(why) => refuse(state, why),
+            Ok(()) => Vec::new(),
+        },
+        TextPurpose::ShapeLife => match shape::written(state, &text) {
+            Err(why) => refuse(state, why),
+            Ok(()) => Vec::new(),
+        },
         TextPurpose::BatchReason => {
             state.modals.pop();
             let reason = Some(text).filter(|text| !text.trim().is_empty());

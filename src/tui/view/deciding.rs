@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::console::arming::DialogReport;
-use crate::console::format;
+use crate::console::lifetime::at_most;
 use crate::protocol::enums::{RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::rule::RuleMatches;
 use crate::tui::action::Action;
@@ -14,7 +14,7 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::batch::{Batch, Fate, Item};
 use crate::tui::state::modal::{About, Deciding, Shape};
-use crate::tui::state::rule_editor::{LIVES, Place, RuleEditor, USES};
+use crate::tui::state::rule_editor::{Place, RuleEditor, USES};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::paint::{self, span};
@@ -109,28 +109,33 @@ fn shape_page(state: &State, theme: &Theme, shape: &Shape, width: usize) -> Page
     body.field("for", Role::Outside, &approval.requester.id);
     let place = format!("{} · {}", approval.channel, approval.conversation);
     body.field("in", Role::Outside, &place);
-    let until = format!(
-        "{} (8 hours), or /new, or until it is taken back on Rules",
-        format::clock(shape.until)
-    );
-    body.field("until", Role::Text, &until);
-    body.text(
-        Role::TextMuted,
-        "This call runs, and the same call again without asking. Anything else asks as before.",
-    );
+    let now = state.model.now.wall;
+    body.field("lasts", Role::TextStrong, &shape.life().in_words(now));
     let key = |action| {
         state
             .keymap
             .key_of(Context::Dialog, action)
             .unwrap_or_else(|| "(no key)".to_owned())
     };
+    let others = format!(
+        "{} longer, {} shorter, {} a time or day of your own",
+        key(Action::DialogLonger),
+        key(Action::DialogShorter),
+        key(Action::DialogAccept)
+    );
+    body.field("", Role::TextMuted, &others);
+    body.text(
+        Role::TextMuted,
+        "This call runs, and the same call again without asking, until then or until it is taken back on Rules. Anything \
+         else asks as before. For this call alone, close this and allow it once.",
+    );
     let keys = format!(
         "{} allows it, {} closes",
         key(Action::DialogAgain),
         key(Action::DialogCancel)
     );
     Page {
-        title: "Allow this shape for this session".to_owned(),
+        title: "Allow this shape".to_owned(),
         required: body.lines.len(),
         lines: body.lines,
         chosen: None,
@@ -143,6 +148,22 @@ const fn matcher_words(matcher: RuleMatcher) -> &'static str {
         RuleMatcher::Exact => "exact: the same, nothing more",
         RuleMatcher::Prefix => "prefix: it begins so",
         RuleMatcher::Pattern => "pattern: * anything, ? one character, a last ** further words",
+    }
+}
+
+/// When the rule ends, in words, local time.
+fn ends(state: &State, editor: &RuleEditor) -> String {
+    let now = state.model.now.wall;
+    let with = match editor.scope {
+        RuleScope::Turn => ", or with the turn",
+        RuleScope::Session => ", or with the session",
+        RuleScope::Channel | RuleScope::Global => "",
+    };
+    match (editor.ends(now), editor.scope) {
+        (Some(at), _) => format!("{}{with}", at_most(at, now)),
+        (None, RuleScope::Turn) => "with the turn".to_owned(),
+        (None, RuleScope::Session) => "with the session".to_owned(),
+        (None, RuleScope::Channel | RuleScope::Global) => "never, until it is removed".to_owned(),
     }
 }
 
@@ -164,6 +185,7 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
             Place::Scope => (
                 "where",
                 match editor.scope {
+                    RuleScope::Turn => "this turn, until it ends".to_owned(),
                     RuleScope::Session => "this session, while it lasts".to_owned(),
                     RuleScope::Channel => format!("channel {}", approval.channel),
                     RuleScope::Global => "everywhere".to_owned(),
@@ -179,13 +201,7 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
                     ),
                 },
             ),
-            Place::Life => (
-                "ends",
-                LIVES
-                    .get(editor.life)
-                    .map_or("", |(_, words)| words)
-                    .to_owned(),
-            ),
+            Place::Life => ("ends", ends(state, editor)),
             Place::Uses => (
                 "uses",
                 match USES.get(editor.uses) {

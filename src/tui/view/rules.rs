@@ -3,13 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::console::format;
+use crate::console::{format, lifetime};
 use crate::protocol::enums::VerdictKind;
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
 use crate::tui::state::rules::{Key, RuleText, RulesPanel};
-use crate::tui::state::rules_screen::{COLUMNS, cells, in_force, last, reach, until, uses};
+use crate::tui::state::rules_screen::{COLUMNS, cells, in_force, last, reach, uses};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::list_panel::ListPanel;
@@ -165,11 +165,19 @@ fn chosen(state: &State, body: &mut Body<'_>, key: Key) -> String {
 fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
     body.field("says", role(rule.verdict), &rule.in_words());
     body.field("state", Role::TextStrong, &in_force(state, rule));
-    let reach = match rule.session_id {
-        Some(session) => session.to_string(),
-        None => reach(rule),
+    let reach = match (rule.session_id, rule.continuation_id) {
+        (Some(session), Some(turn)) => format!("turn {turn} of {session}, until it ends"),
+        (Some(session), None) => format!("{session}, while it lasts"),
+        (None, _) => reach(rule),
     };
     body.field("where", Role::Text, &reach);
+    let ends = match rule.expires_at {
+        Some(at) => lifetime::at_most(at, state.model.now.wall),
+        None if rule.continuation_id.is_some() => "with the turn".to_owned(),
+        None if rule.session_id.is_some() => "with the session".to_owned(),
+        None => "never, until it is removed".to_owned(),
+    };
+    body.field("ends", Role::Text, &ends);
     if let Some(coverage) = rule.coverage() {
         body.field("covers", Role::NoticeWarning, &coverage);
     }
@@ -252,7 +260,14 @@ fn grant_body(state: &State, body: &mut Body<'_>, one: &Grant) {
     );
     body.field("session", Role::Outside, &place);
     body.field("for", Role::Outside, &one.requester_id);
-    let ends = until(state, one.expires_at, "with the session");
+    let ends = match one.expires_at {
+        Some(at) => format!(
+            "{}, or {}",
+            lifetime::at_most(at, state.model.now.wall),
+            one.ends_with()
+        ),
+        None => one.ends_with().to_owned(),
+    };
     body.field("ends", Role::Text, &ends);
     let used = format!("{}, last {}", one.uses, last(state, one.last_used_at));
     body.field("uses", Role::Text, &used);

@@ -278,6 +278,11 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
             ),
             "The model reads this with each; the table comes next.".to_owned(),
         ),
+        TextPurpose::RuleLife | TextPurpose::ShapeLife => (
+            "Until".to_owned(),
+            "30m, 8h, 7d, a day (2026-12-24) or a time (2026-12-24 18:00) of this machine"
+                .to_owned(),
+        ),
         TextPurpose::RuleValue => (
             "Compare with".to_owned(),
             "words as a shell would be given them; a pattern takes *, ? and a last word **"

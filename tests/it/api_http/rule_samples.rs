@@ -40,6 +40,7 @@ fn rule() -> Rule {
         scope: RuleScope::Channel,
         channel: Some("team".to_owned()),
         session_id: None,
+        continuation_id: None,
         verdict: VerdictKind::Allow,
         enabled: true,
         expires_at: Some(samples::at()),

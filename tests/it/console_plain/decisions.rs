@@ -284,7 +284,16 @@ async fn a_shape_is_allowed_for_the_session_and_a_rule_is_made() {
     assert!(card.contains("how to make a rule of it"), "{card}");
     typist.look();
     typist.say("session 1");
-    typist.hear("Type session to allow that:");
+    let lives = typist.hear("For how long?");
+    assert!(lives.contains("until this turn ends"), "{lives}");
+    typist.say("");
+    typist.look();
+    typist.say("session 1 30m");
+    let shown = typist.hear("Type session to allow that:");
+    assert!(
+        shown.contains("(in 30m), while this session lasts"),
+        "{shown}"
+    );
     typist.look();
     let said = typist.enter("session");
     assert!(said.contains("allowed for this session"), "{said}");

@@ -105,6 +105,89 @@ fn a_shape_is_printed_and_allowed_by_the_same_key_not_before_700_ms() {
 }
 
 #[test]
+fn a_shape_ends_with_its_turn_or_at_a_time_that_is_written() {
+    let mut driver = ready(160, 60);
+    driver.press("s");
+    let text = driver.text();
+    assert!(
+        text.contains("until 20:00 (in 8h), while this session lasts"),
+        "{text}"
+    );
+    driver.wait(800);
+    driver.press("- - -");
+    assert!(driver.text().contains("until this turn ends"));
+    driver.press("s");
+    assert!(decided(&driver).is_empty(), "what it says has just changed");
+    driver.wait(800);
+    driver.press("s");
+    let sent = decided(&driver);
+    assert_eq!(
+        (sent[0].scope, sent[0].expires_in_seconds),
+        (Some(DecisionScope::Turn), None)
+    );
+
+    let mut driver = ready(160, 60);
+    driver.press("s enter");
+    driver.type_text("2020-01-01");
+    driver.press("enter");
+    assert!(driver.text().contains("not over yet"), "{}", driver.text());
+    for _ in 0..10 {
+        driver.press("backspace");
+    }
+    driver.type_text("45m");
+    driver.press("enter");
+    assert!(driver.text().contains("(in 45m)"), "{}", driver.text());
+    driver.wait(800);
+    driver.press("s");
+    let sent = decided(&driver);
+    assert_eq!(
+        (sent[0].scope, sent[0].expires_in_seconds),
+        (Some(DecisionScope::Session), Some(45 * 60))
+    );
+
+    // The longest lasts as long as the session.
+    let mut driver = ready(160, 60);
+    driver.press("s + + + + +");
+    assert!(
+        driver
+            .text()
+            .contains("lasts        while this session lasts")
+    );
+    driver.wait(800);
+    driver.press("s");
+    assert_eq!(decided(&driver)[0].expires_in_seconds, Some(0));
+}
+
+#[test]
+fn a_rule_of_a_card_can_end_with_its_turn_or_at_a_time_that_is_written() {
+    let mut driver = ready(160, 60);
+    driver.press("r j j j enter enter");
+    let text = driver.text();
+    assert!(text.contains("this turn, until it ends"), "{text}");
+    let rule = asked(&driver).pop().unwrap();
+    assert_eq!(rule.scope, Some(RuleScope::Turn));
+    assert!(rule.continuation_id.is_some());
+    answer(&mut driver, &rule, 2);
+    // Down to its end: the last choice is the one that is written.
+    driver.press("j j enter enter enter enter");
+    assert!(driver.text().contains("with the turn"), "{}", driver.text());
+    driver.press("enter");
+    driver.type_text("2h");
+    driver.press("enter");
+    let text = driver.text();
+    assert!(text.contains("(in 2h), or with the turn"), "{text}");
+    driver.press("j j j");
+    driver.wait(800);
+    driver.press("enter");
+    let sent = decided(&driver);
+    let rule = sent[0].rule.clone().unwrap();
+    assert_eq!(
+        (rule.scope, rule.expires_in_seconds),
+        (Some(RuleScope::Turn), Some(2 * 3600))
+    );
+}
+
+#[test]
 fn a_long_shape_counts_only_when_it_was_read_to_its_end() {
     let mut snapshot = command();
     let words: Vec<String> = (0..80).map(|n| format!("word-{n}")).collect();
@@ -249,7 +332,7 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
     assert_eq!(asked(&driver).len(), questions);
     let text = driver.text();
     assert!(
-        text.contains("in a day") && text.contains("at most 1 calls"),
+        text.contains("(in 24h)") && text.contains("at most 1 calls"),
         "{text}"
     );
 

@@ -29,6 +29,7 @@ fn decided(driver: &Driver, word: DecisionKind, state: ApprovalState) -> Approva
     approval.tool_call_id = Some(fixture::tool_call(9, ToolCallState::Approved, None).id);
     approval.state = state;
     approval.decision = Some(Decision {
+        until: None,
         starts_at: None,
         decision: word,
         scope: Some(DecisionScope::Once),

@@ -17,6 +17,7 @@ fn approve(driver: &mut Driver, n: u8, risk: Risk) {
     let approval = Approval {
         state: ApprovalState::Approved,
         decision: Some(Decision {
+            until: None,
             starts_at: None,
             decision: DecisionKind::Approve,
             scope: Some(DecisionScope::Once),

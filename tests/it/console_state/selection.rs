@@ -97,6 +97,7 @@ fn a_decided_row_stays_with_its_outcome_and_then_goes() {
     let mut approval = fixture::approval(1, Risk::Medium);
     approval.state = ApprovalState::Consumed;
     approval.decision = Some(leverframe::protocol::approval::Decision {
+        until: None,
         starts_at: None,
         decision: DecisionKind::Approve,
         scope: None,

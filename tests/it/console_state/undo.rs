@@ -66,6 +66,7 @@ fn allowed_with(grace_seconds: i64) -> (Driver, Approval) {
         surface: Surface::Console,
         at: driver.now().wall,
         reason: None,
+        until: None,
         starts_at: (grace_seconds > 0).then(|| driver.now().wall.plus_seconds(grace_seconds)),
     });
     event(

@@ -2,11 +2,13 @@
 
 mod risk;
 
+use leverframe::clock::Timestamp;
 use leverframe::engine::handle::policy::raises;
 use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, covers, verdict};
 use leverframe::protocol::enums::{Access, Autonomy, Effect, Risk, VerdictKind};
-use leverframe::protocol::ids::ApprovalId;
+use leverframe::protocol::ids::{ApprovalId, ContinuationId, RuleId};
 use leverframe::protocol::policy::{Policy, PolicyPatch};
+use leverframe::protocol::rule::Rule;
 use proptest::prelude::*;
 
 const TOOLS: &[&str] = &["read_file", "write_file", "execute_command", "read_secret"];
@@ -63,12 +65,24 @@ fn facts() -> impl Strategy<Value = CallFacts> {
         })
 }
 
+const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+fn turn_of(number: u8) -> ContinuationId {
+    ContinuationId::from_bytes([number; 16])
+}
+
+/// The turn that a permission ends with, of which the call's is 1, and when it ends: before, at and after the verdict.
+fn grant_end() -> impl Strategy<Value = (Option<u8>, Option<Timestamp>)> {
+    let end = (-2_i64..3).prop_map(|seconds| NOW.plus_seconds(seconds));
+    (proptest::option::of(1_u8..3), proptest::option::of(end))
+}
+
 fn circumstances() -> impl Strategy<Value = PolicyInput> {
     (
         policy(),
         proptest::option::weighted(0.3, policy()),
         proptest::bool::weighted(0.1),
-        any::<bool>(),
+        proptest::option::of(grant_end()),
         proptest::option::of(proptest::sample::select(Autonomy::ALL.to_vec())),
         any::<bool>(),
     )
@@ -77,26 +91,47 @@ fn circumstances() -> impl Strategy<Value = PolicyInput> {
                 policy,
                 also,
                 held,
-                grants: if granted {
-                    TOOLS
-                        .iter()
-                        .map(|tool| SessionGrant {
+                grants: granted
+                    .into_iter()
+                    .flat_map(|(turn, expires_at)| {
+                        TOOLS.iter().map(move |tool| SessionGrant {
                             tool: (*tool).to_owned(),
                             args_digest: "d".to_owned(),
                             requester_id: "telegram:1".to_owned(),
                             by: "anna".to_owned(),
                             approval_id: ApprovalId::from_bytes([7; 16]),
+                            continuation_id: turn.map(turn_of),
+                            expires_at,
                         })
-                        .collect()
-                } else {
-                    Vec::new()
-                },
+                    })
+                    .collect(),
                 rules: Vec::new(),
+                now: NOW,
+                continuation_id: Some(turn_of(1)),
                 requester_id: "telegram:1".to_owned(),
                 taint_guard_in_full,
                 ceiling,
             },
         )
+}
+
+fn lasts(grant: &SessionGrant) -> bool {
+    grant.continuation_id != Some(turn_of(2)) && grant.expires_at.is_none_or(|at| at > NOW)
+}
+
+fn rule_of(
+    verdict: VerdictKind,
+    turn: Option<ContinuationId>,
+    expires_at: Option<Timestamp>,
+) -> Rule {
+    let scope = if turn.is_some() { "turn" } else { "global" };
+    let value = serde_json::json!({
+        "id": RuleId::from_bytes([3; 16]), "tool": "*", "field": null, "matcher": "pattern", "value": "*",
+        "scope": scope, "channel": null, "session_id": null, "continuation_id": turn, "verdict": verdict,
+        "enabled": true, "expires_at": expires_at, "max_uses": null, "uses": 0, "last_used_at": null, "note": null,
+        "approval_id": null, "by": "anna", "version": 1, "created_at": NOW, "updated_at": NOW,
+    });
+    serde_json::from_value(value).expect("a rule")
 }
 
 fn any_covers(list: &[String], tool: &str) -> bool {
@@ -121,7 +156,7 @@ proptest! {
             let ceiling = circumstances.ceiling.unwrap_or(Autonomy::Full);
             let level = if ceiling < policy.autonomy { ceiling } else { policy.autonomy };
             let guarded = circumstances.taint_guard_in_full || level != Autonomy::Full;
-            let granted = !circumstances.grants.is_empty()
+            let granted = circumstances.grants.iter().any(lasts)
                 && facts.risk < Risk::High && !tainted && facts.always_asks.is_none();
             if circumstances.held { VerdictKind::Ask }
             else if any_covers(&policy.block, &facts.tool) { VerdictKind::Deny }
@@ -151,6 +186,30 @@ proptest! {
         let said = verdict(&facts, &circumstances);
         prop_assert_eq!(said.decision, expected, "{}", said.rule);
         prop_assert!(!said.rule.is_empty());
+    }
+
+    /// What has ended, or is of another turn, changes no verdict: it is as if it had never been given.
+    #[test]
+    fn ended_permissions_and_rules_never_answer(
+        facts in facts(), circumstances in circumstances(), end in grant_end(),
+        word in proptest::sample::select(VerdictKind::ALL.to_vec()),
+    ) {
+        let (turn, expires_at) = end;
+        let rule = rule_of(word, turn.map(turn_of), expires_at);
+        let holds = turn != Some(2) && expires_at.is_none_or(|at| at > NOW);
+        let with = PolicyInput { rules: vec![rule], ..circumstances.clone() };
+        let mut without = circumstances.clone();
+        without.grants.retain(lasts);
+        if !holds {
+            prop_assert_eq!(verdict(&facts, &with), verdict(&facts, &without));
+        }
+        // At the moment at which the last of them ends, none of them is left.
+        let later = PolicyInput { now: NOW.plus_seconds(9), continuation_id: Some(turn_of(9)), ..with };
+        without.grants.retain(|grant| grant.continuation_id.is_none() && grant.expires_at.is_none());
+        if turn.is_some() || expires_at.is_some() {
+            let plain = PolicyInput { now: later.now, continuation_id: later.continuation_id, ..without };
+            prop_assert_eq!(verdict(&facts, &later), verdict(&facts, &plain));
+        }
     }
 
     /// An unsandboxed program never runs without a person, whatever list, grant or level says (A11).
@@ -244,6 +303,8 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         requester_id: "telegram:1".to_owned(),
         by: "anna".to_owned(),
         approval_id: ApprovalId::from_bytes([7; 16]),
+        continuation_id: None,
+        expires_at: None,
     };
     let circumstances = PolicyInput {
         policy,
@@ -251,6 +312,8 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         held: false,
         grants: vec![grant],
         rules: Vec::new(),
+        now: NOW,
+        continuation_id: None,
         requester_id: "telegram:1".to_owned(),
         taint_guard_in_full: true,
         ceiling: None,

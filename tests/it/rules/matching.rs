@@ -23,6 +23,7 @@ fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> R
         scope: RuleScope::Global,
         channel: None,
         session_id: None,
+        continuation_id: None,
         verdict: VerdictKind::Allow,
         enabled: true,
         expires_at: None,

@@ -8,5 +8,6 @@ mod matching;
 mod never_used;
 mod store;
 mod suggest;
+mod turns;
 mod walk;
 pub(crate) mod world;

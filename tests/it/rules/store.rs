@@ -39,6 +39,7 @@ fn global(max_uses: Option<u64>) -> RuleFields {
     RuleFields {
         scope: RuleScope::Global,
         session_id: None,
+        continuation_id: None,
         max_uses,
         ..fields(leverframe::protocol::ids::SessionId::generate())
     }

@@ -3,7 +3,7 @@
 use leverframe::engine::handle::rule_suggestions::{CallHere, suggest};
 use leverframe::protocol::approval::PlanFacts;
 use leverframe::protocol::enums::{DecisionKind, Risk, RuleMatcher, ToolCallState, VerdictKind};
-use leverframe::protocol::ids::{SessionId, ToolCallId};
+use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::rule::{Rule, RuleMatch};
 use leverframe::store::queries::rules::TriedCall;
 use proptest::prelude::*;
@@ -36,6 +36,7 @@ fn call(
             at: leverframe::clock::Timestamp(1_800_000_000_000),
         },
         session_id: SessionId::generate(),
+        continuation_id: ContinuationId::generate(),
         plan: PlanFacts {
             cwd: of_command.then(|| WORKSPACE.to_owned()),
             executable: of_command.then(|| "/usr/bin/git".to_owned()),

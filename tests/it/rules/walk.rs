@@ -81,6 +81,7 @@ async fn walk(steps: Vec<Step>) {
                 let fields = RuleFields {
                     scope: RuleScope::Global,
                     session_id: None,
+                    continuation_id: None,
                     enabled,
                     max_uses: max,
                     expires_at: lives.map(|seconds| now.plus_seconds(seconds)),

@@ -20,6 +20,7 @@ pub(crate) fn fields(session: SessionId) -> RuleFields {
         scope: RuleScope::Session,
         channel: None,
         session_id: Some(session),
+        continuation_id: None,
         verdict: VerdictKind::Allow,
         enabled: true,
         expires_at: None,
