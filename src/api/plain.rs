@@ -20,11 +20,11 @@ use crate::protocol::request::{
     ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns,
     ListRoutines, ListRules, ListSessions, ListSteps, ListTools, ListUncertain, ListUpcomingRuns,
     PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing,
-    ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook,
-    ResolveDelivery, ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene,
-    RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules,
-    SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TryHook,
-    UndoFileChange, UndoHygiene, UpdateSession,
+    RehearseCall, ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant, RemoveRoutine,
+    RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession, ReviewMemories,
+    RevokePairing, RunHygiene, RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy,
+    StartSession, SuggestRules, SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel,
+    TestRules, TryHook, UndoFileChange, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -60,6 +60,7 @@ fn agents() -> Vec<Route> {
         command::<Decide>(Post, "/v1/approvals/{id}/decision")
             .id("approval_id")
             .nested::<DecisionRequest>("decision"),
+        command::<RehearseCall>(Post, "/v1/approvals/{id}/rehearsal").id("approval_id"),
         command::<AssignApproval>(Post, "/v1/approvals/{id}/assign")
             .id("approval_id")
             .nested::<AssignRequest>("request"),

@@ -1,4 +1,4 @@
-//! `leverframe approvals list|show|approve|deny|edit|answer|snooze|revoke`.
+//! `leverframe approvals list|show|rehearse|approve|deny|edit|answer|snooze|revoke`.
 //!
 //! A decision is always about a digest: the one the person at the terminal was just shown, or the one the
 //! script names. There is no way to approve what nobody looked at.
@@ -14,6 +14,7 @@ use crate::cli::rules;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
+use crate::client::rehearsal_lines;
 use crate::clock::Clock;
 use crate::console::lifetime::Lifetime;
 use crate::protocol::approval::Approval;
@@ -22,7 +23,7 @@ use crate::protocol::enums::{
     ApprovalState, DecisionKind, DecisionScope, Risk, RuleMatcher, RuleScope, VerdictKind,
 };
 use crate::protocol::request::ListApprovals;
-use crate::protocol::request::{Decide, GetRuleMatches};
+use crate::protocol::request::{Decide, GetRuleMatches, RehearseCall};
 use crate::protocol::rule::{RulePatch, covers_commands};
 use crate::text::quote::quote;
 
@@ -198,6 +199,23 @@ pub async fn show(
 ) -> Result<(), Failure> {
     let approval = find::approval(client, id).await?;
     print(terminal, format, &approval)
+}
+
+/// Rehearses the command of an approval, and prints what it would do.
+pub async fn rehearse(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let approval_id = find::approval(client, id).await?.id;
+    let rehearsal = submit(client, RehearseCall { approval_id }).await?;
+    match format {
+        Format::Json => terminal.json(&rehearsal),
+        Format::Human => rehearsal_lines::lines(&rehearsal)
+            .iter()
+            .try_for_each(|line| terminal.line(line)),
+    }
 }
 
 /// Decides one approval.

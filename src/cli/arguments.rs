@@ -495,6 +495,11 @@ pub enum ApprovalCommands {
         #[command(flatten)]
         seen: DecisionTarget,
     },
+    /// Run its command in a throw-away copy of the workspace, without network, and show what it would do; decides nothing
+    Rehearse {
+        /// Id, unique prefix of it, or short code
+        id: String,
+    },
     /// Take an approval back whose call has not started, with the rule or permission made with it
     Revoke {
         /// Id, unique prefix of it, or short code

@@ -215,6 +215,13 @@ async fn approval(
             extra,
             seen,
         } => {
+            if shape && rule.rule {
+                return Err(Failure::Usage(
+                    "--rule makes a rule, --shape a permission for one session: name one of them; \
+                     `--rule --scope session` makes a rule of the session"
+                        .to_owned(),
+                ));
+            }
             let scope = scope.or(shape.then_some(DecisionScope::Session));
             let order = Order {
                 confirm_code,
@@ -223,6 +230,9 @@ async fn approval(
             };
             let order = approvals::lasting(rule, scope, order)?;
             approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Rehearse { id } => {
+            approvals::rehearse(client, terminal, format, &id).await
         }
         ApprovalCommands::Revoke { id, seen } => {
             let order = Order::new(DecisionKind::Revoke, seen.digest, seen.reason);

@@ -12,5 +12,6 @@ pub mod console_client;
 pub mod export;
 pub mod listing;
 pub mod memory_lines;
+pub mod rehearsal_lines;
 pub mod remote;
 pub mod summary_lines;

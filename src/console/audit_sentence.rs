@@ -71,6 +71,13 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             format!("the permission for {tool}{place} ended with its turn")
         }
         "grant.removed" => format!("{who} took a permission for {tool}{place} back"),
+        "rehearsal.started" => {
+            format!("{who} rehearsed {tool}{place}, in a throw-away copy of the workspace")
+        }
+        "rehearsal.ended" => {
+            let outcome = facts.text("outcome").unwrap_or("nobody knows");
+            format!("the rehearsal of {tool}{place} by {who} ended: {outcome}")
+        }
         "rule.added" => {
             let rule = facts.text("rule").unwrap_or("");
             let turn = match facts.text("turn") {

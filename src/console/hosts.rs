@@ -9,6 +9,7 @@ use crate::console::format;
 use crate::console::ids::HostId;
 use crate::console::item;
 use crate::console::item::QueueKey;
+use crate::console::rehearsals::Rehearsals;
 use crate::console::undo::Undo;
 use crate::console::world::World;
 use crate::protocol::enums::Scope;
@@ -69,6 +70,8 @@ pub struct Host {
     pub deciding: BTreeSet<ApprovalId>,
     /// What was done there and can perhaps be taken back.
     pub undo: Undo,
+    /// Commands that were rehearsed there.
+    pub rehearsals: Rehearsals,
 }
 
 impl Host {
@@ -84,6 +87,7 @@ impl Host {
             drafts: Drafts::default(),
             deciding: BTreeSet::new(),
             undo: Undo::default(),
+            rehearsals: Rehearsals::default(),
         }
     }
 

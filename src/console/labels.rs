@@ -126,6 +126,14 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::TestChannel(TestChannel { channel, .. }) => {
             format!("test on its way through {channel}")
         }
+        Command::RehearseCall(_) => match outcome {
+            Outcome::RehearseCall(rehearsal) => format!(
+                "rehearsed, not run: {}; {}",
+                rehearsal.outcome,
+                rehearsal.files_in_words()
+            ),
+            _ => "rehearsed".to_owned(),
+        },
         Command::AssignApproval(_) => match outcome {
             Outcome::AssignApproval(approval) => match &approval.assignment {
                 Some(one) => format!("{} waits for {}", decision::title(approval), one.to),

@@ -21,6 +21,7 @@ pub mod model;
 pub mod opened;
 pub mod preview;
 pub mod queue;
+pub mod rehearsals;
 pub mod release;
 pub mod status;
 pub mod time;

@@ -19,7 +19,7 @@ use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, Decide, GetApproval, GetContinuation, GetDelivery, GetSession, GetSnapshot,
-    Outcome, Query,
+    Outcome, Query, RehearseCall,
 };
 use crate::protocol::snapshot::Snapshot;
 
@@ -167,6 +167,9 @@ pub fn take_outcome(
     };
     if let Command::Decide(Decide { approval_id, .. }) = command {
         host.deciding.remove(approval_id);
+    }
+    if let Command::RehearseCall(RehearseCall { approval_id }) = command {
+        host.rehearsals.ended(*approval_id, result);
     }
     let has_draft = host.drafts.answered(command, result.is_ok());
     let alone = sending == Sending::Alone;

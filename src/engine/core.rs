@@ -290,6 +290,11 @@ impl Engine {
         self.settings.paths.data_dir.join("file_changes")
     }
 
+    /// Where throw-away copies of workspaces are while commands are rehearsed in them.
+    pub fn rehearsals(&self) -> PathBuf {
+        self.settings.paths.data_dir.join("rehearsals")
+    }
+
     /// Tells everything that runs to let go.
     pub fn let_go(&self) {
         self.shutdown.cancel();

@@ -1,8 +1,8 @@
 //! Work that only one may do at a time, and what consoles were told of problems.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use tokio::sync::MutexGuard;
+use tokio::sync::{MutexGuard, OwnedMutexGuard};
 
 use crate::engine::lock::lock;
 
@@ -12,6 +12,7 @@ pub struct Maintenance {
     backup: tokio::sync::Mutex<()>,
     sweep: tokio::sync::Mutex<()>,
     reload: tokio::sync::Mutex<()>,
+    rehearsal: Arc<tokio::sync::Mutex<()>>,
     told_problems: Mutex<Vec<String>>,
 }
 
@@ -24,6 +25,11 @@ impl Maintenance {
     /// The right to remove what is old or to be erased, until it is dropped; none = that is under way.
     pub fn try_sweep(&self) -> Option<MutexGuard<'_, ()>> {
         self.sweep.try_lock().ok()
+    }
+
+    /// The right to rehearse a command, until it is dropped; none = one is being rehearsed.
+    pub fn try_rehearsal(&self) -> Option<OwnedMutexGuard<()>> {
+        Arc::clone(&self.rehearsal).try_lock_owned().ok()
     }
 
     /// The right to change the configuration, until it is dropped.

@@ -11,7 +11,7 @@ use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
 use crate::engine::erase;
 use crate::engine::file_changes;
-use crate::engine::handle::channels;
+use crate::engine::handle::{channels, rehearsals};
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
 use crate::engine::inbound_files;
@@ -50,6 +50,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     channels::ensure(engine, &engine.settings).await?;
     // Before anything runs in those workspaces.
     leftovers::look_again(engine, recovery.quarantine).await?;
+    rehearsals::remove_left(engine).await;
     // Of a restored copy, another process may be in the middle of them.
     if !recovery.quarantine {
         file_changes::recover(engine).await;

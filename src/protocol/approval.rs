@@ -329,6 +329,20 @@ impl Approval {
         named.or_else(numbered).copied().unwrap_or(answer)
     }
 
+    /// Why what it asks about cannot be rehearsed, as far as the question tells; none = it can.
+    pub fn not_rehearsed(&self) -> Option<&'static str> {
+        let sandbox = self.plan.sandbox.as_deref().unwrap_or_default();
+        if self.kind != ApprovalKind::Execute || self.access != Access::Exec {
+            Some("only a command can be rehearsed")
+        } else if self.state != ApprovalState::Pending {
+            Some("it does not wait any more")
+        } else if !sandbox.starts_with("bubblewrap") {
+            Some("no sandbox is proved on the daemon's machine, so nothing is rehearsed there")
+        } else {
+            None
+        }
+    }
+
     /// Why it cannot be allowed for the session; none = it can.
     pub fn only_once(&self) -> Option<&str> {
         if self.kind != ApprovalKind::Execute || self.session_id.is_none() {

@@ -34,6 +34,7 @@ pub mod options;
 pub mod pairing;
 pub mod policy;
 pub mod problem;
+pub mod rehearsal;
 pub mod request;
 pub mod routine;
 pub mod rule;

@@ -13,17 +13,18 @@ use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect};
+use crate::protocol::rehearsal::RehearsalEnd;
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::place_watch::PlaceWatch;
 use crate::tools::process::{ProcessEnd, Ran, run};
 use crate::tools::read_file::{number, text};
 use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::watch::{Excess, Growth, Watch};
-use crate::tools::sandbox::{Program, Sandbox};
+use crate::tools::sandbox::{Program, REFUSED, Sandbox};
 use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, TrialRun,
 };
-use crate::tools::{operands, output};
+use crate::tools::{operands, output, scratch};
 
 /// Run time when the call gives none, and the most it can give, in seconds.
 const DEFAULT_SECONDS: u64 = 60;
@@ -308,24 +309,53 @@ impl Tool for ExecuteCommand {
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
-        let refused = |content: String| ToolOutcome {
-            content,
-            is_error: true,
-            disposition: EffectDisposition::ConfirmedNoEffect,
-            partial: false,
-        };
-        let guard = Guard::new(context);
-        let request = match self.check(&guard, args) {
-            Ok(request) => request,
-            Err(error) => return refused(error.to_string()),
-        };
-        if context.cancel.is_cancelled() {
-            return refused("cancelled before it started".to_owned());
+        let files = Guard::new(context);
+        let most = self.sandbox.max_growth();
+        match self.run(context, &files, most, args).await {
+            Ok(finished) => finished.outcome(),
+            Err(content) => ToolOutcome {
+                content,
+                is_error: true,
+                disposition: EffectDisposition::ConfirmedNoEffect,
+                partial: false,
+            },
         }
-        let places = match PlaceWatch::begin(&guard, context).await {
-            Ok(places) => places,
-            Err(problem) => return refused(problem),
-        };
+    }
+
+    async fn rehearse(
+        &self,
+        context: &ToolContext<'_>,
+        files: &Path,
+        args: &Value,
+    ) -> Result<TrialRun, String> {
+        if let Some(why) = self.sandbox.always_asks() {
+            return Err(why);
+        }
+        let most = scratch::MAX_WRITTEN.min(self.sandbox.max_growth());
+        // What is hidden from tools is not in the copy.
+        let files = Guard::of(files.to_owned(), Vec::new());
+        let finished = self.run(context, &files, most, args).await?;
+        Ok(finished.trial())
+    }
+}
+
+impl ExecuteCommand {
+    /// Runs a call on files that lie in its workspace, or in a copy of it, which may grow by `most` bytes. The error says
+    /// why the program was not started.
+    async fn run(
+        &self,
+        context: &ToolContext<'_>,
+        files: &Guard,
+        most: u64,
+        args: &Value,
+    ) -> Result<Finished, String> {
+        let request = self
+            .check(&Guard::new(context), args)
+            .map_err(|error| error.to_string())?;
+        if context.cancel.is_cancelled() {
+            return Err("cancelled before it started".to_owned());
+        }
+        let places = PlaceWatch::begin(files, context).await?;
         let home = context.workspace.to_string_lossy().into_owned();
         let environment = [
             ("PATH", PATH),
@@ -336,13 +366,14 @@ impl Tool for ExecuteCommand {
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let command = self.sandbox.command(&Program {
             workspace: &context.workspace,
+            files: files.workspace(),
             hidden: &context.hidden,
             protected: places.list(),
             cwd: &request.cwd,
             executable: &request.executable,
             arguments: &request.arguments,
             environment: &environment,
-            max_file: self.sandbox.max_growth(),
+            max_file: most,
         });
         let seconds = number(args, "timeout_seconds")
             .unwrap_or(DEFAULT_SECONDS)
@@ -350,12 +381,8 @@ impl Tool for ExecuteCommand {
         let stdin = text(args, "stdin").map(str::to_owned);
         let cancel = context.cancel.child_token();
         let (before, took) = places.measured();
-        let growth = Growth {
-            before,
-            took,
-            most: self.sandbox.max_growth(),
-        };
-        let watch = Watch::begin(guard, growth, cancel.clone());
+        let growth = Growth { before, took, most };
+        let watch = Watch::begin(files.clone(), growth, cancel.clone());
         let ran = Box::pin(run(
             command,
             stdin,
@@ -366,65 +393,119 @@ impl Tool for ExecuteCommand {
         ))
         .await;
         let excess = watch.end().await;
-        match ran {
-            Ok(ran) => {
-                let notes = places.end(&context.cancel).await;
-                outcome(&ran, seconds, excess.as_ref(), &notes)
-            }
-            Err(error) => refused(format!("the program could not be started: {error}")),
-        }
+        let ran = ran.map_err(|error| format!("the program could not be started: {error}"))?;
+        let notes = places.end(&context.cancel).await;
+        Ok(Finished {
+            ran,
+            seconds,
+            excess,
+            notes,
+        })
     }
 }
 
-/// The result: how it ended on the first line, then what it wrote.
-fn outcome(ran: &Ran, seconds: u64, excess: Option<&Excess>, notes: &str) -> ToolOutcome {
-    let took = ran.took.as_secs_f64();
-    let (first, is_error, disposition) = match ran.ended {
-        ProcessEnd::Exited(status) => {
-            let words = match (status.code(), status.signal()) {
-                (Some(code), _) => format!("exit status {code}"),
-                (None, Some(signal)) => format!("killed by signal {signal}"),
-                (None, None) => "ended".to_owned(),
-            };
-            (
-                format!("{words} after {took:.1} s"),
-                !status.success(),
-                EffectDisposition::Done,
-            )
+/// A program that has ended.
+struct Finished {
+    ran: Ran,
+    /// The time it had.
+    seconds: u64,
+    /// What it was ended for.
+    excess: Option<Excess>,
+    /// What it left that makes programs run, in lines.
+    notes: String,
+}
+
+impl Finished {
+    /// The result: how it ended on the first line, then what it wrote.
+    fn outcome(&self) -> ToolOutcome {
+        let (first, is_error, disposition) = self.end();
+        let written = self.written();
+        ToolOutcome {
+            content: output::fit(format!("{first}\n{}{written}", self.notes)),
+            is_error,
+            disposition,
+            partial: false,
         }
-        ProcessEnd::TimedOut => (
-            format!(
-                "killed after {seconds} s (timeout_seconds): it may have done part of its work"
-            ),
-            true,
-            EffectDisposition::Unknown,
-        ),
-        ProcessEnd::Cancelled => (
-            match excess {
-                Some(excess) => format!(
-                    "killed after {took:.1} s because {excess}: it may have done part of its work"
+    }
+
+    /// The same of a program that ran in a copy.
+    fn trial(&self) -> TrialRun {
+        let ended = match (self.ran.ended, &self.excess) {
+            (ProcessEnd::Exited(status), _)
+                if status.code() == Some(REFUSED) && self.is_refused() =>
+            {
+                RehearsalEnd::NotStarted
+            }
+            (ProcessEnd::Exited(_), _) => RehearsalEnd::Exited,
+            (ProcessEnd::TimedOut, _) => RehearsalEnd::TimedOut,
+            (ProcessEnd::Cancelled, Some(_)) => RehearsalEnd::OverLimit,
+            (ProcessEnd::Cancelled | ProcessEnd::Lost, _) => RehearsalEnd::Cancelled,
+        };
+        let exit_status = match self.ran.ended {
+            ProcessEnd::Exited(status) => status.code(),
+            ProcessEnd::TimedOut | ProcessEnd::Cancelled | ProcessEnd::Lost => None,
+        };
+        TrialRun {
+            ended,
+            outcome: self.end().0,
+            exit_status,
+            duration_ms: u64::try_from(self.ran.took.as_millis()).unwrap_or(u64::MAX),
+            output: output::fit(format!("{}{}", self.notes, self.written())),
+        }
+    }
+
+    /// Whether the shell in front of the program said that it does not start it.
+    fn is_refused(&self) -> bool {
+        self.ran.output.text().starts_with("not started: ")
+    }
+
+    fn written(&self) -> String {
+        Some(self.ran.output.text())
+            .filter(|written| !written.is_empty())
+            .unwrap_or_else(|| "[no output]".to_owned())
+    }
+
+    /// How it ended: in words, whether that is an error, and whether its effect happened.
+    fn end(&self) -> (String, bool, EffectDisposition) {
+        let (ran, seconds, excess) = (&self.ran, self.seconds, self.excess.as_ref());
+        let took = ran.took.as_secs_f64();
+        match ran.ended {
+            ProcessEnd::Exited(status) => {
+                let words = match (status.code(), status.signal()) {
+                    (Some(code), _) => format!("exit status {code}"),
+                    (None, Some(signal)) => format!("killed by signal {signal}"),
+                    (None, None) => "ended".to_owned(),
+                };
+                (
+                    format!("{words} after {took:.1} s"),
+                    !status.success(),
+                    EffectDisposition::Done,
+                )
+            }
+            ProcessEnd::TimedOut => (
+                format!(
+                    "killed after {seconds} s (timeout_seconds): it may have done part of its work"
                 ),
-                None => format!("cancelled after {took:.1} s: it may have done part of its work"),
-            },
-            true,
-            EffectDisposition::Unknown,
-        ),
-        ProcessEnd::Lost => (
-            "lost: nobody knows how it ended".to_owned(),
-            true,
-            EffectDisposition::Unknown,
-        ),
-    };
-    let written = ran.output.text();
-    let written = if written.is_empty() {
-        "[no output]"
-    } else {
-        &written
-    };
-    ToolOutcome {
-        content: output::fit(format!("{first}\n{notes}{written}")),
-        is_error,
-        disposition,
-        partial: false,
+                true,
+                EffectDisposition::Unknown,
+            ),
+            ProcessEnd::Cancelled => (
+                match excess {
+                    Some(excess) => format!(
+                        "killed after {took:.1} s because {excess}: it may have done part of its work"
+                    ),
+                    None => {
+                        format!("cancelled after {took:.1} s: it may have done part of its work")
+                    }
+                },
+                true,
+                EffectDisposition::Unknown,
+            ),
+            ProcessEnd::Lost => (
+                "lost: nobody knows how it ended".to_owned(),
+                true,
+                EffectDisposition::Unknown,
+            ),
+        }
     }
 }

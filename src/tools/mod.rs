@@ -38,6 +38,7 @@ pub mod read_file;
 pub mod registry;
 pub mod risk;
 pub mod sandbox;
+pub mod scratch;
 pub mod search_files;
 pub mod send_file;
 pub mod text_edits;

@@ -17,6 +17,7 @@ use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::enums::{Access, Effect, MemoryScope};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
+use crate::protocol::rehearsal::RehearsalEnd;
 use crate::tools::place::PlacesBefore;
 use crate::tools::risk::RiskReason;
 
@@ -146,6 +147,21 @@ pub struct ToolOutcome {
     pub partial: bool,
 }
 
+/// How a program ended that ran in a throw-away copy of its workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialRun {
+    /// How it ended.
+    pub ended: RehearsalEnd,
+    /// The same in words.
+    pub outcome: String,
+    /// Its exit status, where it ended by itself and had one.
+    pub exit_status: Option<i32>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: u64,
+    /// What it wrote, at most 1 MiB: outside text.
+    pub output: String,
+}
+
 /// What a host says that keeps nothing.
 const NO_MEMORY: &str = "there is no memory here";
 
@@ -266,6 +282,17 @@ pub trait Tool: Send + Sync {
 
     /// Does it. Called only with arguments whose plan was allowed.
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome;
+
+    /// Runs a call in a throw-away copy of its workspace, which lies at `files` (absolute, canonical): nothing but the
+    /// copy changes. The error says why it did not start.
+    async fn rehearse(
+        &self,
+        _context: &ToolContext<'_>,
+        _files: &Path,
+        _args: &Value,
+    ) -> Result<TrialRun, String> {
+        Err("only a command can be rehearsed".to_owned())
+    }
 
     /// Looks whether an earlier run of this call, with the same idempotency key, happened. Only reads: the policy of
     /// the call is not asked, and the engine may look as often as it likes, bounded in time. Asked of reconcilable

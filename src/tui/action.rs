@@ -87,10 +87,11 @@ actions! {
     DenyAndStop = "deny-and-stop", Decision, "deny+stop", "refuse and end the whole turn";
     Snooze = "snooze", Decision, DecisionKind::Snooze.text().label, "hide from me for some minutes";
     SettleHappened = "settle-happened", Decision, DecisionKind::Happened.text().label, "unknown outcome: it happened, or was sent";
-    SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
+    SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again; on a command that waits: rehearse it";
     SettleGiveUp = "settle-give-up", Decision, DecisionKind::GiveUp.text().label, "unknown outcome: give it up";
     Dismiss = "dismiss", Decision, "dismiss", "what a run left behind: you have looked at it; no file changes";
     AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this turn, some time or this session; a dialog prints it and asks again";
+    Rehearse = "rehearse", Decision, "rehearse", "run the command in a throw-away copy of the workspace, without network; decides nothing";
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";

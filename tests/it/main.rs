@@ -48,6 +48,7 @@ mod power_loss;
 mod process_faults;
 mod recall;
 mod refused_calls;
+mod rehearsals;
 mod reliability;
 mod reload;
 mod reminders;

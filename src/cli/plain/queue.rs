@@ -7,19 +7,22 @@ use crate::cli::plain::input::InputLine;
 use crate::cli::plain::shell::{Choice, PrintedItem, Shell};
 use crate::cli::plain::words;
 use crate::cli::terminal::cell;
+use crate::client::rehearsal_lines;
 use crate::console::arming::{CONFIRM_MS, Refusal, VISIBLE_MS};
 use crate::console::decision::{snoozes, title};
 use crate::console::item::{ItemKey, QueueKey};
 use crate::console::labels::problem_text;
 use crate::console::lifetime::{self, Lifetime};
+use crate::console::rehearsals::RehearsalState;
 use crate::console::{loading, queue};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, DeliveryResolution};
 use crate::protocol::duration;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope, OutboxState, Risk};
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::request::{
-    CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, ResolveDelivery,
-    ResumeContinuation, UpdateSession,
+    CancelContinuation, Command, Decide, DismissLeftovers, DismissRefusedCalls, RehearseCall,
+    ResolveDelivery, ResumeContinuation, UpdateSession,
 };
 use crate::text::untrusted::reveal;
 use crate::tui::view;
@@ -46,6 +49,9 @@ fn of_approval(approval: &Approval) -> Vec<Choice> {
     choices.sort_by_key(|choice| !matches!(choice, Choice::Word(word) if word.allows()));
     if shape_possible(approval) {
         choices.push(Choice::Shape);
+    }
+    if approval.not_rehearsed().is_none() {
+        choices.push(Choice::Rehearse);
     }
     if approval.kind == ApprovalKind::Execute {
         choices.push(Choice::Rule);
@@ -271,7 +277,7 @@ impl Shell<'_> {
         let numbered = words::first(rest).0.parse::<usize>().is_ok();
         let known = [
             "allow", "approve", "deny", "reason", "edit", "answer", "stop", "snooze", "session",
-            "revoke",
+            "revoke", "rehearse",
         ];
         numbered && known.contains(&word)
     }
@@ -303,6 +309,7 @@ impl Shell<'_> {
             "answer" => Choice::Word(DecisionKind::Answer),
             "stop" => Choice::Word(DecisionKind::DenyAndStop),
             "snooze" => Choice::Word(DecisionKind::Snooze),
+            "rehearse" => Choice::Rehearse,
             _ => Choice::Shape,
         };
         if !printed.choices.contains(&wanted) {
@@ -346,6 +353,9 @@ impl Shell<'_> {
         given: &str,
     ) -> Result<(), Failure> {
         let command = match &key.item {
+            ItemKey::Approval(id) if choice == Choice::Rehearse => {
+                return self.rehearse(*id).await;
+            }
             ItemKey::Approval(id) => {
                 let Some(approval) = self.model.world().approvals.get(id).cloned() else {
                     return Ok(());
@@ -455,7 +465,11 @@ impl Shell<'_> {
                 self.say_rule(number, approval)?;
                 return Ok(None);
             }
-            Choice::Resume | Choice::Kill | Choice::Delivery(_) | Choice::Dismiss => {
+            Choice::Resume
+            | Choice::Kill
+            | Choice::Delivery(_)
+            | Choice::Dismiss
+            | Choice::Rehearse => {
                 return Ok(None);
             }
         };
@@ -660,6 +674,24 @@ impl Shell<'_> {
             cell(&quoted(&value)),
             cell(&quoted(&approval.channel)),
         ))?;
+        Ok(())
+    }
+
+    /// Rehearses the command of an approval, and prints what it would do.
+    async fn rehearse(&mut self, approval_id: ApprovalId) -> Result<(), Failure> {
+        self.out
+            .line("rehearsing it in a throw-away copy of the workspace, without network …")?;
+        self.act(Command::RehearseCall(RehearseCall { approval_id }))
+            .await?;
+        let host = self.model.host();
+        let approval = host.world.approvals.get(&approval_id);
+        let lines = match approval.and_then(|approval| host.rehearsals.of(approval)) {
+            Some(RehearsalState::Done(rehearsal)) => rehearsal_lines::lines(rehearsal),
+            Some(RehearsalState::Running | RehearsalState::Refused(_)) | None => Vec::new(),
+        };
+        for line in lines {
+            self.out.line(&line)?;
+        }
         Ok(())
     }
 

@@ -84,6 +84,8 @@ pub enum Choice {
     Reason,
     /// Allow this shape for the session.
     Shape,
+    /// Run its command in a throw-away copy of the workspace.
+    Rehearse,
     /// How a rule is made of it.
     Rule,
     /// The turn goes on.
@@ -111,6 +113,9 @@ impl Choice {
             Self::Reason => "deny with a reason that the model reads".to_owned(),
             Self::Shape => {
                 "allow this shape for longer: this turn, some time, this session".to_owned()
+            }
+            Self::Rehearse => {
+                "rehearse it in a throw-away copy of the workspace; decides nothing".to_owned()
             }
             Self::Rule => "how to make a rule of it".to_owned(),
             Self::Resume => "resume from the last durable step".to_owned(),

@@ -54,7 +54,7 @@ pub const HELP: &[&str] = &[
     "  queue              everything that waits for a person, numbered",
     "  3                  print number 3 of the queue in full, with its choices",
     "  3 1                take choice 1 of number 3; counts only when it was printed in full as it is now",
-    "  allow 3            the same in words; also: deny, reason, edit, answer, stop, snooze, session",
+    "  allow 3            the same in words; also: deny, reason, edit, answer, stop, snooze, session, rehearse",
     "  revoke 3           take back what was allowed and has not run yet",
     "Sessions",
     "  sessions           every session, numbered, and what it does",

@@ -25,6 +25,7 @@ fn takes_long(command: &Command) -> bool {
             | Command::EraseUser(_)
             | Command::ImportMemories(_)
             | Command::CompactSession(_)
+            | Command::RehearseCall(_)
     )
 }
 

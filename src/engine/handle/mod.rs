@@ -36,6 +36,7 @@ pub mod models;
 pub mod on_call;
 pub mod pairings;
 pub mod policy;
+pub mod rehearsals;
 pub mod routines;
 pub mod rule_address;
 pub mod rule_reach;
@@ -81,6 +82,7 @@ impl Engine {
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),
             Decide(c) => decide::decide(self, by, c.approval_id, c.decision),
+            RehearseCall(c) => rehearsals::run(self, by, c.approval_id),
             AssignApproval(c) => on_call::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => on_call::set_on_call(self, by, c.request),
             DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),

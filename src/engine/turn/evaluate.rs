@@ -37,7 +37,7 @@ use crate::tools::risk;
 use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
 
 /// A host that shows nothing: for preparing.
-struct NoHost;
+pub struct NoHost;
 
 impl ToolHost for NoHost {
     fn progress(&self, _text: &str) {}

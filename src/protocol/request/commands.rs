@@ -35,6 +35,7 @@ use crate::protocol::options::TurnOptions;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::problem::Problem;
+use crate::protocol::rehearsal::Rehearsal;
 use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::rule::{Rule, RulePatch};
@@ -513,6 +514,13 @@ requests! {
     RevokePairing: Approve -> Pairing {
         /// Code or id.
         pairing: String,
+    }
+
+    /// Runs the command that an approval waits for in a throw-away copy of its workspace, without network, and tells what
+    /// it would do. It is no run of the call, and decides nothing.
+    RehearseCall: Approve -> Rehearsal {
+        /// Which approval.
+        approval_id: ApprovalId,
     }
 
     /// Lets a question wait for somebody in particular; decides nothing, and everybody still can.

@@ -169,10 +169,10 @@ pub(super) fn not_for_everybody(directory: &Path, depth: usize, found: &mut Vec<
 pub(crate) fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, String) {
     let mut words = base(sized);
     let workspace = program.workspace;
-    let bind = |words: &mut Vec<OsString>, option: &str, path: &Path| {
-        words.extend([OsStr::new(option), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+    let bind = |words: &mut Vec<OsString>, option: &str, from: &Path, to: &Path| {
+        words.extend([OsStr::new(option), from.as_os_str(), to.as_os_str()].map(OsStr::to_owned));
     };
-    bind(&mut words, "--bind", workspace);
+    bind(&mut words, "--bind", program.files, workspace);
     let mut check = String::new();
     // What is pinned becomes a mount point of its own, so that it cannot be moved away with what is
     // protected in it. A link is never bound: its target could be anything. The check inside catches a
@@ -185,7 +185,8 @@ pub(crate) fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, Str
             Protection::Watched => continue,
         };
         let path = workspace.join(place.relative());
-        bind(&mut words, option, &path);
+        let from = program.files.join(place.relative());
+        bind(&mut words, option, &from, &path);
         let _ = write!(paths, " {}", quote(&path.to_string_lossy()));
         identities.push(place.number());
     }

@@ -10,8 +10,10 @@ pub const REFUSED: i32 = 125;
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Program<'a> {
-    /// Workspace root (absolute, canonical).
+    /// Workspace root, as the program sees it (absolute, canonical).
     pub workspace: &'a Path,
+    /// Where the files of the workspace really are: the workspace itself, or a copy of it (absolute, canonical).
+    pub files: &'a Path,
     /// Directories it must not see (absolute, canonical).
     pub hidden: &'a [PathBuf],
     /// What in the workspace it must not change.

@@ -86,8 +86,17 @@ impl Keymap {
             .collect()
     }
 
-    /// The keys of an action in a context (or in `[global]` where that holds), as text.
+    /// The keys of an action in a context (or in `[global]` where that holds), as text. An action without a key of its own
+    /// has those of the one whose key it shares.
     pub fn keys_of(&self, context: Context, action: Action) -> Vec<String> {
+        let own = self.own_keys_of(context, action);
+        match shares_key_of(action) {
+            Some(other) if own.is_empty() => self.own_keys_of(context, other),
+            Some(_) | None => own,
+        }
+    }
+
+    fn own_keys_of(&self, context: Context, action: Action) -> Vec<String> {
         let global = if context.sees_global() {
             self.bindings(Context::Global)
         } else {
@@ -113,5 +122,13 @@ impl Keymap {
             .copied()
             .filter(|action| !self.keys_of(context, *action).is_empty())
             .collect()
+    }
+}
+
+/// The action whose key stands for this one too: no card offers both.
+const fn shares_key_of(action: Action) -> Option<Action> {
+    match action {
+        Action::Rehearse => Some(Action::SettleAgain),
+        _ => None,
     }
 }

@@ -262,6 +262,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::Snooze
         | Action::AllowShape
         | Action::MakeRule
+        | Action::Rehearse
         | Action::SettleHappened
         | Action::SettleAgain
         | Action::SettleGiveUp

@@ -8,7 +8,9 @@ use crate::console::model::Tone;
 use crate::console::queue;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::enums::{DecisionKind, OutboxState, Risk, Scope};
-use crate::protocol::request::{Command, DismissLeftovers, DismissRefusedCalls, ResolveDelivery};
+use crate::protocol::request::{
+    Command, DismissLeftovers, DismissRefusedCalls, RehearseCall, ResolveDelivery,
+};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{HighConfirm, State};
@@ -25,7 +27,8 @@ fn demand(action: Action) -> Demand {
         | Action::DenyAndStop
         | Action::Snooze
         | Action::EditArguments
-        | Action::AnswerInstead => Demand::Identity,
+        | Action::AnswerInstead
+        | Action::Rehearse => Demand::Identity,
         _ => Demand::Read,
     }
 }
@@ -92,7 +95,8 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
 /// A decision key was pressed.
 pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) -> Vec<Effect> {
     let high = state.high.take();
-    let several = !state.model.queue.marks.is_empty() || batching::is_about_stack(state, action);
+    let several = action != Action::Rehearse && !state.model.queue.marks.is_empty()
+        || batching::is_about_stack(state, action);
     if several && state.modals.is_empty() {
         return batching::begin(state, action);
     }
@@ -200,6 +204,10 @@ fn decide_approval(
             let approval = approval.clone();
             shape::open(state, bound, approval);
             return Vec::new();
+        }
+        Action::Rehearse => {
+            let approval_id = approval.id;
+            return submit::submit(state, Command::RehearseCall(RehearseCall { approval_id }));
         }
         Action::MakeRule => {
             let approval = approval.clone();

@@ -11,7 +11,7 @@ use crate::tui::keymap::lookup::Lookup;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State};
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::{actions, decide, dialogs, text_keys};
+use crate::tui::state::{actions, decide, dialogs, offering, text_keys};
 
 /// A key was pressed.
 pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
@@ -60,6 +60,8 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     let repeated = event.kind == KeyEventKind::Repeat;
     let effects = match action {
         Some(action) if action.class() == ActionClass::Decision => {
+            let approval = state.model.selected_approval();
+            let action = approval.map_or(action, |approval| offering::meant(approval, action));
             let armed = if repeated {
                 Err(Refusal::NotQuiet)
             } else {

@@ -15,7 +15,7 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionKind> {
         Action::AnswerInstead => &[DecisionKind::Answer],
         Action::DenyAndStop => &[DecisionKind::DenyAndStop],
         Action::Snooze => &[DecisionKind::Snooze],
-        Action::AllowShape | Action::MakeRule => &[DecisionKind::Approve],
+        Action::AllowShape | Action::MakeRule | Action::Rehearse => &[DecisionKind::Approve],
         Action::SettleHappened => &[DecisionKind::Happened, DecisionKind::Sent],
         Action::SettleAgain => &[DecisionKind::RunAgain, DecisionKind::SendAgain],
         Action::SettleGiveUp => &[DecisionKind::GiveUp, DecisionKind::Drop],
@@ -27,12 +27,19 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionKind> {
         .find(|word| approval.offered.contains(word))
 }
 
+/// What a decision key means on this approval: the key that repeats an unknown outcome rehearses a command that waits.
+pub fn meant(approval: &Approval, action: Action) -> Action {
+    let is_again = action == Action::SettleAgain && word_for(approval, action).is_none();
+    if is_again { Action::Rehearse } else { action }
+}
+
 /// Whether a decision key means something on this approval, or why not.
 pub fn offers(approval: &Approval, action: Action) -> Result<DecisionKind, &str> {
     let word = word_for(approval, action).ok_or("not offered here")?;
     let why = match action {
         Action::AllowShape => approval.only_once(),
         Action::MakeRule => rule_editor::unavailable(approval),
+        Action::Rehearse => approval.not_rehearsed(),
         _ => None,
     };
     why.map_or(Ok(word), Err)

@@ -4,7 +4,7 @@
 use crate::console::access::Access;
 use crate::console::model::Tone;
 use crate::console::undo;
-use crate::protocol::request::{Command, Decide, EmergencyStop};
+use crate::protocol::request::{Command, Decide, EmergencyStop, RehearseCall};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 
@@ -37,6 +37,12 @@ pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
             Tone::Warning,
             "not sent: a decision about this is on its way",
         );
+        return Vec::new();
+    }
+    if let Command::RehearseCall(RehearseCall { approval_id }) = &command
+        && !state.model.host_mut().rehearsals.begin(*approval_id)
+    {
+        state.toast(Tone::Warning, "not sent: it is being rehearsed");
         return Vec::new();
     }
     let host = state.model.host_mut();

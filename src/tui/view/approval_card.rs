@@ -16,8 +16,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::{Console, decided_by, result_words};
 use crate::tui::view::diff::DiffLayout;
-use crate::tui::view::paint;
-use crate::tui::view::unknown;
+use crate::tui::view::{paint, rehearsal, unknown};
 
 /// How a card is laid out, and how much it shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,6 +183,8 @@ pub fn body(
             body.text(Role::Outside, text);
         }
     }
+    let diffs = (layout.detail != CardDetail::Folded).then_some(layout.diff);
+    rehearsal::draw(console, approval, diffs, &mut body);
     unknown::draw(console, approval, &mut body);
     if let Some(args) = arguments_left(approval) {
         let heading = match approval.preview {

@@ -176,7 +176,7 @@ pub fn lines(
             let cost = approval_card::cost(console, approval);
             let world = console.model.world();
             let cache_key = format!(
-                "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?}",
+                "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
@@ -189,7 +189,8 @@ pub fn lines(
                 console.model.world().on_call_status.you,
                 approval_card::loading(console, key).map(|(_, text)| text),
                 world.result(approval),
-                approval_card::output(world, approval)
+                approval_card::output(world, approval),
+                console.model.host().rehearsals.of(approval)
             );
             cache.card(cache_key, || {
                 approval_card::body(console, theme, approval, layout)

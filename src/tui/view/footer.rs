@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::console::item::ItemKey;
 use crate::console::model::Tone;
+use crate::protocol::enums::Access;
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
@@ -317,6 +318,7 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                 Action::SettleHappened,
                 Action::SettleAgain,
                 Action::SettleGiveUp,
+                Action::Rehearse,
                 Action::DenyWithReason,
                 Action::EditArguments,
                 Action::AnswerInstead,
@@ -326,7 +328,11 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                 Action::MakeRule,
             ];
             all.into_iter()
-                .filter(|action| offering::offers(approval, *action).is_ok())
+                .filter(|action| {
+                    // Why a command is not rehearsed is said, not left out.
+                    let tells = *action == Action::Rehearse && approval.access == Access::Exec;
+                    tells || offering::offers(approval, *action).is_ok()
+                })
                 .map(decision)
                 .chain(
                     [Action::NextWaiting, Action::Mark, Action::Open].map(|action| Hint {

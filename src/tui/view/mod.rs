@@ -33,6 +33,7 @@ pub mod paint;
 pub mod plain;
 pub mod queue;
 pub mod refused_calls;
+mod rehearsal;
 mod release;
 pub mod replay;
 pub mod resources;

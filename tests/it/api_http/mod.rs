@@ -25,6 +25,7 @@ mod samples_models;
 mod samples_on_call;
 mod samples_pairing;
 mod samples_rare;
+mod samples_rehearsals;
 pub mod samples_traffic;
 mod schemas;
 mod server;

@@ -36,6 +36,7 @@ use crate::api_http::samples_pairing;
 use crate::api_http::samples_rare::{
     anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
 };
+use crate::api_http::samples_rehearsals;
 
 use crate::api_http::samples::*;
 
@@ -162,6 +163,7 @@ pub fn commands() -> Vec<Command> {
     .chain([
         samples_pairing::command(),
         samples_leftovers::command(),
+        samples_rehearsals::command(),
         samples_file_changes::command(),
     ])
     .chain([Command::DismissRefusedCalls(DismissRefusedCalls {
@@ -175,6 +177,7 @@ pub fn decision_request() -> DecisionRequest {
         batch: true,
         decision: DecisionKind::Edit,
         scope: Some(DecisionScope::Session),
+        expires_in_seconds: Some(3600),
         digest: "ab".repeat(32),
         revision: Some(1),
         confirm_code: Some("K7Q2ZD".to_owned()),
@@ -211,6 +214,7 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::discovery(),
         Outcome::SetOnCall(on_call_status()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
+        Outcome::RehearseCall(samples_rehearsals::rehearsal()),
         Outcome::UndoFileChange(samples_file_changes::changed()),
         Outcome::DismissRefusedCalls(session()),
     ]

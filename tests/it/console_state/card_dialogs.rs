@@ -73,9 +73,10 @@ fn a_shape_is_printed_and_allowed_by_the_same_key_not_before_700_ms() {
     driver.press("s");
     assert!(decided(&driver).is_empty(), "too soon");
     assert!(toast(&driver).contains("not armed"), "{}", toast(&driver));
-    // Enter takes nothing, and a held key is no second press.
+    // Enter asks for another time and takes nothing, and a held key is no second press.
     driver.wait(1_000);
     driver.press("enter");
+    driver.press("esc");
     let held = crossterm::event::KeyEvent {
         kind: crossterm::event::KeyEventKind::Repeat,
         ..crossterm::event::KeyEvent::new(

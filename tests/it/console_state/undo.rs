@@ -166,6 +166,7 @@ fn request(word: DecisionKind) -> DecisionRequest {
     DecisionRequest {
         decision: word,
         scope: None,
+        expires_in_seconds: None,
         digest: "01".repeat(32),
         revision: Some(1),
         confirm_code: None,

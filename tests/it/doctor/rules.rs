@@ -158,6 +158,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE memories SET channel = 'desk' WHERE scope = 'session'", &["M1"]),
     ("rule that counts fewer uses than the calls it decided", "UPDATE rules SET uses = 0", &["rule"]),
     ("rule of a session that has ended", "UPDATE sessions SET state = 'ended' WHERE conversation = 'done'", &["rule"]),
+    ("rule of a turn that has ended",
+        "UPDATE rules SET scope = 'turn', continuation_id = (SELECT c.id FROM continuations c
+            JOIN sessions s ON s.id = c.session_id WHERE s.conversation = 'done' AND c.ended_at IS NOT NULL LIMIT 1)
+         WHERE scope = 'session'", &["rule"]),
+    ("permission for a shape of a turn that has ended",
+        "UPDATE session_grants SET continuation_id = (SELECT c.id FROM continuations c
+            JOIN sessions s ON s.id = c.session_id WHERE s.conversation = 'done' AND c.ended_at IS NOT NULL LIMIT 1)",
+        &["rule"]),
     ("permission for a shape that was of high risk or tainted",
         "UPDATE tool_calls SET risk = 'high' WHERE id = {USED_CALL}", &["rule"]),
     ("embedding of a memory that is gone, or of a text that its memory does not have",

@@ -19,7 +19,7 @@ async fn turn(daemon: &Daemon, text: &str) -> String {
     daemon.send(&session, text).await
 }
 
-fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
     let output = home
         .command()
         .args(words)

@@ -268,6 +268,7 @@ async fn a_link_swapped_in_before_the_start_stops_it() {
         executable: Path::new("/bin/sh"),
         arguments: &arguments,
         environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        files: &bench.workspace,
         max_file: 1 << 30,
     });
     assert!(

@@ -173,6 +173,7 @@ fn prove(level: &Level, places: &Places, began: Instant) -> Result<(), String> {
             executable: &executable,
             arguments: &arguments,
             environment: &[],
+            files: &ground.targets.workspace,
             max_file: 1 << 20,
         },
         &[(places.helper.clone(), executable.clone())],
