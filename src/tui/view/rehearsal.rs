@@ -76,7 +76,7 @@ fn folded(console: Console<'_>, rehearsal: &Rehearsal, body: &mut Body<'_>) {
 fn whole(rehearsal: &Rehearsal, diffs: DiffLayout, body: &mut Body<'_>) {
     head(rehearsal, body);
     body.field("ran in", Role::Text, &rehearsal.sandbox);
-    body.field("asked by", Role::Text, &rehearsal.by);
+    body.field("rehearsed by", Role::Text, &rehearsal.by);
     for file in &rehearsal.files {
         body.field("", Role::Outside, &file_line(file));
         if let Some(diff) = &file.diff {

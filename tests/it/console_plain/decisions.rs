@@ -355,3 +355,37 @@ async fn a_large_call_is_printed_whole_before_it_can_be_allowed() {
     assert_eq!(file.len(), content.len() + "THE END\n".len());
     typist.quit();
 }
+
+#[tokio::test]
+async fn a_command_is_rehearsed_and_still_waits() {
+    if !leverframe::tools::sandbox::Sandbox::probe().is_confined() {
+        return crate::support::requirement::missing(
+            "a sandbox",
+            "rehearsals in lines",
+            "install bubblewrap",
+        );
+    }
+    let home = Home::new("");
+    let mut typist = Typist::at(&home);
+    let door = Door::of(&home);
+    let args = json!({"script": "echo spoken; echo x > made.txt"});
+    door.ask(&format!("TOOL:execute_command{args}\nSAY:done"))
+        .await;
+    typist.news("new: 1");
+    let card = typist.enter("1");
+    assert!(card.contains("rehearse it in a throw-away copy"), "{card}");
+    typist.look();
+    let said = typist.enter("rehearse 1");
+    for words in [
+        "REHEARSAL, not a run",
+        "exit status 0",
+        "created made.txt",
+        "spoken",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(written(&home, "made.txt"), None);
+    let queue = typist.enter("queue");
+    assert!(queue.contains("execute_command"), "{queue}");
+    typist.quit();
+}

@@ -77,6 +77,8 @@ fn a_shape_is_printed_and_allowed_by_the_same_key_not_before_700_ms() {
     driver.wait(1_000);
     driver.press("enter");
     driver.press("esc");
+    // Under the field it was not being looked at.
+    driver.wait(700);
     let held = crossterm::event::KeyEvent {
         kind: crossterm::event::KeyEventKind::Repeat,
         ..crossterm::event::KeyEvent::new(
