@@ -8,7 +8,7 @@ use crate::client::approval_lines::{arguments_left, sentence};
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
 use crate::protocol::decision::DecisionText;
 use crate::protocol::decision::effect_text;
-use crate::protocol::enums::ApprovalState;
+use crate::protocol::enums::{ApprovalKind, ApprovalState};
 use crate::text::untrusted::{reveal, reveal_line};
 
 /// A rule that is made with a decision.
@@ -77,7 +77,7 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
         let args = serde_json::to_string_pretty(&args).map_err(anyhow::Error::from)?;
         terminal.line(&format!("arguments {}", reveal(&args)))?;
     }
-    if !approval.tool.is_empty() {
+    if !approval.tool.is_empty() && approval.kind != ApprovalKind::Question {
         let effect = effect_text(approval.access, approval.effect);
         terminal.line(&format!("effect    {effect}"))?;
     }

@@ -13,7 +13,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::attachment;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::BudgetRequest;
-use crate::protocol::enums::ContinuationState;
+use crate::protocol::enums::{ApprovalKind, ApprovalState, ContinuationState};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
@@ -231,14 +231,18 @@ async fn end(
         }
         ContinuationState::AwaitingApproval => {
             if format == Format::Human {
+                let mut verb = "approve ID";
                 for id in &continuation.approvals {
                     let approval = find::approval(client, &id.to_string()).await?;
-                    if approval.state == crate::protocol::enums::ApprovalState::Pending {
+                    if approval.state == ApprovalState::Pending {
                         approval_card::show(terminal, &approval)?;
+                        if approval.kind == ApprovalKind::Question {
+                            verb = "answer ID TEXT";
+                        }
                     }
                 }
                 terminal.note(&format!(
-                    "{} waits: `leverframe approvals approve ID`, then `leverframe continuations show {}`",
+                    "{} waits: `leverframe approvals {verb}`, then `leverframe continuations show {}`",
                     continuation.id, continuation.id
                 ))?;
             }

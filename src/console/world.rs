@@ -7,7 +7,9 @@ use crate::console::opened::Opened;
 use crate::protocol::approval::Approval;
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
-use crate::protocol::enums::{ApprovalState, ContinuationState, SessionState, ToolCallState};
+use crate::protocol::enums::{
+    ApprovalState, ContinuationState, DecisionKind, SessionState, ToolCallState,
+};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::on_call::OnCallStatus;
@@ -161,8 +163,8 @@ impl World {
     /// What has come of the call that somebody allowed here; none = it has not started, or there is none.
     pub fn result(&self, approval: &Approval) -> Option<&CallResult> {
         let decision = approval.decision.as_ref()?;
-        let allowed = decision.decision.allows();
-        let id = approval.tool_call_id.filter(|_| allowed)?;
+        let has_result = decision.decision.allows() || decision.decision == DecisionKind::Answer;
+        let id = approval.tool_call_id.filter(|_| has_result)?;
         self.results.get(&id)
     }
 

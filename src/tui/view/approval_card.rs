@@ -303,7 +303,10 @@ fn where_and_why(approval: &Approval, sentence: &str, body: &mut Body<'_>) {
 
 /// What is known beside: nothing of it changes what would happen.
 fn folded(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
-    if approval.kind != ApprovalKind::Pairing {
+    if !matches!(
+        approval.kind,
+        ApprovalKind::Pairing | ApprovalKind::Question
+    ) {
         let effect = effect_text(approval.access, approval.effect);
         body.field("effect", Role::Text, &effect);
         if approval.taint.is_empty() {

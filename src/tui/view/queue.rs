@@ -14,7 +14,7 @@ use crate::console::model::Model;
 use crate::console::preview;
 use crate::console::world::World;
 use crate::protocol::approval::Approval;
-use crate::protocol::enums::{ApprovalState, OutboxState};
+use crate::protocol::enums::{ApprovalKind, ApprovalState, OutboxState};
 use crate::protocol::session::Flood;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
@@ -154,10 +154,11 @@ fn row_in(
                     + &match (&approval.question, approval.tool.is_empty()) {
                         (Some(question), true) => format!("{}: {question}", approval.kind),
                         (_, true) => approval.kind.as_str().to_owned(),
-                        (_, false)
-                            if approval.kind == crate::protocol::enums::ApprovalKind::Execute =>
-                        {
+                        (_, false) if approval.kind == ApprovalKind::Execute => {
                             format!("{} {}", approval.tool, preview::one_line(approval))
+                        }
+                        (_, false) if approval.kind == ApprovalKind::Question => {
+                            format!("{}: {}", approval.kind, preview::one_line(approval))
                         }
                         (_, false) => format!(
                             "{}: {} {}",

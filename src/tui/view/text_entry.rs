@@ -180,10 +180,10 @@ fn answer_words(state: &State, bound: &Bound) -> (String, String) {
     } else {
         ""
     };
-    (
-        "Answer the agent".to_owned(),
-        format!("{choose}It asks: {}", sanitize::line(question, 400)),
-    )
+    ("Answer the agent".to_owned(), {
+        let first = question.lines().next().unwrap_or_default();
+        format!("{choose}It asks: {}", sanitize::line(first, 400))
+    })
 }
 
 fn words(state: &State, entry: &TextDialog) -> (String, String) {
