@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::protocol::approval::PlanFacts;
 use crate::protocol::enums::RuleMatcher;
+use crate::protocol::rule::COMMANDS;
 use crate::text::quote::quote;
+use crate::tools::script::simple_commands;
 
 /// The argument that holds the words of a command.
 pub const ARGV: &str = "argv";
@@ -175,6 +177,12 @@ impl CallShape<'_> {
             "cwd" => self.plan.cwd.as_deref(),
             _ => None,
         }
+    }
+
+    /// The simple commands of the script that it runs; none = it runs none, or one that is more than a row of them.
+    pub fn commands_of_script(&self) -> Option<Vec<Vec<String>>> {
+        let script = self.args.get("script").filter(|_| self.tool == COMMANDS)?;
+        simple_commands(script.as_str()?)
     }
 
     /// The same arguments with places as they lead.

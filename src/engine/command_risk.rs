@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::engine::programs::{self, SHELLS, file_name};
 use crate::tools::risk::{RiskReason, add};
+use crate::tools::script::simple_commands;
 
 /// Most words of a call that are looked at.
 const MAX_WORDS: usize = 4096;
@@ -190,7 +191,9 @@ fn in_command(argv: &[String], words: &mut Vec<String>, reasons: &mut Vec<RiskRe
         return;
     }
     if let Some(script) = script.and_then(|at| arguments.get(at)) {
-        add(reasons, RiskReason::ShellScript);
+        if simple_commands(script).is_none() {
+            add(reasons, RiskReason::ShellScript);
+        }
         in_script(script, words, reasons, depth + 1);
     } else if name == "eval" {
         in_script(&arguments.join(" "), words, reasons, depth + 1);

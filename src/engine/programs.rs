@@ -11,6 +11,7 @@ use crate::engine::call_shape::{ARGV, CallShape, words, words_match};
 use crate::protocol::enums::RuleMatcher;
 use crate::protocol::rule::Rule;
 use crate::tools::execute_command::system_program;
+use crate::tools::script::simple_commands;
 
 /// Wrappers inside wrappers that are followed.
 const MAX_DEPTH: u32 = 8;
@@ -101,8 +102,6 @@ const LONERS: [&str; 78] = [
 pub const SHELLS: [&str; 5] = ["ash", "bash", "dash", "ksh", "sh"];
 /// Options of a shell, together or alone, that change nothing of what `-c` runs.
 const SHELL_OPTIONS: &str = "ceux";
-/// Characters that make a script more than the words of one command.
-const SCRIPT_SIGNS: &str = ";|&()<>$`*?[]{}~#!\n\\";
 /// Variables that decide nothing about which program runs.
 const PLAIN_VARIABLES: [&str; 7] = [
     "COLUMNS",
@@ -378,9 +377,10 @@ pub fn fit(rule: &Rule, call: &CallShape<'_>) -> Fit {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect::<Vec<String>>(),
-        // A script can start anything.
-        _ if call.args.get("script").is_some() => return Fit::Perhaps,
-        _ => return Fit::Never,
+        _ => match call.args.get("script").and_then(Value::as_str) {
+            Some(script) => ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+            None => return Fit::Never,
+        },
     };
     let Some(words) = words(&rule.value) else {
         return Fit::Never;
@@ -505,7 +505,7 @@ impl Forbidden<'_> {
         least.max(self.in_command(inner.words, None, adds, depth + 1))
     }
 
-    /// Whether it is in the one plain command that a shell is given; anything else is a script.
+    /// Whether it is in one of the simple commands that a shell is given; any other script can start anything.
     fn in_shell(&self, argv: &[String], depth: u32) -> Fit {
         let mut script = None;
         for (at, word) in argv.iter().enumerate().skip(1) {
@@ -520,17 +520,19 @@ impl Forbidden<'_> {
                 break;
             }
         }
-        let plain = script.filter(|text| !text.contains(|c| SCRIPT_SIGNS.contains(c)));
-        match plain.and_then(|text| words(text)) {
-            // `-c -e TEXT`, or `NAME=value` in front: not looked into further.
-            Some(inner)
-                if inner
-                    .first()
-                    .is_some_and(|word| !word.contains('=') && !word.starts_with('-')) =>
-            {
-                self.in_command(&inner, None, false, depth + 1)
-            }
-            Some(_) | None => Fit::Perhaps,
+        let Some(commands) = script.and_then(|text| simple_commands(text)) else {
+            return Fit::Perhaps;
+        };
+        // `-c -e TEXT`: the text is another word.
+        if commands
+            .iter()
+            .flatten()
+            .next()
+            .is_some_and(|word| word.starts_with('-'))
+        {
+            return Fit::Perhaps;
         }
+        let inner = |argv: &Vec<String>| self.in_command(argv, None, false, depth + 1);
+        commands.iter().map(inner).max().unwrap_or(Fit::Never)
     }
 }

@@ -13,6 +13,7 @@ use crate::engine::programs::{self, Fit};
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
 use crate::protocol::rule::{COMMANDS, FETCH, HOST, Rule, URL};
 use crate::tools::canonical::canonical_json;
+use crate::tools::execute_command::system_program;
 use crate::tools::http::url;
 
 /// Tools that read everything below a directory.
@@ -128,6 +129,19 @@ fn within(rule: &Rule, call: &CallShape<'_>) -> bool {
         return false;
     }
     let of = |text: &str| Location::of(text, call.workspace);
+    if rule.field.as_deref() == Some(ARGV)
+        && let Some(commands) = call.commands_of_script()
+    {
+        let programs = commands.iter().filter_map(|argv| argv.first());
+        let is_program = |word: &String| match &rule.executable {
+            Some(program) => system_program(word)
+                .and_then(|path| path.canonicalize().ok())
+                .is_some_and(|path| of(&path.to_string_lossy()).same(&of(program))),
+            None => !word.contains('/'),
+        };
+        let is_there = of(cwd).same(&of(rule.cwd.as_deref().unwrap_or(".")));
+        return is_there && programs.into_iter().all(is_program);
+    }
     let cwd_of_rule = rule.cwd.as_deref().unwrap_or(".");
     if rule.field.as_deref() != Some(CWD) && !of(cwd).same(&of(cwd_of_rule)) {
         return false;
@@ -242,6 +256,13 @@ fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
         };
     }
     match value {
+        // Each of its commands has to be one that the rule covers.
+        None if field == ARGV => call.commands_of_script().is_some_and(|commands| {
+            let fits = |argv: &Vec<String>| {
+                words(&rule.value).is_some_and(|value| words_match(rule.matcher, &value, argv))
+            };
+            commands.iter().all(fits) && call.args.get("stdin").is_none()
+        }),
         None => false,
         Some(Value::String(text)) => text_matches(rule.matcher, &rule.value, text),
         Some(Value::Array(items)) if items.iter().all(Value::is_string) => {

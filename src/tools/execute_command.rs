@@ -21,6 +21,7 @@ use crate::tools::read_file::{number, text};
 use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::watch::{Excess, Growth, Watch};
 use crate::tools::sandbox::{Program, REFUSED, Sandbox};
+use crate::tools::script::simple_commands;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, TrialRun,
 };
@@ -217,29 +218,36 @@ struct Request {
 impl Request {
     /// Whether the program can change nothing, by its own documentation.
     fn only_reads(&self, guard: &Guard) -> bool {
-        if self.script.is_some() || self.real.starts_with(guard.workspace()) {
-            return false;
+        if let Some(script) = &self.script {
+            let reads = |argv: &Vec<String>| {
+                argv.split_first().is_some_and(|(program, arguments)| {
+                    system_program(program).is_some() && reads(program, arguments)
+                })
+            };
+            return simple_commands(script).is_some_and(|commands| commands.iter().all(reads));
         }
-        let Some(name) = self.executable.file_name().and_then(|name| name.to_str()) else {
-            return false;
-        };
-        // Words that hide what they say are for a person to look at.
-        if self.arguments.iter().any(|word| {
-            word.chars()
-                .any(|c| c.is_control() && c != '\n' && c != '\t')
-        }) {
-            return false;
-        }
-        let any = |bad: &dyn Fn(&str) -> bool| self.arguments.iter().any(|word| bad(word));
-        READERS.contains(&name)
-            && !(name == "find"
-                && any(&|word| {
-                    ["-exec", "-ok", "-delete", "-fprint", "-fls"]
-                        .iter()
-                        .any(|start| word.starts_with(start))
-                }))
-            && !(name == "date" && any(&|word| sets_the_date(word)))
+        let name = self.executable.file_name().and_then(|name| name.to_str());
+        !self.real.starts_with(guard.workspace())
+            && name.is_some_and(|name| reads(name, &self.arguments))
     }
+}
+
+/// Whether a program of the system changes nothing with these arguments.
+fn reads(name: &str, arguments: &[String]) -> bool {
+    let any = |bad: &dyn Fn(&str) -> bool| arguments.iter().any(|word| bad(word));
+    // Words that hide what they say are for a person to look at.
+    let hides = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let acts = |word: &str| {
+        ["-exec", "-ok", "-delete", "-fprint", "-fls"]
+            .iter()
+            .any(|start| word.starts_with(start))
+    };
+    let changes = match name {
+        "find" => any(&acts),
+        "date" => any(&sets_the_date),
+        _ => false,
+    };
+    READERS.contains(&name) && !changes && !any(&|word| word.contains(hides))
 }
 
 fn sets_the_date(word: &str) -> bool {
@@ -258,10 +266,10 @@ fn sets_the_date(word: &str) -> bool {
 fn classify(request: &Request, guard: &Guard, sandbox: &Sandbox) -> RiskReason {
     if let Some(why) = sandbox.always_asks() {
         RiskReason::Unconfined(why, sandbox.least_risk())
-    } else if request.script.is_some() {
-        RiskReason::ShellScript
     } else if request.only_reads(guard) {
         RiskReason::OnlyReads
+    } else if (request.script.as_ref()).is_some_and(|script| simple_commands(script).is_none()) {
+        RiskReason::ShellScript
     } else if request.real.starts_with(guard.workspace()) {
         RiskReason::WorkspaceProgram
     } else {

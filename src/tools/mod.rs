@@ -39,6 +39,7 @@ pub mod registry;
 pub mod risk;
 pub mod sandbox;
 pub mod scratch;
+pub mod script;
 pub mod search_files;
 pub mod send_file;
 pub mod text_edits;

@@ -27,5 +27,6 @@ mod operands;
 #[cfg(target_os = "linux")]
 mod proof;
 mod registry;
+mod script;
 mod search;
 mod version_control;
