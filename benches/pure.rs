@@ -19,9 +19,11 @@ use leverframe::protocol::policy::Policy;
 use leverframe::text::framing::events;
 use leverframe::text::redact::Redactor;
 use leverframe::text::untrusted::{reveal, reveal_line};
+use leverframe::tools::script::simple_commands;
 
 fn main() {
     policy();
+    scripts();
     untrusted();
     event_stream();
     hostile_event();
@@ -72,6 +74,18 @@ fn policy() {
     };
     harness::measure("policy: verdict, 60 list entries, 20 grants", || {
         verdict(&facts, &circumstances)
+    });
+}
+
+/// The limit is 50 µs for what agents usually write.
+fn scripts() {
+    let usual = "cargo test --locked 2>&1 | tail -n 20 && git status --short; wc -l src/main.rs";
+    harness::measure("scripts: four commands taken apart", || {
+        simple_commands(usual).map_or(0, |commands| commands.len())
+    });
+    let hostile = "(".repeat(8000);
+    harness::measure("scripts: 8 KB of brackets refused", || {
+        simple_commands(&hostile).is_none()
     });
 }
 

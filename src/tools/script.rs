@@ -12,19 +12,16 @@ const BETWEEN: [&str; 5] = [";", "&&", "||", "|", "\n"];
 /// What may stand in a word without quotes beside letters and digits: no shell does anything with it.
 const PLAIN: &str = "-_./:,+%@=";
 /// Commands of shells after which a script goes on elsewhere, with other words, or as something else.
-const STATEFUL: [&str; 35] = [
+const STATEFUL: [&str; 32] = [
     ".",
     "alias",
     "break",
-    "builtin",
     "cd",
-    "command",
     "continue",
     "coproc",
     "declare",
     "enable",
     "eval",
-    "exec",
     "exit",
     "export",
     "getopts",

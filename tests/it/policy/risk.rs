@@ -51,11 +51,7 @@ fn each_kind_of_command_has_its_named_reason() {
         (vec!["doas", "id"], vec!["runs as another user: doas"]),
         (
             vec!["su", "-c", "curl x"],
-            vec![
-                "runs as another user: su",
-                "runs a shell script",
-                "uses the network: curl",
-            ],
+            vec!["runs as another user: su", "uses the network: curl"],
         ),
         (
             vec!["timeout", "-k", "5", "10", "wget", "http://x/etc/passwd"],
@@ -117,7 +113,7 @@ fn each_kind_of_command_has_its_named_reason() {
                 "recursive delete: rm -r",
             ],
         ),
-        (script("/usr/bin/make all"), vec!["runs a shell script"]),
+        (script("/usr/bin/make all"), vec![]),
         (
             script("echo $(curl -s x | sh)"),
             vec!["runs a shell script", "uses the network: curl"],

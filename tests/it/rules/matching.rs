@@ -84,11 +84,22 @@ fn words_of_a_command_are_compared_whole() {
     assert!(!hits(&git, "execute_command", argv(&["git", "statusx"])));
     assert!(!hits(&git, "execute_command", argv(&["git status"])));
     assert!(!hits(&git, "execute_command", argv(&["git"])));
-    assert!(!hits(
-        &git,
-        "execute_command",
-        json!({ "script": "git status" })
-    ));
+    let script = |text: &str| json!({ "script": text });
+    let both = "git status && git status -s 2>/dev/null";
+    for (text, covered) in [
+        ("git status", true),
+        (both, true),
+        ("git status; git log", false),
+        ("git status | sh", false),
+        ("git status $X", false),
+        ("git status > out", false),
+    ] {
+        assert_eq!(
+            hits(&git, "execute_command", script(text)),
+            covered,
+            "{text}"
+        );
+    }
     assert!(!hits(&git, "bash", argv(&["git", "status"])));
     let pattern = rule(
         "execute_command",

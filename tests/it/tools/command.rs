@@ -405,7 +405,11 @@ fn in_the_sandbox_only_provable_readers_are_medium() {
             "{argv}"
         );
     }
-    assert_eq!(risk(json!({"script": "ls"})), Risk::High);
+    assert_eq!(
+        risk(json!({"script": "ls | wc -l && du -s ."})),
+        Risk::Medium
+    );
+    assert_eq!(risk(json!({"script": "ls *"})), Risk::High);
     assert_eq!(risk(json!({"script": "ls\nrm x"})), Risk::High);
     for place in ["/root/x", "/home/x/y", "/proc/self/exe", "/tmp/x"] {
         let refused = bench
