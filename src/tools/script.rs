@@ -108,12 +108,20 @@ fn discards(node: Node<'_>, script: &str) -> bool {
     let Some(to) = node.child_by_field_name("destination") else {
         return false;
     };
-    let operators = children(node);
-    let mut operators = operators.iter().filter(|child| !child.is_named());
-    let operator = operators.next().map(Node::kind);
+    let parts = children(node);
+    let (named, signs): (Vec<&Node<'_>>, Vec<&Node<'_>>) =
+        parts.iter().partition(|child| child.is_named());
+    // A word behind the destination is one of the command.
+    let words = named
+        .iter()
+        .filter(|child| child.kind() != "file_descriptor");
+    let operator = match signs.as_slice() {
+        [only] => Some(only.kind()),
+        _ => None,
+    };
     let to = text(to, script);
     node.kind() == "file_redirect"
-        && operators.next().is_none()
+        && words.count() == 1
         && match operator {
             Some(">" | ">>") => to == "/dev/null",
             Some(">&") => to == "1" || to == "2",

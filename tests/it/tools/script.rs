@@ -65,6 +65,8 @@ fn what_a_shell_makes_more_of_is_not_taken_apart() {
         "ls >> out",
         "cat < in",
         "ls >&3",
+        "ls >/dev/null x",
+        "2>/dev/null ls",
         "ls &> /dev/null",
         "ls & rm x",
         "ls |& cat",
@@ -126,7 +128,7 @@ fn is_subsequence(part: &[Vec<String>], whole: &[Vec<String>]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     /// Whatever is taken apart, no shell runs anything else.
     #[test]
