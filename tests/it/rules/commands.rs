@@ -250,7 +250,7 @@ async fn a_forbidden_program_does_not_run_under_another_name_or_through_a_wrappe
     let end = daemon.send(&session, text).await;
     let done = daemon.wait_state(&end, "completed").await;
     assert_eq!(done["tool_calls"][0]["state"], "blocked", "{done}");
-    let text = "TOOL:execute_command{\"script\":\"rm -r keep\"}\nSAY:done";
+    let text = "TOOL:execute_command{\"script\":\"rm -r $KEPT\"}\nSAY:done";
     daemon.send(&session, text).await;
     daemon.wait_approval().await;
     assert!(home.workspace("api").join("keep/a").exists());
