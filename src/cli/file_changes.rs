@@ -55,7 +55,9 @@ pub async fn undo(
 }
 
 fn show(terminal: &mut Terminal<'_>, item: &FileChange) -> Result<(), Failure> {
-    let undone = if item.undone { "  undone" } else { "" };
+    let undone = item
+        .undone_at
+        .map_or_else(String::new, |at| format!("  undone {at}"));
     terminal.line(&format!(
         "{}  {}  {}{undone}",
         item.tool_call_id,

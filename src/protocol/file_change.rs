@@ -52,12 +52,13 @@ pub struct FileChange {
     pub session_id: SessionId,
     /// The tool.
     pub tool: String,
-    /// When it happened, or was undone.
+    /// When it happened.
     pub at: Timestamp,
     /// Absolute path of the workspace.
     pub workspace: String,
     /// The files.
     pub files: Vec<FileOfChange>,
-    /// Whether it was undone.
-    pub undone: bool,
+    /// When it was undone; none = it was not.
+    #[serde(default)]
+    pub undone_at: Option<Timestamp>,
 }

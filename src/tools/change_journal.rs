@@ -39,6 +39,9 @@ pub struct ChangeRecord {
     pub done: bool,
     /// Whether it was undone later.
     pub undone: bool,
+    /// When it happened, where writing it down that it was undone hides that; none = its entry says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub happened_at: Option<Timestamp>,
     /// Why it is neither done nor taken back.
     pub problem: Option<String>,
 }

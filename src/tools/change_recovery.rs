@@ -177,6 +177,7 @@ fn finish_undo(journal: &Path, undoing: &JournalEntry) -> std::io::Result<()> {
     let entry = JournalEntry::new(journal, key);
     if let Some(mut record) = entry.read()? {
         record.undone = true;
+        record.happened_at = Some(entry.written()?);
         entry.write(&record)?;
         entry.forget_content(record.files.len());
     }

@@ -222,6 +222,7 @@ impl Run {
             made: Vec::new(),
             done: false,
             undone: false,
+            happened_at: None,
             problem: None,
         };
         apply(&self.entry, &self.guard, record, targets)?;

@@ -24,11 +24,12 @@ fn change(entry: &JournalEntry, record: &ChangeRecord) -> Option<FileChange> {
         (Some(_), Some(_)) => FileFate::Changed,
         (Some(_), None) => FileFate::Deleted,
     };
+    let written = entry.written().ok()?;
     Some(FileChange {
         tool_call_id: ToolCallId::from_str(entry.key()).ok()?,
         session_id: SessionId::from_str(&record.session).ok()?,
         tool: record.tool.clone(),
-        at: entry.written().ok()?,
+        at: record.happened_at.unwrap_or(written),
         workspace: record.workspace.to_string_lossy().into_owned(),
         files: record
             .files
@@ -38,7 +39,7 @@ fn change(entry: &JournalEntry, record: &ChangeRecord) -> Option<FileChange> {
                 fate: fate(file),
             })
             .collect(),
-        undone: record.undone,
+        undone_at: record.undone.then_some(written),
     })
 }
 
@@ -59,7 +60,9 @@ pub async fn list(engine: &Engine) -> Result<Page<FileChange>, Problem> {
             let record = entry.read().ok()??;
             change(entry, &record)
         });
-        Ok(read.collect())
+        let mut read: Vec<FileChange> = read.collect();
+        read.sort_by_key(|change| std::cmp::Reverse(change.at));
+        Ok(read)
     });
     let items = found.await?.map_err(|error| {
         Problem::internal(format!("the changes of files cannot be listed: {error}"))
@@ -108,8 +111,8 @@ pub async fn undo(
             own.hidden_directories(workspace)
         })
     });
-    let mut record = match undone.await? {
-        Ok(record) => record,
+    match undone.await? {
+        Ok(_) => {}
         Err(why) => {
             let refused = RecordFileUndo {
                 refused: Some(engine.redactor.redact(&why).into_owned()),
@@ -118,8 +121,12 @@ pub async fn undo(
             engine.store.write(refused).await.map_err(from_store)?;
             return Err(refuse(why));
         }
-    };
-    record.undone = true;
-    change(&entry, &record)
+    }
+    let written = off_the_async_threads(move || {
+        let record = entry.read().ok()??;
+        change(&entry, &record)
+    });
+    written
+        .await?
         .ok_or_else(|| Problem::internal("it is undone, but its record cannot be read".to_owned()))
 }

@@ -18,7 +18,7 @@ pub fn changed() -> FileChange {
                 fate,
             })
             .to_vec(),
-        undone: true,
+        undone_at: Some(at()),
     }
 }
 

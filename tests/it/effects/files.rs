@@ -156,6 +156,14 @@ async fn a_person_sees_one_difference_and_can_undo_what_they_allowed() {
         ("c\n", "d\n")
     );
     assert!(!workspace.join("new").exists() && !workspace.join("moved.txt").exists());
+    let after = daemon.get("/v1/file-changes").await;
+    let (before, after) = (&list["items"][0], &after["items"][0]);
+    assert_eq!(before["at"], after["at"], "when it happened stays");
+    assert!(before["undone_at"].is_null(), "{before:#}");
+    assert!(
+        after["undone_at"].as_str() > after["at"].as_str(),
+        "{after:#}"
+    );
     let (status, twice) = daemon.request("POST", &undo, Some(json!({}))).await;
     assert_eq!(status, 409, "{twice:#}");
     let audit = daemon.get("/v1/audit?limit=100").await;
