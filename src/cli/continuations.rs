@@ -6,14 +6,17 @@ use crate::cli::list::{self, ListArguments};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
-use crate::protocol::enums::ContinuationState;
+use crate::protocol::enums::{ContinuationState, ToolCallState};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::request::{
     CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
     RetryContinuation,
 };
 use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
-use crate::text::untrusted::reveal;
+use crate::text::untrusted::{limit_line, reveal};
+
+/// Cells of the reason why a call failed.
+const WHY_CELLS: usize = 240;
 
 /// What to do with a continuation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +73,7 @@ impl TableRow for Continuation {
             state_text(self),
             self.steps.to_string(),
             self.updated_at.to_string(),
-            crate::text::untrusted::limit_line(&self.request.text, 60),
+            limit_line(&self.request.text, 60),
         ]
     }
 }
@@ -172,6 +175,25 @@ fn show(terminal: &mut Terminal<'_>, item: &Continuation, steps: &[Step]) -> Res
             call.state,
             cell(&call.args.to_string())
         ))?;
+        let failed = match call.state {
+            ToolCallState::Failed
+            | ToolCallState::Indeterminate
+            | ToolCallState::Denied
+            | ToolCallState::Blocked
+            | ToolCallState::Expired
+            | ToolCallState::Cancelled
+            | ToolCallState::Abandoned => call.result.as_deref(),
+            ToolCallState::Proposed
+            | ToolCallState::Ready
+            | ToolCallState::Awaiting
+            | ToolCallState::Approved
+            | ToolCallState::Started
+            | ToolCallState::Succeeded
+            | ToolCallState::SucceededByNote => None,
+        };
+        if let Some(why) = failed {
+            terminal.line(&format!("          why: {}", limit_line(why, WHY_CELLS)))?;
+        }
         if let Some(artifact) = &call.artifact {
             terminal.line(&format!(
                 "          whole result: {} ({} bytes), GET /v1/artifacts/{}",

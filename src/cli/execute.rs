@@ -16,7 +16,7 @@ use crate::cli::{
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope};
-use crate::protocol::request::{EmergencyStop, ListPeople};
+use crate::protocol::request::EmergencyStop;
 
 /// Carries out a subcommand that talks to a daemon.
 pub async fn execute(
@@ -151,7 +151,7 @@ pub async fn execute(
             conversation,
         } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Summary { since } => summary::run(client, terminal, format, since).await,
-        Subcommands::People => list::run(client, terminal, format, ListPeople {}, false).await,
+        Subcommands::People => get::run(client, terminal, format, Some("people")).await,
         Subcommands::OnCall { name, time, note } => {
             on_call::on_call(client, terminal, format, name, time, note).await
         }

@@ -394,16 +394,30 @@ impl Shell<'_> {
     async fn quit(&mut self) -> Result<(), Failure> {
         let live = match &self.options.hosting {
             Hosting::Embedded { live_channels } => live_channels.join(", "),
-            Hosting::Attached => String::new(),
+            // The engine runs elsewhere and goes on.
+            Hosting::Attached => {
+                self.ended = Some(QuitKind::Stop);
+                return Ok(());
+            }
+        };
+        let work = self.model.world().open_work();
+        let work = if work.is_empty() {
+            "Nothing is under way.".to_owned()
+        } else {
+            format!(
+                "Under way: {}. Open turns can be resumed later.",
+                work.join(", ")
+            )
         };
         if live.is_empty() {
             self.ended = Some(QuitKind::Stop);
-            return Ok(());
+            return Ok(self.out.line(&work)?);
         }
         self.out.line(&format!(
             "This console holds the engine, and with it the channels {}.",
             cell(&live)
         ))?;
+        self.out.line(&work)?;
         let ways = [
             "stay",
             "leave, and let the engine go on in the background",

@@ -33,4 +33,8 @@ async fn people_are_listed_with_role_channels_and_who_is_on_call() {
     for word in ["owner", "telegram:200, discord:42", "team", "on call"] {
         assert!(row.contains(word), "{word}: {text}");
     }
+    for words in [&["people"][..], &["people", "--json"]] {
+        let listing = [&["get"][..], words].concat();
+        assert_eq!(cli(&home, words).await, cli(&home, &listing).await);
+    }
 }

@@ -135,6 +135,19 @@ fn without_a_terminal_behind_it_lines_are_written() {
 }
 
 #[tokio::test]
+async fn leaving_says_what_is_under_way() {
+    let home = Home::new("");
+    let mut typist = Typist::at(&home);
+    Door::of(&home).ask(WRITE).await;
+    typist.news("new: 1");
+    let all = typist.quit();
+    assert!(
+        all.contains("Under way: 1 question waits for a person."),
+        "{all}"
+    );
+}
+
+#[tokio::test]
 async fn a_terminal_of_ascii_gets_ascii() {
     let home = Home::new("");
     let mut program = command(&home);
