@@ -5,6 +5,24 @@ use std::fmt;
 
 use crate::protocol::enums::DecisionKind;
 
+impl Action {
+    /// Whether it only moves about in what is shown.
+    pub const fn only_moves(self) -> bool {
+        matches!(
+            self,
+            Self::MoveDown
+                | Self::MoveUp
+                | Self::MoveTop
+                | Self::MoveBottom
+                | Self::PageDown
+                | Self::PageUp
+                | Self::Open
+                | Self::Back
+                | Self::NextPane
+        )
+    }
+}
+
 /// How careful the keymap must be with an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionClass {

@@ -123,14 +123,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::SearchPrevious => navigation::search(state, false),
         Action::CopyId => copying::copy(state, Copied::Id),
         Action::CopyAll => copying::copy(state, Copied::All),
-        Action::Help => {
-            opening::open_help(state, HelpScope::Screen);
-            Vec::new()
-        }
-        Action::Palette => {
-            opening::open_help(state, HelpScope::All);
-            Vec::new()
-        }
+        Action::Help => help(state, HelpScope::Screen),
+        Action::Palette => help(state, HelpScope::All),
         Action::CommandLine => command_line::open(state),
         Action::EmergencyStop => submit::emergency_stop(state),
         Action::ReleaseStop => {
@@ -306,6 +300,14 @@ pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
         return state.nothing(Action::Export);
     };
     if !state.is_live() {
+/// Opens help or the palette.
+fn help(state: &mut State, scope: HelpScope) -> Vec<Effect> {
+    let why = |action: &Action| Some((*action, disabled_reason::why_not(state, *action)?));
+    let unavailable = Action::ALL.iter().filter_map(why).collect();
+    opening::open_help(state, scope, unavailable);
+    Vec::new()
+}
+
         state.toast(Tone::Warning, "not exported: not connected");
         return Vec::new();
     }
@@ -321,7 +323,10 @@ pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
                 state.toast(Tone::Warning, format!("{}: {why}", action.short()));
                 Vec::new()
             }
-            None => perform(state, action),
+            None => {
+                state.count_use(action);
+                perform(state, action)
+            }
         },
         ActionClass::Decision => {
             state.toast(

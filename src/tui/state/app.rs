@@ -14,7 +14,7 @@ use crate::console::world::World;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::DecisionKind;
 use crate::protocol::ids::{OutboxId, SessionId, TakeOverId};
-use crate::tui::action::Action;
+use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
@@ -143,6 +143,8 @@ pub struct State {
     pub commands: History,
     /// Keys.
     pub keymap: Keymap,
+    /// How often each action was used, while this console runs. Moving about does not count.
+    pub uses: BTreeMap<Action, u32>,
     /// Current screen.
     pub screen: Screen,
     /// The one before.
@@ -208,6 +210,7 @@ impl State {
             screen: Screen::Queue,
             last_screen: Screen::Queue,
             screens: Screens::default(),
+            uses: BTreeMap::new(),
             left_screens: BTreeMap::new(),
             modals: Vec::new(),
             arming: Arming::default(),
@@ -234,6 +237,18 @@ impl State {
     /// Wants a frame.
     pub fn touch(&mut self, dirty: Dirty) {
         self.dirty = self.dirty.max(dirty);
+    }
+
+    /// Counts a use, for help and the palette.
+    pub fn count_use(&mut self, action: Action) {
+        let counts = match action.class() {
+            ActionClass::Ordinary => !action.only_moves(),
+            ActionClass::Decision => true,
+            ActionClass::Dialog | ActionClass::Text => false,
+        };
+        if counts {
+            *self.uses.entry(action).or_default() += 1;
+        }
     }
 
     /// Shows a notice.

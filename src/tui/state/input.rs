@@ -56,6 +56,9 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
         }
         Lookup::None => None,
     };
+    if let Some(action) = action {
+        state.count_use(action);
+    }
     // A held key repeats: fine for moving, never for deciding.
     let repeated = event.kind == KeyEventKind::Repeat;
     let effects = match action {

@@ -1,5 +1,8 @@
 //! Overlays: a stack, the top one has the keyboard. What opens them and what their keys do stands elsewhere.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use crate::console::arming::{DialogExposure, Subject};
 use crate::console::decision::{Bound, SnoozeChoice};
 use crate::console::lifetime::Lifetime;
@@ -63,6 +66,10 @@ pub struct Help {
     pub field: TextField,
     /// Chosen row among those that match.
     pub chosen: usize,
+    /// Why actions did nothing when the list was opened: they stand last in their group, and no line moves.
+    pub unavailable: BTreeMap<Action, String>,
+    /// How often each action was used before.
+    pub uses: BTreeMap<Action, u32>,
 }
 
 /// A question with Cancel and one way to go on; Cancel is focused.
@@ -155,7 +162,6 @@ impl Modal {
 
 impl Help {
     /// The group of an action: the keys of this screen, then those of every screen, then what has no key here.
-    /// It depends on the keymap only, so no line moves while the list is open.
     pub fn group(&self, keymap: &crate::tui::keymap::lookup::Keymap, action: Action) -> HelpGroup {
         let mut own = keymap.bindings(self.context).iter();
         if own.any(|binding| binding.action == action) {
@@ -167,7 +173,8 @@ impl Help {
         }
     }
 
-    /// Actions that match, best first; equally good ones by group, then in the order of [`Action::ALL`].
+    /// Actions that match, best first; equally good ones by group. In a group those that do something now come first,
+    /// what was used most at the top, and the rest in the order of [`Action::ALL`].
     pub fn matches(&self, keymap: &crate::tui::keymap::lookup::Keymap) -> Vec<Action> {
         let wanted = self.field.text();
         let all = keymap.actions_in(self.context);
@@ -190,7 +197,13 @@ impl Help {
             })
             .collect();
         scored.sort_by_cached_key(|(score, action)| {
-            (std::cmp::Reverse(*score), self.group(keymap, *action))
+            let uses = self.uses.get(action).copied().unwrap_or(0);
+            (
+                Reverse(*score),
+                self.group(keymap, *action),
+                self.unavailable.contains_key(action),
+                Reverse(uses),
+            )
         });
         scored.into_iter().map(|(_, action)| action).collect()
     }

@@ -8,6 +8,7 @@ use crate::console::access::Hosting;
 use crate::console::model::Tone;
 use crate::console::release::Release;
 use crate::protocol::request::Command;
+use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::autonomy_selector::{self, AutonomySelector};
@@ -76,14 +77,17 @@ pub fn ask_first(
     }));
 }
 
-/// Opens help or the palette for what has the keyboard now.
-pub fn open_help(state: &mut State, scope: HelpScope) {
+/// Opens help or the palette for what has the keyboard now, with why actions do nothing now.
+pub fn open_help(state: &mut State, scope: HelpScope, unavailable: BTreeMap<Action, String>) {
     let context = state.screen.context();
+    let uses = state.uses.clone();
     state.modals.push(Modal::Help(Help {
         scope,
         context,
         field: TextField::new(Lines::One, ""),
         chosen: 0,
+        unavailable,
+        uses,
     }));
 }
 

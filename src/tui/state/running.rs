@@ -7,7 +7,7 @@ use crate::tui::action::{Action, ActionClass};
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::State;
 use crate::tui::state::command_line::{arguments, words};
-use crate::tui::state::modal::{HelpScope, TextPurpose};
+use crate::tui::state::modal::TextPurpose;
 use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
@@ -23,10 +23,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         None => (line, None),
     };
     match (word, argument) {
-        ("", _) => {
-            opening::open_help(state, HelpScope::All);
-            Vec::new()
-        }
+        ("", _) => actions::perform(state, Action::Palette),
         ("theme", Some(name)) => vec![Effect::LoadTheme(name.to_owned())],
         ("keymap", Some(name)) => vec![Effect::LoadKeymap(name.to_owned())],
         ("channel", Some(name)) => channel(state, name),

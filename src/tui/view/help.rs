@@ -7,7 +7,6 @@ use ratatui::text::{Line, Span};
 use crate::tui::action::Action;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::disabled_reason;
 use crate::tui::state::modal::{Help, HelpGroup, HelpScope};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -73,8 +72,8 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
             keys
         };
         let room = width.saturating_sub(keys_width + 3);
-        let why = disabled_reason::why_not(state, action);
-        let reason = why.as_deref().map_or_else(String::new, |why| {
+        let why = help.unavailable.get(&action);
+        let reason = why.map_or_else(String::new, |why| {
             sanitize::line(&format!(" · {why}"), room / 2)
         });
         let description = sanitize::column(

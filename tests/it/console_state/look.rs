@@ -43,6 +43,25 @@ fn listed(driver: &Driver) -> Vec<Action> {
     }
 }
 
+#[test]
+fn help_ranks_by_use_and_puts_what_does_nothing_last() {
+    let mut driver = driver();
+    driver.press("V V V ? esc");
+    driver.press("?");
+    let all = listed(&driver);
+    let at = |action: Action| all.iter().position(|one| *one == action).unwrap();
+    assert_eq!(at(Action::GroupQueue), 0, "{all:?}");
+    // No card is selected: decisions say why, behind what can be done, before the keys of every screen.
+    assert!(at(Action::Filter) < at(Action::Approve), "{all:?}");
+    assert!(at(Action::Approve) < at(Action::Lock), "{all:?}");
+    // What was used once stands before what was not; moving about does not count.
+    assert!(at(Action::Help) < at(Action::ScreenQueue), "{all:?}");
+    assert!(at(Action::ScreenQueue) < at(Action::MoveDown), "{all:?}");
+    driver.press("esc j k j k");
+    driver.press("?");
+    assert!(listed(&driver).first() == Some(&Action::GroupQueue));
+}
+
 fn toast(driver: &Driver) -> String {
     driver
         .state
