@@ -20,6 +20,9 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["daemon", "config", "data_dir", "listen"])]
     pub demo: bool,
     /// Run headless
+    /// With --demo: twelve channels whose visitors ask at once
+    #[arg(long, requires = "demo")]
+    pub fleet: bool,
     #[arg(long)]
     pub daemon: bool,
     /// Configuration file

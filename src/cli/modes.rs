@@ -20,11 +20,12 @@ use crate::config::layers;
 use crate::config::settings::{ConsoleSettings, Settings};
 use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
+use crate::runtime::demo::{self, Visitors};
 use crate::runtime::logging::{self, Destination};
 use crate::runtime::signals::{EndSignals, ReloadSignal};
 use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::wind_down::{Wound, wind_down};
-use crate::runtime::{demo, detach, notify, reload_signal, watchdog};
+use crate::runtime::{detach, notify, reload_signal, watchdog};
 use crate::text::ascii;
 use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
@@ -236,7 +237,11 @@ fn cut_short(wound: Wound) -> Result<(), Failure> {
 }
 
 /// The demo: scripted model and channels in a temporary directory.
-pub async fn run_demo(mut flags: Flags, opening: Opening) -> Result<(), Failure> {
+pub async fn run_demo(
+    mut flags: Flags,
+    visitors: Visitors,
+    opening: Opening,
+) -> Result<(), Failure> {
     let mut face = open_face(opening)?;
     let root = TemporaryDirectory::new()?;
     flags.data_dir = Some(root.path.join("data"));
@@ -245,11 +250,11 @@ pub async fn run_demo(mut flags: Flags, opening: Opening) -> Result<(), Failure>
     let Start { mut settings, .. } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    demo::add_channels(&mut settings, &root.path)?;
+    demo::add_channels(&mut settings, &root.path, visitors)?;
     let redactor = start::redactor(&settings);
     logging::start(&settings, Destination::File, redactor.clone())?;
     let seed = Clock::System.now().as_millis().unsigned_abs();
-    let bridges = demo::bridges(&Clock::System, seed);
+    let bridges = demo::bridges(&Clock::System, seed, visitors);
     let running = start::start(settings.clone(), redactor, bridges)
         .await
         .map_err(anyhow::Error::from)?;

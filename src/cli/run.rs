@@ -21,6 +21,7 @@ use crate::config::flags::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::config::supervisor;
+use crate::runtime::demo::Visitors;
 use crate::runtime::helper;
 
 /// Runs the program with the process's arguments; returns its exit status.
@@ -120,7 +121,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Format::Human
     };
     match arguments.command {
-        None if arguments.demo => Ok(modes::run_demo(flags, opening).await?),
+        None if arguments.demo => {
+            let visitors = if arguments.fleet {
+                Visitors::Fleet
+            } else {
+                Visitors::Few
+            };
+            Ok(modes::run_demo(flags, visitors, opening).await?)
+        }
         None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
         None => Ok(modes::run_console(flags, opening).await?),
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(

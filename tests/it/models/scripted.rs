@@ -4,7 +4,7 @@ use leverframe::model::request::{
     AssistantToolCall, ModelErrorKind, ModelMessage, ModelRequest, StopReason, ToolResultMessage,
 };
 use leverframe::model::scripted::ScriptedModel;
-use leverframe::model::scripted::demo::{demo_files, demo_visitors};
+use leverframe::model::scripted::demo::{demo_files, demo_visitors, fleet_visitors};
 use leverframe::model::scripted::phrases::{PHRASES, script};
 use leverframe::model::scripted::scenario::scenario;
 use leverframe::protocol::slash::SlashCommand;
@@ -217,8 +217,9 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
                 .any(|(file, _)| *file == path || file.starts_with(&format!("{path}/")))
     };
     let mut names = std::collections::BTreeSet::new();
-    assert_eq!(demo_visitors().len(), 3);
-    let lines = demo_visitors().iter().flat_map(|channel| channel.lines);
+    assert_eq!((demo_visitors().len(), fleet_visitors().len()), (3, 12));
+    let channels = demo_visitors().iter().chain(fleet_visitors());
+    let lines = channels.flat_map(|channel| channel.lines);
     for phrase in lines.map(|(_, phrase)| phrase) {
         if let Some(command) = phrase.strip_prefix('/') {
             assert!(SlashCommand::named(command).is_some());
