@@ -24,6 +24,7 @@ use leverframe::config::environment::Environment;
 use leverframe::config::flags::Flags;
 use leverframe::config::layers::load;
 use leverframe::engine::core::{Engine, Parts};
+use leverframe::engine::log_lines::LogLines;
 use leverframe::engine::start;
 use leverframe::model::registry::Models;
 use leverframe::protocol::command::{Actor, BudgetRequest};
@@ -85,6 +86,7 @@ fn engine(world: &World) -> Engine {
             sandbox,
             clock: world.clock.clone(),
             redactor: Redactor::new(),
+            log: LogLines::default(),
         },
         None,
     )

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cli::approval_card::{DecisionTarget, RuleOfCard};
 use crate::cli::list::ListArguments;
+use crate::cli::log::LogArguments;
 use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::enums::{
     ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, HookPoint,
@@ -19,10 +20,10 @@ pub struct Arguments {
     /// A temporary workspace with a scripted model and scripted channels
     #[arg(long, conflicts_with_all = ["daemon", "config", "data_dir", "listen"])]
     pub demo: bool,
-    /// Run headless
     /// With --demo: twelve channels whose visitors ask at once
     #[arg(long, requires = "demo")]
     pub fleet: bool,
+    /// Run headless
     #[arg(long)]
     pub daemon: bool,
     /// Configuration file
@@ -131,7 +132,9 @@ pub enum Subcommands {
         #[arg(long, value_name = "SESSION=WORD", value_parser = conversation)]
         conversation: Vec<(String, crate::protocol::command::Waiting)>,
     },
-    /// List a resource: tools, people, routines, pairings; alone, which resources there are
+    /// Print the newest lines of the daemon's log
+    Log(LogArguments),
+    /// List a resource: fleet, pairings, people, routines, tools; alone, which resources there are
     Get {
         /// Name of the resource
         resource: Option<String>,

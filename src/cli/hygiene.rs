@@ -18,6 +18,7 @@ use crate::protocol::request::{
     GetHygiene, ListHygieneRuns, PreviewHygiene, RunHygiene, UndoHygiene,
 };
 use crate::protocol::snapshot::PageRequest;
+use crate::text::bars::bars;
 
 /// Ids that are printed for people.
 const NAMED: usize = 20;
@@ -305,19 +306,13 @@ fn chart(
     growth: &[Growth],
     value: fn(&Growth) -> u64,
 ) -> Result<(), Failure> {
-    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let days = growth.get(growth.len().saturating_sub(CHART)..);
     let Some(days @ [first, .., last]) = days else {
         return Ok(());
     };
-    let most = days.iter().map(value).max().unwrap_or(0).max(1);
-    let bars: String = days
-        .iter()
-        .map(|day| {
-            let level = u128::from(value(day)) * 7 / u128::from(most);
-            LEVELS[usize::try_from(level).unwrap_or(7).min(7)]
-        })
-        .collect();
+    let values: Vec<u64> = days.iter().map(value).collect();
+    let most = values.iter().copied().max().unwrap_or(0).max(1);
+    let bars = bars(&values, CHART);
     terminal.line(&format!(
         "{title:<10} {bars}  {} to {}, at most {most}",
         first.day, last.day

@@ -32,6 +32,7 @@ mod init_questions;
 pub mod keys;
 pub mod leftovers;
 pub mod list;
+pub mod log;
 pub mod memory;
 pub mod memory_arguments;
 pub mod memory_erase;

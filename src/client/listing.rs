@@ -5,12 +5,17 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::clock::Timestamp;
 use crate::protocol::enums::PairingState;
+use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
-use crate::protocol::request::{Answer, ListPairings, ListPeople, ListRoutines, ListTools, Query};
+use crate::protocol::request::{
+    Answer, ListFleet, ListPairings, ListPeople, ListRoutines, ListTools, Query,
+};
 use crate::protocol::routine::Routine;
 use crate::protocol::tool::Tool;
+use crate::text::bars::bars;
 use crate::text::untrusted::{limit_line, reveal_line};
 
 /// Something that is listed, one row each.
@@ -75,6 +80,7 @@ macro_rules! resources {
 }
 
 resources! {
+    "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
     "people", "people of the configuration, their roles and ids", Person, ListPeople {};
     "routines", "what runs by a schedule", Routine, ListRoutines {};
@@ -170,6 +176,41 @@ impl TableRow for Tool {
                     .map(|at| at.to_string())
                     .unwrap_or_default(),
             ),
+        ]
+    }
+}
+
+impl TableRow for FleetChannel {
+    const HEADS: &'static [&'static str] = &[
+        "CHANNEL",
+        "STATE",
+        "WAITING",
+        "OLDEST",
+        "ERRORS",
+        "USD",
+        "BUDGET",
+        "LAST REPLY",
+        "TURNS 24H",
+        "ERRORS 24H",
+    ];
+    const NOTHING: &'static str = "no channels";
+
+    fn cells(&self) -> Vec<String> {
+        let time = |at: Option<Timestamp>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        vec![
+            cell(&self.name),
+            cell(&self.state),
+            self.waiting.to_string(),
+            time(self.oldest_waiting_at),
+            self.failed().to_string(),
+            self.spent_usd
+                .map_or_else(|| "-".to_owned(), |usd| format!("{usd:.2}")),
+            self.budget
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |one| format!("{:.0} %", one.percent)),
+            time(self.last_reply_at),
+            bars(&self.turns, HOURS),
+            bars(&self.errors, HOURS),
         ]
     }
 }

@@ -85,6 +85,11 @@ pub fn clock(at: Timestamp) -> String {
     local(at, "%H:%M").unwrap_or_else(|| "--:--".to_owned())
 }
 
+/// Hours, minutes and seconds, local time.
+pub fn time_of_day(at: Timestamp) -> String {
+    local(at, "%H:%M:%S").unwrap_or_else(|| "--:--:--".to_owned())
+}
+
 /// Day and time to the second, local time.
 pub fn moment(at: Timestamp) -> String {
     local(at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(|| "--:--".to_owned())

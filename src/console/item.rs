@@ -248,6 +248,23 @@ pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
     }
 }
 
+/// How a word of the filter begins that names a channel.
+const CHANNEL_WORD: &str = "channel:";
+
+/// The channel that an item is about.
+pub fn channel<'w>(world: &'w World, key: &'w ItemKey) -> Option<&'w str> {
+    let name = match key {
+        ItemKey::Approval(id) => &world.approvals.get(id)?.channel,
+        ItemKey::Continuation(id) => &world.continuations.get(id)?.channel,
+        ItemKey::Delivery(id) => &world.deliveries.get(id)?.channel,
+        ItemKey::Leftovers(id) => &world.leftovers.get(id)?.channel,
+        ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => &world.sessions.get(id)?.channel,
+        ItemKey::Channel(name) => name,
+        ItemKey::Problem(_) => return None,
+    };
+    Some(name)
+}
+
 /// The group of an item: where it stands among the groups, and what it is called.
 pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
     let approval = match key {
@@ -262,23 +279,10 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
     };
     match grouping {
         Grouping::None => (0, String::new()),
-        Grouping::Channel => {
-            let channel = match key {
-                ItemKey::Approval(_) => approval.map(|approval| &approval.channel),
-                ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| &turn.channel),
-                ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| &one.channel),
-                ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| &one.channel),
-                ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => {
-                    world.sessions.get(id).map(|one| &one.channel)
-                }
-                ItemKey::Channel(name) => Some(name),
-                ItemKey::Problem(_) => None,
-            };
-            match channel {
-                Some(channel) => (0, format!("channel {channel}")),
-                None => (1, "no channel".to_owned()),
-            }
-        }
+        Grouping::Channel => match channel(world, key) {
+            Some(channel) => (0, format!("channel {channel}")),
+            None => (1, "no channel".to_owned()),
+        },
         Grouping::Tool => match (approval, key) {
             (Some(approval), _) if !approval.tool.is_empty() => (0, approval.tool.clone()),
             (Some(approval), _) => (1, approval.kind.as_str().replace('_', " ")),
@@ -365,16 +369,23 @@ fn searched(world: &World, key: &ItemKey) -> String {
     text.unwrap_or_default().to_lowercase()
 }
 
-/// Whether an item has all the words of the filter.
+/// The word of the filter that stands for one channel.
+pub fn of_channel(name: &str) -> String {
+    format!("{CHANNEL_WORD}{name}")
+}
+
+/// Whether an item has all the words of the filter. `channel:NAME` stands for exactly this channel.
 pub fn passes(world: &World, filter: &str, key: &ItemKey) -> bool {
     if filter.trim().is_empty() {
         return true;
     }
     let text = searched(world, key);
-    filter
-        .to_lowercase()
-        .split_whitespace()
-        .all(|word| text.contains(word))
+    let own = channel(world, key).map(str::to_lowercase);
+    let filter = filter.to_lowercase();
+    filter.split_whitespace().all(|word| {
+        let named = word.strip_prefix(CHANNEL_WORD);
+        named.map_or_else(|| text.contains(word), |name| own.as_deref() == Some(name))
+    })
 }
 
 /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.

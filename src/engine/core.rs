@@ -17,6 +17,7 @@ use crate::engine::embeddings::state::Embeddings;
 use crate::engine::emergency::{ActiveStop, Emergency};
 use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::state::Hygiene;
+use crate::engine::log_lines::LogLines;
 use crate::engine::maintenance::Maintenance;
 use crate::engine::open_calls::OpenCalls;
 use crate::engine::response_cache::state::Caching;
@@ -47,6 +48,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Secrets that must never be stored or shown.
     pub redactor: Redactor,
+    /// The newest lines of the log.
+    pub log: LogLines,
 }
 
 /// The engine. Cheap to clone; all clones are one engine.
@@ -83,6 +86,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Secrets.
     pub redactor: Redactor,
+    /// The newest lines of the log.
+    pub log: LogLines,
     /// When this process started.
     pub started_at: Timestamp,
     /// Fires when the process stops.
@@ -157,6 +162,7 @@ impl Engine {
                 sandbox: parts.sandbox,
                 clock: parts.clock,
                 redactor: parts.redactor,
+                log: parts.log,
                 started_at,
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),

@@ -12,7 +12,7 @@ use crate::engine::handle::{
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
-use crate::engine::{costs, doctor, erase, what_if, why};
+use crate::engine::{costs, doctor, erase, fleet, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -102,6 +102,11 @@ impl Engine {
             ListPeople(_) => on_call::people(self),
             ListFileChanges(_) => file_changes::list(self),
             ListTools(_) => tools::list(self),
+            GetLog(q) => {
+                let filter = &self.settings.log_filter;
+                ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))
+            },
+            ListFleet(_) => fleet::list(self),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })
     }

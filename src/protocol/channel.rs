@@ -130,6 +130,16 @@ fn yes() -> bool {
 }
 
 impl Channel {
+    /// How it stands, in one word: its health, unless somebody or an emergency stop holds it.
+    pub fn state_word(&self) -> &'static str {
+        match self.draining {
+            _ if self.paused => ChannelState::Paused.as_str(),
+            _ if self.held => "held",
+            Some(_) => "draining",
+            None => self.health.state.as_str(),
+        }
+    }
+
     /// A level of this channel, with the guard that it goes without: `full, no taint guard`.
     pub fn level_text(&self, level: Autonomy) -> String {
         if level == Autonomy::Full && !self.taint_guard_in_full {

@@ -1,20 +1,28 @@
-//! Logs: to a file while the screen is up, to standard error for a daemon; every line through the redactor.
+//! Logs: to a file while the screen is up, to standard error for a daemon; every line through the redactor. The newest
+//! lines stay in memory too, for who asks for them.
 //!
 //! An event is one line: a line break in it, and what a terminal would act on, is written as `\uXXXX`.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Context as _;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::clock::Clock;
 use crate::config::settings::Settings;
+use crate::engine::log_lines::LogLines;
+use crate::protocol::enums::LogLevel;
 use crate::text::redact::Redactor;
 use crate::text::untrusted::escape_line;
 
@@ -54,21 +62,85 @@ pub fn start(
         )?))),
         Destination::StandardError => Sink::StandardError,
     };
+    let kept = Keeping {
+        lines: lines(),
+        redactor: redactor.clone(),
+    };
     let writer = Redacting { sink, redactor };
-    let lines = tracing_subscriber::fmt::layer()
+    let written = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_writer(writer);
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter).with(kept);
     let started = if settings.log_json {
-        registry.with(lines.json()).try_init()
+        registry.with(written.json()).try_init()
     } else {
-        registry.with(lines).try_init()
+        registry.with(written).try_init()
     };
     // A second start in one process (tests) keeps the first destination.
     if let Err(error) = started {
         tracing::debug!(%error, "logging was started before");
     }
     Ok(())
+}
+
+/// The newest lines of this process: there is one log in a process, as there is one subscriber.
+pub fn lines() -> LogLines {
+    static LINES: OnceLock<LogLines> = OnceLock::new();
+    LINES.get_or_init(LogLines::default).clone()
+}
+
+/// Keeps each event as a line, with secrets taken out.
+struct Keeping {
+    lines: LogLines,
+    redactor: Redactor,
+}
+
+impl<S: Subscriber> Layer<S> for Keeping {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let mut text = EventText::default();
+        event.record(&mut text);
+        let metadata = event.metadata();
+        let level = match *metadata.level() {
+            Level::ERROR => LogLevel::Error,
+            Level::WARN => LogLevel::Warn,
+            Level::INFO => LogLevel::Info,
+            Level::DEBUG => LogLevel::Debug,
+            Level::TRACE => LogLevel::Trace,
+        };
+        let text = format!("{}{}", text.message, text.fields);
+        let clean = self.redactor.redact(&text);
+        let at = Clock::System.now();
+        self.lines
+            .add(at, level, metadata.target(), &escape_line(&clean));
+    }
+}
+
+/// What an event says: its message, and its fields as ` name=value`.
+#[derive(Default)]
+struct EventText {
+    message: String,
+    fields: String,
+}
+
+impl EventText {
+    fn note(&mut self, field: &Field, value: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = if field.name() == "message" {
+            write!(self.message, "{value}")
+        } else {
+            write!(self.fields, " {}={value}", field.name())
+        };
+    }
+}
+
+impl Visit for EventText {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.note(field, format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.note(field, format_args!("{value:?}"));
+    }
 }
 
 /// A log file that keeps itself and the one before it within a size.

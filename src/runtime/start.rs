@@ -31,7 +31,7 @@ use crate::protocol::enums::Scope;
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
 use crate::runtime::signals::StopSignal;
-use crate::runtime::{descriptors, stop_signal};
+use crate::runtime::{descriptors, logging, stop_signal};
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
 use crate::store::{OpenOptions, Store};
@@ -173,6 +173,7 @@ pub(crate) async fn open(
             sandbox,
             clock,
             redactor,
+            log: logging::lines(),
         },
         held,
     );

@@ -1,6 +1,7 @@
 //! Outside text: revealing, measuring, wrapping, splitting, redacting. Nothing here does I/O.
 
 pub mod ascii;
+pub mod bars;
 pub mod chunk;
 pub mod fold;
 pub mod framing;

@@ -86,6 +86,7 @@ actions! {
     ScreenAudit = "screen-audit", Ordinary, "audit & log", "go to Audit & log: who did what";
     ScreenDoctor = "screen-doctor", Ordinary, "doctor", "go to Doctor: checks with fixes, hooks, models";
     ScreenResources = "screen-resources", Ordinary, "resources", "go to Resources: tools, people, routines, pairings";
+    ScreenFleet = "screen-fleet", Ordinary, "fleet", "go to Fleet: every channel of every daemon, what waits first";
     LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
     MoveDown = "move-down", Ordinary, "down", "move down one line";
     MoveUp = "move-up", Ordinary, "up", "move up one line";
@@ -150,6 +151,10 @@ actions! {
     Filter = "filter", Ordinary, "filter", "show only the rows with these words";
     Why = "why", Ordinary, "why", "why did this run, ask or get refused: rule, level, lists, history";
     OpenQuestion = "open-question", Ordinary, "its question", "go to the question that this turn waits for";
+    QueueOfChannel = "queue-of-channel", Ordinary, "its queue", "show what of the Queue is this channel's";
+    AuditPeople = "audit-people", Ordinary, "people", "list what people did alone, or everything";
+    ShowLog = "show-log", Ordinary, "log", "the log of the daemon in place of the audit, or the audit again";
+    LogLevel = "log-level", Ordinary, "level", "list the log by another level: debug, errors alone, warnings, info";
     VerifyAudit = "verify-audit", Ordinary, "verify", "walk the whole chain of the audit";
     MemoryAdd = "memory-add", Ordinary, "remember", "write something to be remembered in the scope that is shown";
     MemoryEdit = "memory-edit", Ordinary, "edit", "change the text of what is remembered";

@@ -14,6 +14,7 @@ use crate::console::message::DaemonMessage;
 use crate::protocol::artifact::NewAttachment;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::request::{Command, Query};
+use crate::tui::state::fleet::FleetKey;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionReport;
 use crate::tui::state::{doctor, memory, rules};
@@ -88,10 +89,14 @@ pub enum HitRegion {
     Memory(memory::Key),
     /// A row of the audit.
     AuditRow(u64),
+    /// A line of the log.
+    LogLine(u64),
     /// A row of Doctor.
     DoctorRow(doctor::Key),
     /// A row of Resources.
     Resource(String),
+    /// A channel of the fleet board.
+    FleetChannel(FleetKey),
     /// The card beside a list.
     Card,
     /// The tab of a screen.

@@ -81,6 +81,7 @@ mod approvals;
 mod automation;
 mod caches;
 mod delivery;
+mod log;
 mod memory;
 mod sessions;
 
@@ -96,6 +97,7 @@ pub use caches::{
 pub use delivery::{
     ChannelKind, ChannelState, Disposition, FloodKind, OutboxClass, OutboxState, PairingState,
 };
+pub use log::LogLevel;
 pub use memory::{
     HygieneReason, HygieneState, MemoryAuthor, MemoryKind, MemoryScope, MemoryState, SearchMethod,
 };

@@ -12,15 +12,18 @@ use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::enums::{
-    ApprovalState, ContinuationState, CostGrouping, OutboxState, PairingState, Scope, SessionState,
+    ApprovalState, ContinuationState, CostGrouping, LogLevel, OutboxState, PairingState, Scope,
+    SessionState,
 };
 use crate::protocol::file_change::FileChange;
+use crate::protocol::fleet::FleetChannel;
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, MemoryId, OutboxId, RuleId, SessionId, ToolCallId,
 };
 use crate::protocol::leftovers::Leftovers;
+use crate::protocol::log::Log;
 use crate::protocol::memory::{
     Compaction, Erasure, Memory, MemoryFilter, MemoryMatch, MemoryReview, MemoryStats, Summary,
 };
@@ -434,6 +437,23 @@ requests! {
 
     /// The tools that agents can call, by name, and how their newest calls went.
     ListTools: Read -> Page<Tool> {}
+
+    /// The channels by name: how each stands, what waits, what it spent today, and its turns of the last 24 hours.
+    ListFleet: Read -> Page<FleetChannel> {}
+
+    /// The newest lines of the daemon's log, oldest first. The daemon keeps about 1 MiB of them in memory.
+    GetLog: Read -> Log {
+        /// Only lines at least as serious.
+        #[serde(default)]
+        level: Option<LogLevel>,
+        /// Lines after this number, the oldest of them first; none = the newest lines.
+        #[serde(default)]
+        after: Option<u64>,
+        /// At most this many (1 to 2000, default 500).
+        #[serde(default)]
+        #[schemars(range(min = 1, max = 2000))]
+        limit: Option<u32>,
+    }
 
     /// What runs left in places from which git, editors, shells and agents run programs, the newest first, at most 200.
     ListLeftovers: Read -> Page<Leftovers> {

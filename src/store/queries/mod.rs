@@ -9,6 +9,7 @@ pub mod costs;
 pub mod engine_facts;
 pub mod erase;
 pub mod files;
+pub mod fleet;
 pub mod history;
 pub mod hooks;
 pub mod hygiene;

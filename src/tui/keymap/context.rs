@@ -27,6 +27,8 @@ pub enum Context {
     Doctor,
     /// Resources.
     Resources,
+    /// Fleet.
+    Fleet,
     /// A replay, in place of Session.
     Replay,
     /// Dialogs.
@@ -50,6 +52,7 @@ impl Context {
         Context::Audit,
         Context::Doctor,
         Context::Resources,
+        Context::Fleet,
         Context::Replay,
         Context::Dialog,
         Context::Text,
@@ -70,6 +73,7 @@ impl Context {
             Self::Audit => "audit",
             Self::Doctor => "doctor",
             Self::Resources => "resources",
+            Self::Fleet => "fleet",
             Self::Replay => "replay",
             Self::Dialog => "dialog",
             Self::Text => "text",
@@ -95,6 +99,7 @@ impl Context {
             | Self::Audit
             | Self::Doctor
             | Self::Resources
+            | Self::Fleet
             | Self::Replay => true,
             Self::Global | Self::Dialog | Self::Text => false,
         }

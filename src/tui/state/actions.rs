@@ -45,6 +45,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ScreenAudit => go(state, Screen::Audit),
         Action::ScreenDoctor => go(state, Screen::Doctor),
         Action::ScreenResources => go(state, Screen::Resources),
+        Action::ScreenFleet => go(state, Screen::Fleet),
         Action::LastScreen => go(state, state.last_screen),
         Action::MoveDown => navigation::moved(state, Step::Down),
         Action::MoveUp => navigation::moved(state, Step::Up),
@@ -150,6 +151,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::Refresh => {
             state.screens.in_flight.now();
+            state.fleet.stale = true;
             state.model.world_mut().opened.again();
             state.screens.session.stale = true;
             if state.is_live() {
@@ -185,6 +187,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::OpenQuestion if state.screen == Screen::Continuations => {
             navigation::open_question(state)
         }
+        Action::QueueOfChannel => navigation::queue_of_channel(state),
         Action::NextHost => hosts::next(state),
         Action::Export => export(state, ExportFormat::Markdown),
         Action::NextApproval => navigation::jump(state, JumpTarget::Approval, true),
@@ -221,6 +224,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::Filter
         | Action::OpenQuestion
         | Action::VerifyAudit
+        | Action::AuditPeople
+        | Action::ShowLog
+        | Action::LogLevel
         | Action::MemoryAdd
         | Action::MemoryEdit
         | Action::MemoryPin
@@ -294,12 +300,6 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
     }
 }
 
-/// Writes the session that has the focus to a file.
-pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
-    let Some(id) = selection::focused_session(state) else {
-        return state.nothing(Action::Export);
-    };
-    if !state.is_live() {
 /// Opens help or the palette.
 fn help(state: &mut State, scope: HelpScope) -> Vec<Effect> {
     let why = |action: &Action| Some((*action, disabled_reason::why_not(state, *action)?));
@@ -308,6 +308,12 @@ fn help(state: &mut State, scope: HelpScope) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Writes the session that has the focus to a file.
+pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
+    let Some(id) = selection::focused_session(state) else {
+        return state.nothing(Action::Export);
+    };
+    if !state.is_live() {
         state.toast(Tone::Warning, "not exported: not connected");
         return Vec::new();
     }

@@ -23,8 +23,10 @@ use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::fleet::FleetPanel;
 use crate::tui::state::in_flight::InFlightQueries;
 use crate::tui::state::list::ListDetail;
+use crate::tui::state::log::POLL_MS;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::{History, Modal};
 use crate::tui::state::replay::{Replay, Source};
@@ -141,10 +143,10 @@ pub struct State {
     pub keymap_names: Vec<String>,
     /// Lines of `:` that were run.
     pub commands: History,
-    /// Keys.
-    pub keymap: Keymap,
     /// How often each action was used, while this console runs. Moving about does not count.
     pub uses: BTreeMap<Action, u32>,
+    /// Keys.
+    pub keymap: Keymap,
     /// Current screen.
     pub screen: Screen,
     /// The one before.
@@ -153,6 +155,8 @@ pub struct State {
     pub screens: Screens,
     /// The screens of the others, as they were left.
     pub left_screens: BTreeMap<HostId, Screens>,
+    /// The fleet board, which is of every daemon.
+    pub fleet: FleetPanel,
     /// Overlays.
     pub modals: Vec<Modal>,
     /// The arming rule.
@@ -206,12 +210,13 @@ impl State {
             theme_names: Vec::new(),
             keymap_names: Vec::new(),
             commands: History::default(),
+            uses: BTreeMap::new(),
             keymap,
             screen: Screen::Queue,
             last_screen: Screen::Queue,
             screens: Screens::default(),
-            uses: BTreeMap::new(),
             left_screens: BTreeMap::new(),
+            fleet: FleetPanel::default(),
             modals: Vec::new(),
             arming: Arming::default(),
             high: None,
@@ -234,11 +239,6 @@ impl State {
         }
     }
 
-    /// Wants a frame.
-    pub fn touch(&mut self, dirty: Dirty) {
-        self.dirty = self.dirty.max(dirty);
-    }
-
     /// Counts a use, for help and the palette.
     pub fn count_use(&mut self, action: Action) {
         let counts = match action.class() {
@@ -249,6 +249,11 @@ impl State {
         if counts {
             *self.uses.entry(action).or_default() += 1;
         }
+    }
+
+    /// Wants a frame.
+    pub fn touch(&mut self, dirty: Dirty) {
+        self.dirty = self.dirty.max(dirty);
     }
 
     /// Shows a notice.
@@ -379,6 +384,12 @@ impl State {
                     .due(self.screen)
                     .map(|at| at.max(steady.plus(1))),
             );
+        }
+        let in_flight = &self.screens.in_flight;
+        let log_shown = self.screen == Screen::Audit && self.screens.audit.log.shown;
+        if log_shown && self.is_live() && !in_flight.is_open(Screen::Audit) {
+            let poll = in_flight.asked.map(|at| at.plus(POLL_MS));
+            next.extend(poll.map(|at| at.max(steady.plus(1))));
         }
         if self.bell_pending {
             next.extend(

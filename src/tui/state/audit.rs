@@ -10,9 +10,14 @@ use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::protocol::request::{ListAudit, Query};
 use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
 use crate::tui::state::list::ListDetail;
+use crate::tui::state::log::LogPanel;
 
 /// Rows of one page.
 pub const PAGE: u32 = 100;
+/// Rows of people that are looked for before more is asked only on a movement.
+const WANTED: usize = 20;
+/// Rows that are looked through for them.
+const LOOKED_THROUGH: usize = 1_000;
 
 /// What is known of the chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +39,7 @@ pub enum Chain {
 }
 
 /// What the screen knows.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AuditPanel {
     /// Rows by number.
     pub rows: BTreeMap<u64, AuditRow>,
@@ -56,15 +61,60 @@ pub struct AuditPanel {
     pub chain: Chain,
     /// Whether rows are shown as they are stored, not as sentences.
     pub raw: bool,
+    /// Whether only what people did is listed.
+    pub people: bool,
+    /// The log, which can stand in place of the audit.
+    pub log: LogPanel,
+}
+
+impl Default for AuditPanel {
+    fn default() -> Self {
+        Self {
+            rows: BTreeMap::new(),
+            list: ListDetail::default(),
+            newest: 0,
+            filter: String::new(),
+            asked: AuditFilter::default(),
+            next: None,
+            problem: None,
+            answered: false,
+            chain: Chain::default(),
+            raw: false,
+            people: true,
+            log: LogPanel::default(),
+        }
+    }
 }
 
 impl AuditPanel {
     /// Rows that came since one was selected.
     pub fn newer(&self) -> usize {
         match self.list.selected {
-            Some(_) => self.rows.range(self.newest.saturating_add(1)..).count(),
+            Some(_) => {
+                let newer = self.rows.range(self.newest.saturating_add(1)..);
+                newer
+                    .filter(|(_, row)| !self.people || is_deed(row))
+                    .count()
+            }
             None => 0,
         }
+    }
+
+    /// Rows down from the newest that is listed, newest first.
+    pub(super) fn listed(&self) -> Vec<u64> {
+        let rows = self.rows.range(..=self.newest).rev();
+        let rows = rows.filter(|(_, row)| !self.people || is_deed(row));
+        rows.map(|(seq, _)| *seq).collect()
+    }
+
+    /// Whether older rows are wanted before anybody moves: people did little in those that are known.
+    pub(super) fn wants_older(&self) -> bool {
+        let deeds = || self.rows.values().filter(|row| is_deed(row)).count();
+        self.people
+            && self.answered
+            && self.next.is_some()
+            && self.rows.len() < LOOKED_THROUGH
+            && deeds() < WANTED
     }
 
     /// The selected row.
@@ -101,6 +151,11 @@ impl AuditPanel {
         let rows = page.items.iter().map(|row| (row.seq, row.clone()));
         self.rows.extend(rows);
     }
+}
+
+/// Whether a person did this, not the engine or the configuration by itself.
+pub fn is_deed(row: &AuditRow) -> bool {
+    !matches!(row.actor_id.as_str(), "engine" | "configuration")
 }
 
 /// What a row is about, in one word.

@@ -19,6 +19,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::list::{Cell, List};
+use crate::tui::state::log_screen;
 use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 
@@ -40,7 +41,14 @@ pub const PANEL: Panel = Panel {
         before_move: reach_newest,
         after_move,
         close: |_| false,
-        leave: |_| false,
+        leave: |state| {
+            let is_log = state.screens.audit.log.shown;
+            if is_log {
+                log_screen::toggle(state);
+                arrange(state, true);
+            }
+            is_log
+        },
     },
     open: |_| Opening::Detail,
     perform,
@@ -52,10 +60,19 @@ pub const PANEL: Panel = Panel {
 };
 
 fn ask(state: &State) -> Vec<Query> {
-    vec![state.screens.audit.query(None)]
+    let panel = &state.screens.audit;
+    if panel.log.shown {
+        return vec![panel.log.query()];
+    }
+    let older = panel.next.clone().filter(|_| panel.wants_older());
+    vec![panel.query(older)]
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
+    if let Query::GetLog(asked) = query {
+        log_screen::answered(state, asked, result);
+        return;
+    }
     let panel = &mut state.screens.audit;
     match (query, result) {
         (
@@ -64,7 +81,12 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
                 page: asked,
             }),
             Ok(Answer::ListAudit(page)),
-        ) if *filter == panel.asked => panel.take(asked.cursor.as_deref(), page),
+        ) if *filter == panel.asked => {
+            panel.take(asked.cursor.as_deref(), page);
+            if panel.wants_older() {
+                state.screens.in_flight.now();
+            }
+        }
         (Query::ListAudit(ListAudit { filter, .. }), Err(problem)) if *filter == panel.asked => {
             panel.problem = Some(problem_text(problem));
         }
@@ -86,10 +108,11 @@ const RAW: &[&str] = &[
 
 /// Columns of the list as it is shown now.
 pub fn columns(state: &State) -> &'static [&'static str] {
-    if state.screens.audit.raw {
-        RAW
-    } else {
-        COLUMNS
+    let panel = &state.screens.audit;
+    match (panel.log.shown, panel.raw) {
+        (true, _) => log_screen::COLUMNS,
+        (false, true) => RAW,
+        (false, false) => COLUMNS,
     }
 }
 
@@ -110,24 +133,36 @@ fn tool_of<'s>(state: &'s State, row: &AuditRow) -> Option<Cow<'s, str>> {
 }
 
 fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.audit.list
+    let panel = &mut state.screens.audit;
+    if panel.log.shown {
+        &mut panel.log.list
+    } else {
+        &mut panel.list
+    }
 }
 
 fn arrange(state: &mut State, _afresh: bool) {
+    if state.screens.audit.log.shown {
+        log_screen::arrange(state);
+        return;
+    }
     let panel = &mut state.screens.audit;
     if panel.row().is_none() {
         panel.newest = panel.rows.keys().next_back().copied().unwrap_or(0);
     }
     let mut list = std::mem::take(&mut panel.list);
     // A row never changes, so each keeps its place; older ones come below.
-    let all = panel.rows.range(..=panel.newest).rev();
-    let all = all.map(|(seq, _)| *seq).collect();
+    let all = panel.listed();
     list.arrange_afresh(all, |seq| cells(state, *seq));
     state.screens.audit.list = list;
 }
 
 /// Rows that came meanwhile are above, and a movement may reach them.
 fn reach_newest(state: &mut State) {
+    if state.screens.audit.log.shown {
+        log_screen::reach_newest(state);
+        return;
+    }
     let panel = &mut state.screens.audit;
     if !panel.list.zoomed {
         panel.newest = panel.rows.keys().next_back().copied().unwrap_or(0);
@@ -177,6 +212,9 @@ pub fn cells(state: &State, seq: u64) -> Vec<Cell> {
 /// Older rows are asked for near the end of the list.
 fn after_move(state: &mut State) -> Vec<Effect> {
     let panel = &state.screens.audit;
+    if panel.log.shown {
+        return Vec::new();
+    }
     let (Some(at), Some(cursor)) = (panel.list.position(), &panel.next) else {
         return Vec::new();
     };
@@ -261,7 +299,20 @@ pub fn verified(state: &mut State, result: Result<AuditReport, String>) {
 
 fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
     match action {
+        Action::ShowLog => {
+            log_screen::toggle(state);
+            arrange(state, true);
+            Some(Vec::new())
+        }
+        _ if state.screens.audit.log.shown => log_screen::perform(state, action).then(Vec::new),
         Action::VerifyAudit => Some(verify(state)),
+        Action::AuditPeople => {
+            let panel = &mut state.screens.audit;
+            panel.people = !panel.people;
+            state.screens.in_flight.now();
+            arrange(state, true);
+            Some(Vec::new())
+        }
         Action::Raw => {
             let panel = &mut state.screens.audit;
             panel.raw = !panel.raw;
@@ -276,11 +327,26 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 
 /// The call that the selected row is about.
 pub fn call(state: &State) -> Option<ToolCallId> {
-    state.screens.audit.row()?.subject.parse().ok()
+    row(state)?.subject.parse().ok()
+}
+
+/// The selected row of the audit, where that is shown.
+fn row(state: &State) -> Option<&AuditRow> {
+    let panel = &state.screens.audit;
+    panel.row().filter(|_| !panel.log.shown)
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let row = state.screens.audit.row()?;
+    let log = &state.screens.audit.log;
+    if log.shown {
+        let line = log.line()?;
+        return if all {
+            serde_json::to_string_pretty(line).ok()
+        } else {
+            Some(line.text.clone())
+        };
+    }
+    let row = row(state)?;
     if all {
         serde_json::to_string_pretty(row).ok()
     } else {
@@ -293,14 +359,17 @@ fn session(_state: &State) -> Option<SessionId> {
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {
-    state.screens.audit.row()?.subject.parse().ok()
+    row(state)?.subject.parse().ok()
 }
 
 fn channel(state: &State) -> Option<String> {
-    state.screens.audit.row()?.channel.clone()
+    row(state)?.channel.clone()
 }
 
 fn hints(state: &State) -> Vec<Action> {
+    if state.screens.audit.log.shown {
+        return log_screen::hints(state);
+    }
     let mut hints = vec![if state.screens.audit.list.selected.is_some() {
         Action::Open
     } else {
@@ -309,6 +378,12 @@ fn hints(state: &State) -> Vec<Action> {
     if call(state).is_some() {
         hints.push(Action::Why);
     }
-    hints.extend([Action::Raw, Action::Filter, Action::VerifyAudit]);
+    hints.extend([
+        Action::AuditPeople,
+        Action::ShowLog,
+        Action::Raw,
+        Action::Filter,
+        Action::VerifyAudit,
+    ]);
     hints
 }

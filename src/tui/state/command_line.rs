@@ -28,6 +28,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
         "export",
         "export [markdown|json]: write the whole session into the current directory",
     ),
+    ("fleet", "go to Fleet: every channel of every daemon"),
     ("help", "keys of this screen"),
     ("host", "host NAME: show this daemon of several"),
     ("keymap", "keymap NAME: other keys"),
@@ -125,10 +126,11 @@ pub(super) fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
     let actions = Action::ALL
         .iter()
         .filter(|action| action.class() == ActionClass::Ordinary)
-        .map(|action| (action.name(), action.description()))
-        .filter(|(name, _)| !COMMANDS.iter().any(|(word, _)| word == name));
+        .map(|action| (action.name(), action.description()));
     let resources = RESOURCES.iter().map(|one| (one.name, one.about));
-    COMMANDS.iter().copied().chain(resources).chain(actions)
+    let others = resources.chain(actions);
+    let others = others.filter(|(name, _)| !COMMANDS.iter().any(|(word, _)| word == name));
+    COMMANDS.iter().copied().chain(others)
 }
 
 /// A word, and what it does.

@@ -68,7 +68,8 @@ fn copied_id(state: &State) -> Option<String> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
+        | Screen::Resources
+        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
 }
 
@@ -131,6 +132,7 @@ fn copied_all(state: &State) -> Option<String> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
+        | Screen::Resources
+        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }
 }

@@ -27,6 +27,7 @@ const CHANNEL: &[Action] = &[
     Action::PauseChannel,
     Action::DrainChannel,
     Action::TestChannel,
+    Action::QueueOfChannel,
 ];
 /// What is about its turn.
 const TURN: &[Action] = &[

@@ -27,6 +27,10 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
             .queue
             .open(&state.model.hosts, state.model.now.wall);
     }
+    if screen == Screen::Fleet {
+        lists::opens(state, screen);
+        state.fleet.stale = true;
+    }
     let effects = shows(state);
     if left == Screen::Session && screen != Screen::Session {
         return vec![Effect::SetDeltas(Vec::new())];
@@ -34,13 +38,13 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     effects
 }
 
-/// The screen that is shown opens: nothing is selected on it, and it asks what it shows. The Queue is the
-/// same for every host and stays as it is.
+/// The screen that is shown opens: nothing is selected on it, and it asks what it shows. The Queue and the fleet board
+/// are the same for every host and stay as they are.
 pub fn shows(state: &mut State) -> Vec<Effect> {
     let screen = state.screen;
     state.screens.memory.unselect();
     match screen {
-        Screen::Queue | Screen::Session => {}
+        Screen::Queue | Screen::Session | Screen::Fleet => {}
         Screen::Live
         | Screen::Channels
         | Screen::Continuations

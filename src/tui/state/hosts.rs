@@ -1,5 +1,5 @@
-//! The keys and words of a console with several daemons. The focus follows the selection of the Queue, so whatever acts
-//! on the selection acts on the daemon that showed it.
+//! The keys and words of a console with several daemons. The focus follows the selection of the Queue and of the fleet
+//! board, so whatever acts on the selection acts on the daemon that showed it.
 
 use crate::console::hosts::{HostAddress, Hosts};
 use crate::console::ids::HostId;
@@ -52,9 +52,17 @@ pub fn addressed(to: HostId, effects: Vec<Effect>) -> impl Iterator<Item = (Host
     effects.into_iter().map(move |effect| (to, effect))
 }
 
-/// The focus goes where the operator wants it, and follows the selection of the Queue.
+/// The focus goes where the operator wants it, and follows the selection of the Queue, or of the fleet board where that
+/// is shown.
 pub fn follow(state: &mut State) -> Vec<(HostId, Effect)> {
-    let selected = state.model.queue.selected.as_ref().map(|key| key.host);
+    let of_queue = state.model.queue.selected.as_ref().map(|key| key.host);
+    let of_fleet = state.fleet.list.selected.as_ref().map(|key| key.host);
+    let of_fleet = of_fleet.filter(|_| state.screen == Screen::Fleet);
+    if of_fleet.is_some() && of_fleet != of_queue {
+        state.model.queue.selected = None;
+        state.model.queue.zoomed = false;
+    }
+    let selected = of_fleet.or(of_queue);
     let wanted = selected.or(state.wanted_host.take());
     wanted.map_or_else(Vec::new, |host| focus(state, host))
 }

@@ -4,7 +4,6 @@
 use crate::console::format;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::protocol::enums::ChannelState;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List, Sort};
@@ -35,7 +34,8 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => Some((panels::list_of(screen)?.list)(state)),
+        | Screen::Resources
+        | Screen::Fleet => Some((panels::list_of(screen)?.list)(state)),
     }
 }
 
@@ -52,7 +52,8 @@ pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
+        | Screen::Resources
+        | Screen::Fleet => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
     }
 }
 
@@ -69,7 +70,8 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => {
+        | Screen::Resources
+        | Screen::Fleet => {
             if let Some(list) = panels::list_of(screen) {
                 (list.arrange)(state, afresh);
             }
@@ -129,12 +131,17 @@ pub fn is_filtered(screen: Screen) -> bool {
     !matches!(screen, Screen::Session)
 }
 
+/// Whether a filter counts only once it is whole: the audit asks the engine.
+pub fn filters_when_whole(state: &State, screen: Screen) -> bool {
+    screen == Screen::Audit && !state.screens.audit.log.shown
+}
+
 /// Lists only what a text asks for; an error says what is wrong with it. Every list takes words that a row contains.
 /// Audit asks the engine.
 pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), String> {
     match screen {
         Screen::Queue => state.model.queue.set_filter(&state.model.hosts, text),
-        Screen::Audit => audit_screen::filter(state, text)?,
+        Screen::Audit if !state.screens.audit.log.shown => audit_screen::filter(state, text)?,
         Screen::Continuations => continuations_screen::filter(state, text),
         Screen::Live
         | Screen::Session
@@ -142,8 +149,10 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
+        | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => {
+        | Screen::Resources
+        | Screen::Fleet => {
             if let Some(list) = of(state, screen) {
                 text.trim().clone_into(list.filter());
             }
@@ -157,7 +166,7 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
 pub fn filter_of(state: &mut State, screen: Screen) -> String {
     match screen {
         Screen::Queue => state.model.queue.filter.clone(),
-        Screen::Audit => state.screens.audit.filter.clone(),
+        Screen::Audit if !state.screens.audit.log.shown => state.screens.audit.filter.clone(),
         Screen::Live
         | Screen::Session
         | Screen::Channels
@@ -165,10 +174,10 @@ pub fn filter_of(state: &mut State, screen: Screen) -> String {
         | Screen::Rules
         | Screen::CacheCost
         | Screen::Memory
+        | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => {
-            of(state, screen).map_or_else(String::new, |list| list.filter().clone())
-        }
+        | Screen::Resources
+        | Screen::Fleet => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
     }
 }
 
@@ -206,10 +215,13 @@ pub fn opens(state: &mut State, screen: Screen) {
     arrange(state, screen, true);
 }
 
-/// Live and Channels follow what is known.
+/// Live, Channels and the fleet board that is shown follow what is known.
 pub fn follow(state: &mut State) {
     arrange(state, Screen::Live, false);
     arrange_channels(state, false);
+    if state.screen == Screen::Fleet {
+        arrange(state, Screen::Fleet, false);
+    }
 }
 
 fn arrange_channels(state: &mut State, afresh: bool) {
@@ -231,12 +243,6 @@ pub fn channel_cells(state: &State, name: &str) -> Vec<Cell> {
         Some(until) => format!("{} {}", policy.autonomy, format::left(now, until)),
         None => policy.autonomy.as_str().to_owned(),
     };
-    let word = match channel.draining {
-        _ if channel.paused => ChannelState::Paused.as_str(),
-        _ if channel.held => "held",
-        Some(_) => "draining",
-        None => channel.health.state.as_str(),
-    };
     let rules = [&policy.auto_approve, &policy.block, &policy.always_ask].map(Vec::len);
     let exchange = match channel.health.last_exchange_at {
         Some(at) => Cell::ranked(format::age(now, at), -(at.as_millis() as f64)),
@@ -244,7 +250,7 @@ pub fn channel_cells(state: &State, name: &str) -> Vec<Cell> {
     };
     vec![
         Cell::new(&channel.name),
-        Cell::new(word),
+        Cell::new(channel.state_word()),
         Cell::new(level),
         Cell::new(channel.account.as_deref().unwrap_or("-")),
         exchange,

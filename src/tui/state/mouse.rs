@@ -80,7 +80,9 @@ fn select(state: &mut State, region: HitRegion) {
         HitRegion::Rule(key) => state.screens.rules.list.select(Some(key)),
         HitRegion::Memory(key) => memory_keys::pick(state, key),
         HitRegion::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
+        HitRegion::LogLine(number) => state.screens.audit.log.list.select(Some(number)),
         HitRegion::Resource(key) => state.screens.resources.list.select(Some(key)),
+        HitRegion::FleetChannel(key) => state.fleet.list.select(Some(key)),
         HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
         HitRegion::Card | HitRegion::Screen(_) => {}
     }
@@ -115,6 +117,7 @@ fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effec
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => lists::page(state, by),
+        | Screen::Resources
+        | Screen::Fleet => lists::page(state, by),
     }
 }

@@ -1,6 +1,6 @@
 //! Moving, opening and going back. Nothing here decides.
 
-use crate::console::item::{ItemKey, QueueKey};
+use crate::console::item::{self, ItemKey, QueueKey};
 use crate::console::model::Tone;
 use crate::console::queue::{Keep, Step};
 use crate::protocol::ids::SessionId;
@@ -12,7 +12,7 @@ use crate::tui::state::going::{go, open_session, open_session_at, stays_in_repla
 use crate::tui::state::jump_target::JumpTarget;
 use crate::tui::state::panel::Opening;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::selection::{focused_session, session_of};
+use crate::tui::state::selection::{focused_channel, focused_session, session_of};
 use crate::tui::state::{lists, opening, panels};
 
 /// Moves the selection or scrolls the open card.
@@ -42,7 +42,8 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => return lists::step(state, step),
+        | Screen::Resources
+        | Screen::Fleet => return lists::step(state, step),
         Screen::Session => {
             let report = state.screens.session.report;
             let inside = match step {
@@ -85,7 +86,8 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => return lists::page(state, direction * half),
+        | Screen::Resources
+        | Screen::Fleet => return lists::page(state, direction * half),
     }
     Vec::new()
 }
@@ -159,14 +161,41 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources) => match panels::of(screen).map(|panel| (panel.open)(state)) {
+        | Screen::Resources
+        | Screen::Fleet) => match panels::of(screen).map(|panel| (panel.open)(state)) {
             None => Vec::new(),
             Some(Opening::Here(effects)) => effects,
             Some(Opening::Detail) => lists::open(state),
+            Some(Opening::Channel(name)) => open_channel(state, name),
             Some(Opening::Session(id, None)) => open_session(state, id),
             Some(Opening::Session(id, Some(place))) => open_session_at(state, id, place),
         },
     }
+}
+
+/// Shows a channel of the host that has the focus, on Channels.
+pub fn open_channel(state: &mut State, name: String) -> Vec<Effect> {
+    let effects = go(state, Screen::Channels);
+    state.screens.channels.select(Some(name));
+    effects
+}
+
+/// Shows of the Queue what is of the channel that has the focus.
+pub fn queue_of_channel(state: &mut State) -> Vec<Effect> {
+    if stays_in_replay(state) {
+        return Vec::new();
+    }
+    let Some(channel) = focused_channel(state) else {
+        return state.nothing(Action::QueueOfChannel);
+    };
+    let effects = go(state, Screen::Queue);
+    let filter = item::of_channel(&channel);
+    state.model.queue.set_filter(&state.model.hosts, &filter);
+    if state.model.queue.order.is_empty() {
+        let text = format!("nothing of {channel} needs a person");
+        state.toast(Tone::Info, text);
+    }
+    effects
 }
 
 /// Folds or unfolds the selected entry of the transcript.
@@ -258,7 +287,8 @@ pub fn back(state: &mut State) -> bool {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources => return lists::back(state),
+        | Screen::Resources
+        | Screen::Fleet => return lists::back(state),
     }
     true
 }

@@ -37,6 +37,8 @@ pub enum Opening {
     Here(Vec<Effect>),
     /// The detail of the list gets the keys.
     Detail,
+    /// This channel is to be shown, of the daemon that has the focus.
+    Channel(String),
     /// The transcript of this session is to be shown, at a place where one is known.
     Session(SessionId, Option<SearchTarget>),
 }

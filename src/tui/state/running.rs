@@ -11,7 +11,8 @@ use crate::tui::state::modal::TextPurpose;
 use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    actions, assigning, attaching, going, hosts, lists, opening, selection, submit, summary,
+    actions, assigning, attaching, going, hosts, lists, navigation, opening, selection, submit,
+    summary,
 };
 use crate::tui::{assets, fuzzy};
 
@@ -57,6 +58,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("cache", None) => actions::perform(state, Action::ScreenCacheCost),
         ("memory", None) => actions::perform(state, Action::ScreenMemory),
         ("audit", None) => actions::perform(state, Action::ScreenAudit),
+        ("fleet", None) => actions::perform(state, Action::ScreenFleet),
         ("doctor", None) => actions::perform(state, Action::ScreenDoctor),
         (name, None) if resource(name).is_some() => {
             resource(name).map_or_else(Vec::new, |resource| open_resource(state, resource))
@@ -143,9 +145,7 @@ fn channel(state: &mut State, name: &str) -> Vec<Effect> {
         state.toast(Tone::Warning, text);
         return Vec::new();
     }
-    let effects = going::go(state, Screen::Channels);
-    state.screens.channels.select(Some(name.to_owned()));
-    effects
+    navigation::open_channel(state, name.to_owned())
 }
 
 /// Opens the session of this id, or the only one that these words fit.

@@ -30,6 +30,8 @@ pub enum Screen {
     Doctor,
     /// Tools, people, and whatever else is listed and nothing more.
     Resources,
+    /// Every channel of every daemon.
+    Fleet,
 }
 
 impl Screen {
@@ -61,6 +63,7 @@ impl Screen {
             Self::Audit => "Audit & log",
             Self::Doctor => "Doctor",
             Self::Resources => "Resources",
+            Self::Fleet => "Fleet",
         }
     }
 
@@ -74,7 +77,8 @@ impl Screen {
             | Self::Memory
             | Self::Audit
             | Self::Doctor
-            | Self::Resources => true,
+            | Self::Resources
+            | Self::Fleet => true,
         }
     }
 
@@ -92,6 +96,7 @@ impl Screen {
             Self::Audit => Action::ScreenAudit,
             Self::Doctor => Action::ScreenDoctor,
             Self::Resources => Action::ScreenResources,
+            Self::Fleet => Action::ScreenFleet,
         }
     }
 
@@ -109,6 +114,7 @@ impl Screen {
             Self::Audit => Context::Audit,
             Self::Doctor => Context::Doctor,
             Self::Resources => Context::Resources,
+            Self::Fleet => Context::Fleet,
         }
     }
 }

@@ -21,7 +21,8 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.session)(state)),
+        | Screen::Resources
+        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.session)(state)),
     }
 }
 
@@ -52,40 +53,9 @@ pub fn focused_flood(state: &State) -> Option<SessionId> {
 pub fn focused_channel(state: &State) -> Option<String> {
     match state.screen {
         Screen::Channels => state.screens.channels.selected.clone(),
-        Screen::Queue => match state.model.selected()? {
-            ItemKey::Approval(id) => state
-                .model
-                .world()
-                .approvals
-                .get(id)
-                .map(|a| a.channel.clone()),
-            ItemKey::Continuation(id) => state
-                .model
-                .world()
-                .continuations
-                .get(id)
-                .map(|c| c.channel.clone()),
-            ItemKey::Delivery(id) => state
-                .model
-                .world()
-                .deliveries
-                .get(id)
-                .map(|d| d.channel.clone()),
-            ItemKey::Leftovers(id) => state
-                .model
-                .world()
-                .leftovers
-                .get(id)
-                .map(|one| one.channel.clone()),
-            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => state
-                .model
-                .world()
-                .sessions
-                .get(id)
-                .map(|one| one.channel.clone()),
-            ItemKey::Channel(name) => Some(name.clone()),
-            ItemKey::Problem(_) => None,
-        },
+        Screen::Queue => {
+            item::channel(state.model.world(), state.model.selected()?).map(str::to_owned)
+        }
         Screen::Session => focused_session(state)
             .and_then(|id| state.model.world().sessions.get(&id))
             .map(|s| s.channel.clone()),
@@ -96,7 +66,8 @@ pub fn focused_channel(state: &State) -> Option<String> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
+        | Screen::Resources
+        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
     }
 }
 

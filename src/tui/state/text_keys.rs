@@ -11,7 +11,6 @@ use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::deciding::still;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{Help, Modal};
-use crate::tui::state::screen::Screen;
 use crate::tui::state::text_dialog::{Below, Enter, TextDialog, TextPurpose};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
@@ -34,6 +33,7 @@ pub fn insert(state: &mut State, text: &str) {
 
 /// The field on top changed.
 fn changed(state: &mut State) {
+    let when_whole = lists::filters_when_whole(state, state.screen);
     let entry = match state.modals.last_mut() {
         Some(Modal::Help(help)) => {
             help.chosen = 0;
@@ -54,8 +54,8 @@ fn changed(state: &mut State) {
         }
         TextPurpose::Assignment(_) => assigning::offer(state),
         TextPurpose::FilterModels => models::filter(state, &text),
-        // Audit asks the engine, once the text is whole.
-        TextPurpose::Filter(screen) if screen != Screen::Audit => {
+        TextPurpose::Filter(_) if when_whole => {}
+        TextPurpose::Filter(screen) => {
             if let Err(why) = lists::filter(state, screen, &text) {
                 refuse(state, why);
             }
@@ -189,7 +189,7 @@ fn close_text(state: &mut State) {
                 state.model.host_mut().drafts.put(key, entry.field.text());
             }
             if let TextPurpose::Filter(screen) = entry.purpose
-                && screen != Screen::Audit
+                && !lists::filters_when_whole(state, screen)
                 && let Err(why) = lists::filter(state, screen, "")
             {
                 state.toast(Tone::Warning, why);

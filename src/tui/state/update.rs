@@ -24,9 +24,9 @@ use crate::tui::state::rule_coach::SHOWN_MS;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, attaching, audit_screen, batching, decide, deciding, going, hosts, input, lists,
-    memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over,
-    text_keys, why,
+    assigning, attaching, audit_screen, batching, decide, deciding, fleet_screen, going, hosts,
+    input, lists, log_screen, memory, models, mouse, opening, panels, replaying, rule_editing,
+    summary, taking_over, text_keys, why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
@@ -40,6 +40,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Eff
     let received = receive(state, message);
     let mut effects: Vec<(HostId, Effect)> = hosts::addressed(to, received).collect();
     effects.extend(hosts::follow(state));
+    effects.extend(fleet_screen::ask(state));
     let asked = ask(state);
     effects.extend(hosts::addressed(state.model.hosts.focused(), asked));
     if model::settle(&mut state.model) {
@@ -51,6 +52,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Eff
 
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
+    log_screen::poll(state);
     let mut effects = panels::refresh(state);
     let shown = match state.model.selected() {
         Some(ItemKey::Approval(id)) if state.screen == Screen::Queue => Some(*id),
@@ -197,11 +199,15 @@ fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect
             if focused {
                 disconnected(state);
             }
+            lists::follow(state);
             state.touch(Dirty::Soon);
             Vec::new()
         }
         DaemonMessage::Submitted { command, result } => submitted(state, host, &command, &result),
         DaemonMessage::Answered { query, result } => {
+            if fleet_screen::answered(state, host, &query, &result) {
+                return Vec::new();
+            }
             if !focused {
                 model::take_answer(&mut state.model, host, &query, result);
                 refresh_lists(state);

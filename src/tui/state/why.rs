@@ -70,7 +70,8 @@ fn focused(state: &State) -> Vec<ToolCallId> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Doctor
-        | Screen::Resources => Vec::new(),
+        | Screen::Resources
+        | Screen::Fleet => Vec::new(),
     }
 }
 

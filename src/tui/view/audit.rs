@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::console::access::Hosting;
 use crate::console::format;
 use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::tui::action::Action;
@@ -16,9 +15,9 @@ use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::audit_screen::{cells, columns, sentence_of};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
-use crate::tui::view::detail;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::{detail, log};
 
 const fn role(kind: Kind) -> Role {
     match kind {
@@ -33,11 +32,14 @@ const fn role(kind: Kind) -> Role {
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.audit;
+    if panel.log.shown {
+        return log::draw(state, theme, area, buf, report);
+    }
     let row = panel.row();
     let (above, below) = detail::split(
         state,
         area,
-        panel.rows.len() + 2,
+        panel.list.order.len() + 2,
         row.is_some(),
         panel.list.zoomed,
     );
@@ -64,6 +66,12 @@ fn title(state: &State) -> String {
     let panel = &state.screens.audit;
     let older = if panel.next.is_some() { "+" } else { "" };
     let mut title = format!("Audit  {}{older}", panel.rows.len());
+    if panel.people {
+        let key = state.keymap.key_of(Context::Audit, Action::AuditPeople);
+        let key = key.unwrap_or_else(|| ":audit-people".to_owned());
+        let (listed, known) = (panel.list.order.len(), panel.rows.len());
+        title = format!("Audit  {listed} of {known}{older}, people only; {key} shows all");
+    }
     if !panel.filter.is_empty() {
         title.push_str(&format!("  filter: {}", panel.filter));
     }
@@ -121,16 +129,11 @@ fn chain(state: &State) -> (Role, String) {
     (role, format!("chain  {text}"))
 }
 
-/// Where the log is: it is not part of what the engine answers.
-fn log(state: &State) -> &'static str {
-    match state.model.hosting {
-        Hosting::Embedded { .. } => {
-            "log    not shown here: leverframe.log in the data directory (doctor names it); tail -f follows it"
-        }
-        Hosting::Attached => {
-            "log    not shown here: the daemon writes it to standard error, under systemd journalctl --user -u leverframe -f"
-        }
-    }
+/// How to see the log, for a line above the rows.
+fn log_hint(state: &State) -> String {
+    let key = state.keymap.key_of(Context::Audit, Action::ShowLog);
+    let key = key.unwrap_or_else(|| ":show-log".to_owned());
+    format!("log    {key} shows the log of the daemon")
 }
 
 fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
@@ -148,7 +151,11 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     paint::line(buf, inner, 0, &Line::from(told));
     let log_rows = u16::from(panel.list.selected.is_none() && inner.height >= 6);
     if log_rows > 0 {
-        let told = span(theme, Role::TextMuted, sanitize::line(log(state), width));
+        let told = span(
+            theme,
+            Role::TextMuted,
+            sanitize::line(&log_hint(state), width),
+        );
         paint::line(buf, inner, 1, &Line::from(told));
     }
     let top = 1 + log_rows;
@@ -214,6 +221,10 @@ fn empty(state: &State) -> Vec<(Role, String)> {
     }
     if !panel.answered {
         return vec![(Role::TextMuted, "asking for the rows …".to_owned())];
+    }
+    if !panel.rows.is_empty() {
+        let text = "People did nothing in these rows; the engine did all of it.".to_owned();
+        return vec![(Role::TextStrong, text)];
     }
     if !panel.filter.is_empty() {
         let text = "No row fits the filter. esc shows all.".to_owned();

@@ -27,7 +27,8 @@ pub const fn autonomy_role(autonomy: Autonomy) -> Role {
     }
 }
 
-const fn state_role(state: ChannelState) -> Role {
+/// The role of a state.
+pub const fn state_role(state: ChannelState) -> Role {
     match state {
         ChannelState::Connected => Role::StateGood,
         ChannelState::Starting | ChannelState::Degraded | ChannelState::Paused => {

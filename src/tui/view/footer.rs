@@ -244,7 +244,8 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
-        | Screen::Resources) => {
+        | Screen::Resources
+        | Screen::Fleet) => {
             panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
         }
     };

@@ -7,6 +7,7 @@ use crate::protocol::enums::{MemoryState, RoutineRunState, SearchMethod};
 use crate::protocol::hygiene::{HygieneRun, HygieneStatus};
 use crate::protocol::memory::Memory;
 use crate::protocol::routine::{Routine, RoutineRun};
+use crate::text::bars::bars;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::memory::{Reading, Row, Why};
@@ -16,7 +17,6 @@ use crate::tui::state::memory_cells::{
 use crate::tui::state::memory_keys::place_words;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
-use crate::tui::view::paint;
 
 /// The heading of the detail; none = nothing is selected.
 pub fn title(state: &State) -> Option<String> {
@@ -302,7 +302,7 @@ pub fn about(state: &State, width: usize) -> Vec<(Role, String)> {
     if days.len() > 1 {
         let seen = days.len().min(width);
         let most = days.iter().rev().take(seen).max().copied().unwrap_or(0);
-        say(Role::StateRunning, &paint::bars(&days, width));
+        say(Role::StateRunning, &bars(&days, width));
         say(
             Role::TextMuted,
             &format!("{seen} days, at most {}", format::count(most)),

@@ -231,23 +231,6 @@ pub fn scrolled(
         panel_note(buf, area, theme, Role::TextMuted, &note);
     }
 }
-/// One column for each of the newest values, from nothing to the most there was.
-pub fn bars(values: &[u64], columns: usize) -> String {
-    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let values = values
-        .get(values.len().saturating_sub(columns)..)
-        .unwrap_or_default();
-    let most = values.iter().copied().max().unwrap_or(0).max(1);
-    values
-        .iter()
-        .map(|value| {
-            let level = u128::from(*value) * 7 / u128::from(most);
-            let level = usize::try_from(level).unwrap_or(7).min(7);
-            LEVELS.get(level).copied().unwrap_or('█')
-        })
-        .collect()
-}
-
 /// The first `rows` rows and the rest.
 pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);

@@ -20,7 +20,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::console::HOST_COLUMNS;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
-    audit, autonomy_selector, cache_cost, channels, continuations, deciding, dialog, doctor,
+    audit, autonomy_selector, cache_cost, channels, continuations, deciding, dialog, doctor, fleet,
     footer, header, help, live, memory, models, queue, release, resources, rules, summary,
     text_entry, tool_lists, transcript, which_key, why,
 };
@@ -124,9 +124,11 @@ pub fn draw(
         Screen::Audit => audit::draw(state, theme, body, buf, &mut report),
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
         Screen::Resources => resources::draw(state, theme, body, buf, &mut report),
+        Screen::Fleet => fleet::draw(state, theme, body, buf, &mut report),
     }
-    // The Queue is everybody's: there only what is of a lost host is dimmed, item by item.
-    let item_by_item = state.model.hosts.several() && state.screen == Screen::Queue;
+    // The Queue and the fleet board are everybody's: there only what is of a lost host is marked, item by item.
+    let is_shared = matches!(state.screen, Screen::Queue | Screen::Fleet);
+    let item_by_item = state.model.hosts.several() && is_shared;
     if !state.is_live() && !item_by_item {
         buf.set_style(body, theme.style(Role::Dimmed));
     }

@@ -12,6 +12,7 @@ use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::attaching;
 use crate::tui::state::audit_screen;
+use crate::tui::state::lists;
 
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_dialog::{Below, Completion, TextDialog, TextPurpose};
@@ -249,10 +250,12 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
         TextPurpose::FilterModels => ("Filter models".to_owned(), ROW_WORDS.to_owned()),
         TextPurpose::Filter(screen) => {
             let note = match screen {
-                Screen::Audit => audit_screen::FILTER_WORDS,
+                Screen::Audit if lists::filters_when_whole(state, *screen) => {
+                    audit_screen::FILTER_WORDS
+                }
                 Screen::Continuations => "words of state, channel, person, text; empty shows all",
                 Screen::Queue => {
-                    "words of channel, tool, risk, person, arguments, for:me; empty shows all"
+                    "words of tool, risk, person, arguments; channel:NAME, for:me; empty shows all"
                 }
                 Screen::Live
                 | Screen::Session
@@ -260,8 +263,10 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 | Screen::Rules
                 | Screen::CacheCost
                 | Screen::Memory
+                | Screen::Audit
                 | Screen::Doctor
-                | Screen::Resources => ROW_WORDS,
+                | Screen::Resources
+                | Screen::Fleet => ROW_WORDS,
             };
             (format!("Filter {}", screen.title()), note.to_owned())
         }

@@ -258,6 +258,8 @@ async fn reading_routes_become_the_query_they_name() {
         "on-call".to_owned(),
         "people".to_owned(),
         "tools".to_owned(),
+        "fleet".to_owned(),
+        "log?level=warn&after=7&limit=9".to_owned(),
         "memory/stats".to_owned(),
         format!("memory?{filter}&limit=7&cursor=c"),
         format!("memory/search?q=what%27s+%22up%22%3F&{filter}&limit=3"),

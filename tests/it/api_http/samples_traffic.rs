@@ -412,6 +412,38 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Query::ListTools(leverframe::protocol::request::ListTools {}),
             Answer::ListTools(page(tool())),
         ),
+        (
+            Query::ListFleet(leverframe::protocol::request::ListFleet {}),
+            Answer::ListFleet(page(leverframe::protocol::fleet::FleetChannel {
+                name: "team".to_owned(),
+                state: "connected".to_owned(),
+                waiting: 2,
+                oldest_waiting_at: Some(at()),
+                spent_usd: Some(0.5),
+                budget: None,
+                last_reply_at: Some(at()),
+                turns: vec![1; 24],
+                errors: vec![0; 24],
+            })),
+        ),
+        (
+            Query::GetLog(leverframe::protocol::request::GetLog {
+                level: Some(leverframe::protocol::enums::LogLevel::Warn),
+                after: Some(7),
+                limit: Some(9),
+            }),
+            Answer::GetLog(leverframe::protocol::log::Log {
+                lines: vec![leverframe::protocol::log::LogLine {
+                    number: 8,
+                    at: at(),
+                    level: leverframe::protocol::enums::LogLevel::Warn,
+                    target: "leverframe::engine".to_owned(),
+                    text: "something".to_owned(),
+                }],
+                last: 8,
+                filter: "info".to_owned(),
+            }),
+        ),
     ]
     .into_iter()
     .chain(samples_memory::queries())

@@ -15,7 +15,7 @@ async fn resources_are_listed_and_tools_count_their_calls() {
 
     let (status, text) = cli(&home, &["get"]).await;
     assert_eq!(status, Some(0), "{text}");
-    for name in ["pairings", "people", "routines", "tools"] {
+    for name in ["fleet", "pairings", "people", "routines", "tools"] {
         assert!(text.contains(name), "{name}: {text}");
     }
     let (status, text) = cli(&home, &["get", "people"]).await;

@@ -5,7 +5,9 @@
 mod approvals;
 mod continuations;
 mod events;
+mod fleet;
 mod get;
+mod log;
 mod people;
 mod policy;
 mod status;

@@ -12,9 +12,9 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::routine::*;
 use leverframe::protocol::snapshot::Page;
+use leverframe::text::bars::bars;
 use leverframe::tui::message::Effect;
 use leverframe::tui::state::memory_cells::schedule;
-use leverframe::tui::view::paint::bars;
 use proptest::prelude::*;
 
 use crate::console_frames::any_size::{HOSTILE, assert_clean};

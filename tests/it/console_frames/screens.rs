@@ -540,6 +540,29 @@ fn a_result_that_was_given_again_says_how_old_it_is() {
 }
 
 #[test]
+fn fleet_board() {
+    check("fleet_board", |width, height| {
+        let mut driver = crate::console_state::fleet_board::fleet(width, height);
+        driver.press("j");
+        driver
+    });
+    check_at("fleet_board", &[(160, 30)], |width, height| {
+        let mut driver = crate::console_state::fleet_board::fleet(width, height);
+        driver.press("j j j");
+        driver
+    });
+}
+
+#[test]
+fn log_lines() {
+    check("log", |width, height| {
+        let mut driver = crate::console_state::audit_and_log::log(width, height);
+        driver.press("j");
+        driver
+    });
+}
+
+#[test]
 fn resources() {
     check("resources", |width, height| {
         let mut driver = crate::console_state::resources::tools(width, height);

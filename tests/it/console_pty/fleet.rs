@@ -31,8 +31,14 @@ fn a_waiting_turn_is_explained_and_the_audit_is_walked() {
 
     pty.send("9");
     pty.see("┌ Audit");
+    pty.see("people only; p shows all");
+    pty.send("l");
+    pty.see("┌ Log");
+    pty.see("info and above  following");
+    pty.see("leverframe::activity");
+    pty.send("lp");
+    pty.see("┌ Audit");
     pty.see("tool.started");
-    pty.see("leverframe.log");
     pty.send("v");
     pty.see("whole: ");
     pty.press_until("j", "follows row ");

@@ -21,6 +21,7 @@ mod notice;
 mod resize;
 mod restart;
 mod setup;
+mod shift;
 mod signals;
 mod slow;
 mod stand_in;

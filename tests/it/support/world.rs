@@ -9,6 +9,7 @@ use leverframe::config::environment::Environment;
 use leverframe::config::flags::Flags;
 use leverframe::config::layers::load;
 use leverframe::engine::core::{Engine, Parts};
+use leverframe::engine::log_lines::LogLines;
 use leverframe::model::registry::Models;
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
 use leverframe::protocol::budget::TurnLimits;
@@ -424,6 +425,7 @@ impl World {
                 sandbox,
                 clock: self.clock.clone(),
                 redactor: Redactor::new(),
+                log: LogLines::default(),
             },
             None,
         )

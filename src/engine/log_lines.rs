@@ -1,0 +1,174 @@
+//! The newest lines of the log, within a number of bytes. Who adds a line has taken the secrets out of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::clock::Timestamp;
+use crate::protocol::enums::LogLevel;
+use crate::protocol::log::{DEFAULT_LINES, Log, LogLine, MAX_LINES};
+
+/// Bytes that the lines may take together.
+const KEPT_BYTES: usize = 1024 * 1024;
+/// Bytes of one line; what is beyond is left out.
+const LINE_BYTES: usize = 8 * 1024;
+/// What a line takes beside its texts.
+const OF_A_LINE: usize = size_of::<LogLine>();
+
+/// The lines. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct LogLines {
+    shared: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+    last: u64,
+}
+
+fn bytes_of(line: &LogLine) -> usize {
+    OF_A_LINE + line.target.len() + line.text.len()
+}
+
+/// At most so many bytes of a text, whole characters.
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LINE_BYTES))
+        .unwrap_or(text)
+}
+
+impl LogLines {
+    /// Adds a line. The oldest ones go where there is no more room.
+    pub fn add(&self, at: Timestamp, level: LogLevel, target: &str, text: &str) {
+        let mut kept = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        // A later run never counts below an earlier one: nobody writes a line in every millisecond.
+        let first = u64::try_from(at.as_millis()).unwrap_or(0);
+        kept.last = match kept.last {
+            0 => first.max(1),
+            last => last + 1,
+        };
+        let line = LogLine {
+            number: kept.last,
+            at,
+            level,
+            target: cut(target).to_owned(),
+            text: cut(text).to_owned(),
+        };
+        kept.bytes += bytes_of(&line);
+        kept.lines.push_back(line);
+        while kept.bytes > KEPT_BYTES
+            && let Some(oldest) = kept.lines.pop_front()
+        {
+            kept.bytes = kept.bytes.saturating_sub(bytes_of(&oldest));
+        }
+    }
+
+    /// Lines at least as serious as this. After a number the oldest ones come, else the newest ones.
+    pub fn read(
+        &self,
+        level: Option<LogLevel>,
+        after: Option<u64>,
+        limit: Option<u32>,
+        filter: &str,
+    ) -> Log {
+        let most = limit.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES) as usize;
+        let kept = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = |line: &&LogLine| {
+            level.is_none_or(|level| line.level <= level)
+                && after.is_none_or(|after| line.number > after)
+        };
+        let mut lines: Vec<LogLine> = match after {
+            Some(_) => kept
+                .lines
+                .iter()
+                .filter(wanted)
+                .take(most)
+                .cloned()
+                .collect(),
+            None => kept
+                .lines
+                .iter()
+                .rev()
+                .filter(wanted)
+                .take(most)
+                .cloned()
+                .collect(),
+        };
+        if after.is_none() {
+            lines.reverse();
+        }
+        // Where the answer is full, what it left out comes next.
+        let last = match lines.last() {
+            Some(line) if after.is_some() && lines.len() == most => line.number,
+            Some(_) | None => kept.last,
+        };
+        Log {
+            lines,
+            last,
+            filter: filter.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(log: &Log) -> Vec<&str> {
+        log.lines.iter().map(|line| line.text.as_str()).collect()
+    }
+
+    #[test]
+    fn the_newest_lines_stay_within_the_bytes() {
+        let lines = LogLines::default();
+        for n in 0..4000 {
+            let text = format!("{n} {}", "x".repeat(1000));
+            lines.add(Timestamp(5), LogLevel::Info, "test", &text);
+        }
+        let kept = lines.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(kept.bytes <= KEPT_BYTES && kept.lines.len() > 800);
+        assert_eq!(kept.bytes, kept.lines.iter().map(bytes_of).sum::<usize>());
+        assert!(
+            kept.lines
+                .back()
+                .is_some_and(|line| line.text.starts_with("3999 "))
+        );
+    }
+
+    #[test]
+    fn a_reader_follows_without_losing_or_repeating_a_line() {
+        let lines = LogLines::default();
+        for n in 0..5 {
+            let level = if n == 3 {
+                LogLevel::Debug
+            } else {
+                LogLevel::Warn
+            };
+            lines.add(Timestamp(1_000), level, "test", &n.to_string());
+        }
+        let newest = lines.read(Some(LogLevel::Info), None, Some(2), "info");
+        assert_eq!(texts(&newest), ["2", "4"]);
+        assert_eq!(newest.last, 1_004);
+        let begin = lines.read(None, Some(0), Some(3), "info");
+        assert_eq!((texts(&begin), begin.last), (vec!["0", "1", "2"], 1_002));
+        let rest = lines.read(Some(LogLevel::Warn), Some(begin.last), Some(3), "info");
+        assert_eq!((texts(&rest), rest.last), (vec!["4"], 1_004));
+        assert_eq!(texts(&lines.read(None, Some(rest.last), None, "")), [""; 0]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_at_a_character() {
+        let lines = LogLines::default();
+        lines.add(
+            Timestamp(1),
+            LogLevel::Error,
+            "test",
+            &"é".repeat(LINE_BYTES),
+        );
+        let log = lines.read(None, None, None, "");
+        assert_eq!(
+            log.lines.first().map(|line| line.text.len()),
+            Some(LINE_BYTES)
+        );
+    }
+}
