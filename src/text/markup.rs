@@ -133,6 +133,8 @@ pub struct Piece {
     pub text: String,
     /// What it looks like.
     pub look: TextStyle,
+    /// The language of a block of code, where the source names it.
+    pub language: Option<String>,
 }
 
 /// Text with tags, opened only when something is written under them.
@@ -202,11 +204,24 @@ impl Writer {
         if self.markup == Markup::Pieces {
             if self.breaks > 0 {
                 let (text, look) = ("\n".repeat(self.breaks), TextStyle::default());
-                self.pieces.push(Piece { text, look });
+                let language = None;
+                self.pieces.push(Piece {
+                    text,
+                    look,
+                    language,
+                });
                 self.breaks = 0;
             }
             let (text, look) = (text.to_owned(), TextStyle::of(&wanted));
-            self.pieces.push(Piece { text, look });
+            let language = wanted.into_iter().find_map(|tag| match tag {
+                Tag::Pre { language } => language,
+                _ => None,
+            });
+            self.pieces.push(Piece {
+                text,
+                look,
+                language,
+            });
             return;
         }
         if self.markup == Markup::Plain {

@@ -27,6 +27,7 @@ use crate::protocol::request::{Command, Envelope, Query};
 use crate::text::ascii;
 use crate::tui::action::Action;
 use crate::tui::assets::{self, AssetKind};
+use crate::tui::code_colors::{CodeLines, MAX_TIME};
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::message::{Effect, Message, Mouse, MouseKind, QuitKind};
 use crate::tui::options::ConsoleOptions;
@@ -127,6 +128,8 @@ struct Console<T> {
     incoming: mpsc::Receiver<(HostId, DaemonMessage)>,
     answers: JoinSet<Message>,
     tasks: JoinSet<()>,
+    /// What colours texts beside the loop.
+    coloring: JoinSet<(u64, CodeLines)>,
 }
 
 /// What the loop must do itself after a batch of effects.
@@ -213,6 +216,7 @@ impl<T: ConsoleTerminal> Console<T> {
             incoming,
             answers: JoinSet::new(),
             tasks,
+            coloring: JoinSet::new(),
         }
     }
 
@@ -298,6 +302,13 @@ impl<T: ConsoleTerminal> Console<T> {
                 },
                 Some((host, message)) = self.incoming.recv() => Some(Message::Daemon(host, message)),
                 Some(answer) = self.answers.join_next() => answer.ok(),
+                Some(done) = self.coloring.join_next() => {
+                    if let Ok((key, lines)) = done {
+                        self.cache.color(key, lines);
+                        self.frames.request(Wanted::Soon, self.now().steady);
+                    }
+                    None
+                }
                 () = self.watch.written() => {
                     let changed = self.watch.changed();
                     if changed {
@@ -582,6 +593,10 @@ impl<T: ConsoleTerminal> Console<T> {
         self.terminal.end_frame()?;
         drawn?;
         self.frames.drawn(self.now().steady);
+        for (key, text) in self.cache.code().take_wanted() {
+            self.coloring
+                .spawn_blocking(move || (key, text.lines(MAX_TIME)));
+        }
         self.entitle();
         Ok(self.feed(Message::Drawn(report.unwrap_or_default())))
     }

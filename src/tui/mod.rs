@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod assets;
+pub mod code_colors;
 pub mod editor;
 pub mod event_loop;
 pub mod export;

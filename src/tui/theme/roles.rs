@@ -56,6 +56,12 @@ roles! {
     DiffAdd = "diff.add";
     DiffRemove = "diff.remove";
     DiffHunk = "diff.hunk";
+    CodeComment = "code.comment";
+    CodeFunction = "code.function";
+    CodeKeyword = "code.keyword";
+    CodeNumber = "code.number";
+    CodeString = "code.string";
+    CodeType = "code.type";
     NoticeInfo = "notice.info";
     NoticeWarning = "notice.warning";
     NoticeError = "notice.error";

@@ -12,6 +12,7 @@ use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::decision::effect_text;
 use crate::protocol::enums::ApprovalKind;
 use crate::tui::action::Action;
+use crate::tui::code_colors::CodeColors;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::{Console, decided_by, result_words};
@@ -120,6 +121,7 @@ fn what_came(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
 pub fn body(
     console: Console<'_>,
     theme: &Theme,
+    code: &CodeColors,
     approval: &Approval,
     layout: CardLayout,
 ) -> Vec<Line<'static>> {
@@ -168,7 +170,7 @@ pub fn body(
             if approval.kind != ApprovalKind::Execute {
                 body.text(Role::TextStrong, path);
             }
-            body.diff(hunks(path, unified), layout.diff);
+            body.diff(code, path, hunks(path, unified), layout.diff);
         }
         Preview::Exec { argv } => {
             body.rule("Command");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ratatui::text::Line;
 
 use crate::console::ids::HostId;
+use crate::tui::code_colors::{CodeColors, CodeLines};
 
 /// Wrapped lines of one thing.
 pub type Lines = Arc<Vec<Line<'static>>>;
@@ -41,12 +42,30 @@ pub struct ViewCache {
     entries: HashMap<EntryKey, Lines>,
     older: HashMap<EntryKey, Lines>,
     stream: Option<(String, usize, u16, Lines)>,
+    code: CodeColors,
 }
 
 impl ViewCache {
     /// Forgets everything: another theme.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// The colours of code that is shown.
+    pub fn code(&mut self) -> &mut CodeColors {
+        &mut self.code
+    }
+
+    /// The colours of a text are there: what was drawn without them is drawn again.
+    pub fn color(&mut self, key: u64, lines: CodeLines) {
+        let is_plain = lines.iter().all(Vec::is_empty);
+        self.code.put(key, lines);
+        if !is_plain {
+            self.card = None;
+            self.entries.clear();
+            self.older.clear();
+            self.stream = None;
+        }
     }
 
     /// Everything is of this host from now on: ids of two hosts may be the same.
@@ -58,26 +77,36 @@ impl ViewCache {
     }
 
     /// The lines of the card.
-    pub fn card(&mut self, key: CardKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Lines {
+    pub fn card(
+        &mut self,
+        key: CardKey,
+        make: impl FnOnce(&CodeColors) -> Vec<Line<'static>>,
+    ) -> Lines {
         if let Some((known, lines)) = &self.card
             && *known == key
         {
             return Arc::clone(lines);
         }
-        let lines = Arc::new(make());
+        let lines = Arc::new(make(&self.code));
         self.card = Some((key, Arc::clone(&lines)));
         lines
     }
 
     /// The lines of an entry.
-    pub fn entry(&mut self, key: EntryKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Lines {
+    pub fn entry(
+        &mut self,
+        key: EntryKey,
+        make: impl FnOnce(&CodeColors) -> Vec<Line<'static>>,
+    ) -> Lines {
         if self.entries.len() >= KEPT {
             self.older = std::mem::take(&mut self.entries);
         }
-        let older = &mut self.older;
+        let (older, code) = (&mut self.older, &self.code);
         let entry = self.entries.entry(key);
         Arc::clone(
-            entry.or_insert_with_key(|key| older.remove(key).unwrap_or_else(|| Arc::new(make()))),
+            entry.or_insert_with_key(|key| {
+                older.remove(key).unwrap_or_else(|| Arc::new(make(code)))
+            }),
         )
     }
 
@@ -87,7 +116,7 @@ impl ViewCache {
         id: &str,
         bytes: usize,
         width: u16,
-        make: impl FnOnce() -> Vec<Line<'static>>,
+        make: impl FnOnce(&CodeColors) -> Vec<Line<'static>>,
     ) -> Lines {
         if let Some((known, length, columns, lines)) = &self.stream
             && known == id
@@ -96,7 +125,7 @@ impl ViewCache {
         {
             return Arc::clone(lines);
         }
-        let lines = Arc::new(make());
+        let lines = Arc::new(make(&self.code));
         self.stream = Some((id.to_owned(), bytes, width, Arc::clone(&lines)));
         lines
     }

@@ -192,8 +192,8 @@ pub fn lines(
                 approval_card::output(world, approval),
                 console.model.host().rehearsals.of(approval)
             );
-            cache.card(cache_key, || {
-                approval_card::body(console, theme, approval, layout)
+            cache.card(cache_key, |code| {
+                approval_card::body(console, theme, code, approval, layout)
             })
         }
         ItemKey::Continuation(_)

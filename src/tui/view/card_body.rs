@@ -2,9 +2,10 @@
 
 use ratatui::text::{Line, Span};
 
+use crate::tui::code_colors::{CodeColors, CodeKind};
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
-use crate::tui::view::diff::{self, DiffLayout};
+use crate::tui::view::diff::{self, DiffColors, DiffLayout};
 use crate::tui::view::paint::{self, LABEL, span};
 
 /// Collects the lines of a card.
@@ -132,9 +133,14 @@ impl<'t> Body<'t> {
         }
     }
 
-    /// A unified diff.
-    pub fn diff(&mut self, unified: &str, layout: DiffLayout) {
-        let lines = diff::lines(self.theme, unified, self.width, layout);
+    /// A unified diff of a file.
+    pub fn diff(&mut self, code: &CodeColors, path: &str, unified: &str, layout: DiffLayout) {
+        let code = code.get(self.theme, path, CodeKind::Diff, unified);
+        let colors = DiffColors {
+            theme: self.theme,
+            code: code.as_deref(),
+        };
+        let lines = diff::lines(colors, unified, self.width, layout);
         self.lines.extend(lines);
     }
 }

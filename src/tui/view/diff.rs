@@ -1,5 +1,6 @@
 //! A unified diff as lines of a card: the words that changed are marked, and where the screen is wide enough old and new
-//! stand side by side. Every byte of the diff ends up in some line.
+//! stand side by side. Every byte of the diff ends up in some line. Its sign and its own colour say of each line that it
+//! goes or comes; the colours of code are only on words that have one.
 
 use std::time::Duration;
 
@@ -7,10 +8,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use similar::{ChangeTag, TextDiff};
 
+use crate::tui::code_colors::{CodeLines, CodeSpan};
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::rich::{diff_role, styled_rows};
+use crate::tui::view::rich::{self, diff_role, styled_rows};
 
 /// How a diff is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ type Piece = (String, bool);
 
 /// A line of one side: its sign and its text.
 struct SideLine {
+    /// Its number in the diff.
+    index: usize,
     pieces: Vec<Piece>,
     /// It says that the file ends without a line end: it has no number.
     is_hint: bool,
@@ -48,29 +52,57 @@ struct SideLine {
 enum Part<'d> {
     /// Over the whole width: the head of a hunk, or words that are no change.
     Whole(&'d str),
-    /// A line that stays.
-    Same(&'d str),
+    /// A line that stays, and its number in the diff.
+    Same(usize, &'d str),
     /// Lines that go, and lines that come in their place.
     Change(Vec<SideLine>, Vec<SideLine>),
 }
 
+/// What the lines of a diff are drawn with.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffColors<'c> {
+    /// The theme.
+    pub theme: &'c Theme,
+    /// The colours of its code; none = they are not known.
+    pub code: Option<&'c CodeLines>,
+}
+
+impl DiffColors<'_> {
+    fn code_of(&self, index: usize) -> &[CodeSpan] {
+        let line = self.code.and_then(|lines| lines.get(index));
+        line.map_or(&[], Vec::as_slice)
+    }
+}
+
 /// The lines of a diff at this width.
-pub fn lines(theme: &Theme, unified: &str, width: usize, layout: DiffLayout) -> Vec<Line<'static>> {
+pub fn lines(
+    colors: DiffColors<'_>,
+    unified: &str,
+    width: usize,
+    layout: DiffLayout,
+) -> Vec<Line<'static>> {
     let parts = parts(unified);
     // A new file has no old side.
     let removes = |part: &Part<'_>| matches!(part, Part::Change(removed, _) if !removed.is_empty());
     match layout {
-        DiffLayout::SideBySide if parts.iter().any(removes) => side_by_side(theme, &parts, width),
+        DiffLayout::SideBySide if parts.iter().any(removes) => side_by_side(colors, &parts, width),
         DiffLayout::SideBySide | DiffLayout::Unified => (parts.iter())
             .flat_map(|part| match part {
-                Part::Whole(line) | Part::Same(line) => {
-                    rows(theme, &whole(line), diff_role(line, Role::Outside), width)
+                Part::Whole(line) => {
+                    let role = diff_role(line, Role::Outside);
+                    rows(colors.theme, &whole(line), &[], role, width)
+                }
+                Part::Same(index, line) => {
+                    let code = colors.code_of(*index);
+                    rows(colors.theme, &whole(line), code, Role::Outside, width)
                 }
                 Part::Change(removed, added) => {
                     let removed = removed.iter().map(|line| (line, Role::DiffRemove));
                     let added = added.iter().map(|line| (line, Role::DiffAdd));
-                    let side =
-                        |(line, role): (&SideLine, Role)| rows(theme, &line.pieces, role, width);
+                    let side = |(line, role): (&SideLine, Role)| {
+                        let code = colors.code_of(line.index);
+                        rows(colors.theme, &line.pieces, code, role, width)
+                    };
                     removed.chain(added).flat_map(side).collect()
                 }
             })
@@ -86,8 +118,10 @@ fn parts(unified: &str) -> Vec<Part<'_>> {
     let mut pairs = MAX_PAIRS;
     let mut in_hunk = false;
     // A carriage return at the end of a line is content too.
-    for line in unified.strip_suffix('\n').unwrap_or(unified).split('\n') {
+    let lines = unified.strip_suffix('\n').unwrap_or(unified).split('\n');
+    for (index, line) in lines.enumerate() {
         let side = |is_hint| SideLine {
+            index,
             pieces: whole(line),
             is_hint,
         };
@@ -101,7 +135,7 @@ fn parts(unified: &str) -> Vec<Part<'_>> {
                 in_hunk |= line.starts_with("@@");
                 match sign {
                     Some(b'-') if in_hunk => removed.push(side(false)),
-                    Some(b' ') if in_hunk => parts.push(Part::Same(line)),
+                    Some(b' ') if in_hunk => parts.push(Part::Same(index, line)),
                     _ => parts.push(Part::Whole(line)),
                 }
             }
@@ -177,16 +211,23 @@ fn push(pieces: &mut Vec<Piece>, word: &str, is_changed: bool) {
 }
 
 /// A line wrapped to a width.
-fn rows(theme: &Theme, pieces: &[Piece], role: Role, width: usize) -> Vec<Vec<Span<'static>>> {
+fn rows(
+    theme: &Theme,
+    pieces: &[Piece],
+    code: &[CodeSpan],
+    role: Role,
+    width: usize,
+) -> Vec<Vec<Span<'static>>> {
     let plain = theme.style(role);
     let changed = paint::marked(theme, role);
-    let pieces: Vec<(Style, String)> = (pieces.iter())
-        .map(|(text, is_changed)| {
-            let style = if *is_changed { changed } else { plain };
-            (style, sanitize::revealed(text))
-        })
-        .collect();
-    styled_rows(&pieces, plain, width)
+    let mut at = 0;
+    let mut styled: Vec<(Style, String)> = Vec::new();
+    for (text, is_changed) in pieces {
+        let style = if *is_changed { changed } else { plain };
+        styled.extend(rich::colored(theme, text, at, style, code));
+        at += text.len();
+    }
+    styled_rows(&styled, plain, width)
 }
 
 /// The first lines of both sides that the head of a hunk names.
@@ -201,7 +242,7 @@ fn numbers(head: &str) -> Option<(usize, usize)> {
 /// One side of a line, with its number in front of its first row; `number` goes on to the next line.
 fn cell(
     theme: &Theme,
-    pieces: &[Piece],
+    (pieces, code): (&[Piece], &[CodeSpan]),
     role: Role,
     number: Option<&mut usize>,
     width: usize,
@@ -210,7 +251,7 @@ fn cell(
         *number += 1;
         (*number - 1).to_string()
     });
-    let mut rows = rows(theme, pieces, role, width.saturating_sub(NUMBER));
+    let mut rows = rows(theme, pieces, code, role, width.saturating_sub(NUMBER));
     for row in &mut rows {
         row.insert(0, span(theme, Role::TextMuted, format!("{label:>4} ")));
         label.clear();
@@ -218,7 +259,8 @@ fn cell(
     rows
 }
 
-fn side_by_side(theme: &Theme, parts: &[Part<'_>], width: usize) -> Vec<Line<'static>> {
+fn side_by_side(colors: DiffColors<'_>, parts: &[Part<'_>], width: usize) -> Vec<Line<'static>> {
+    let theme = colors.theme;
     let half = width.saturating_sub(sanitize::width(BETWEEN)) / 2;
     let (mut old, mut new) = (1, 1);
     let mut out = Vec::new();
@@ -230,15 +272,16 @@ fn side_by_side(theme: &Theme, parts: &[Part<'_>], width: usize) -> Vec<Line<'st
                 }
                 let role = diff_role(line, Role::Outside);
                 out.extend(
-                    rows(theme, &whole(line), role, width)
+                    rows(theme, &whole(line), &[], role, width)
                         .into_iter()
                         .map(Line::from),
                 );
             }
-            Part::Same(line) => {
-                let pieces = whole(line);
-                let left = cell(theme, &pieces, Role::Outside, Some(&mut old), half);
-                let right = cell(theme, &pieces, Role::Outside, Some(&mut new), half);
+            Part::Same(index, line) => {
+                let (pieces, code) = (whole(line), colors.code_of(*index));
+                let line = (pieces.as_slice(), code);
+                let left = cell(theme, line, Role::Outside, Some(&mut old), half);
+                let right = cell(theme, line, Role::Outside, Some(&mut new), half);
                 beside(theme, left, right, half, &mut out);
             }
             Part::Change(removed, added) => {
@@ -251,11 +294,13 @@ fn side_by_side(theme: &Theme, parts: &[Part<'_>], width: usize) -> Vec<Line<'st
                     }
                     let before = before.map(|line| {
                         let number = (!line.is_hint).then_some(&mut old);
-                        cell(theme, &line.pieces, Role::DiffRemove, number, half)
+                        let line = (line.pieces.as_slice(), colors.code_of(line.index));
+                        cell(theme, line, Role::DiffRemove, number, half)
                     });
                     let after = after.map(|line| {
                         let number = (!line.is_hint).then_some(&mut new);
-                        cell(theme, &line.pieces, Role::DiffAdd, number, half)
+                        let line = (line.pieces.as_slice(), colors.code_of(line.index));
+                        cell(theme, line, Role::DiffAdd, number, half)
                     });
                     beside(
                         theme,

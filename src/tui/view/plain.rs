@@ -9,6 +9,7 @@ use crate::console::model::Model;
 use crate::console::queue;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
+use crate::tui::code_colors::CodeColors;
 use crate::tui::sanitize;
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
@@ -98,6 +99,7 @@ pub fn transcript(entries: &[TranscriptEntry], width: usize) -> Vec<String> {
         let repeated = repeated(entry, entries);
         let drawn = transcript_entry::lines(
             &theme,
+            &CodeColors::default(),
             entry,
             Manner {
                 width,

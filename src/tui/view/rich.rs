@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::text::markdown::to_pieces;
 use crate::text::markup::TextStyle;
+use crate::tui::code_colors::{CodeColors, CodeKind, CodeSpan};
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::span;
@@ -13,20 +14,70 @@ use crate::tui::view::paint::span;
 /// Columns before a line of code.
 const CODE_INDENT: usize = 2;
 
+/// A part of a line of the source.
+struct Part {
+    look: TextStyle,
+    text: String,
+    code: Vec<CodeSpan>,
+}
+
 /// The lines of a text in Markdown.
-pub fn markdown(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>> {
+pub fn markdown(theme: &Theme, code: &CodeColors, text: &str, width: usize) -> Vec<Line<'static>> {
     let mut out = Vec::new();
-    let mut line: Vec<(TextStyle, String)> = Vec::new();
+    let mut line: Vec<Part> = Vec::new();
     for piece in to_pieces(text) {
-        let mut parts = piece.text.split('\n');
-        let part = |text: &str| Some((piece.look, text.to_owned())).filter(|(_, t)| !t.is_empty());
-        line.extend(parts.next().and_then(part));
+        let language = piece.language.as_deref().unwrap_or_default();
+        let colors = code.get(theme, language, CodeKind::Code, &piece.text);
+        let mut parts = piece.text.split('\n').enumerate().map(|(index, text)| {
+            let code = colors.as_ref().and_then(|lines| lines.get(index));
+            let part = Part {
+                look: piece.look,
+                text: text.to_owned(),
+                code: code.cloned().unwrap_or_default(),
+            };
+            Some(part).filter(|part| !part.text.is_empty())
+        });
+        line.extend(parts.next().flatten());
         for next in parts {
             flow(theme, &line, width, &mut out);
-            line = part(next).into_iter().collect();
+            line = next.into_iter().collect();
         }
     }
     flow(theme, &line, width, &mut out);
+    out
+}
+
+/// A part of a line, which begins so many bytes into the line, with the colours of code on top of its style. Where the
+/// colour changes before a mark or a joiner, the mark stays with what it stands on.
+pub fn colored(
+    theme: &Theme,
+    text: &str,
+    at: usize,
+    style: Style,
+    code: &[CodeSpan],
+) -> Vec<(Style, String)> {
+    let end = at + text.len();
+    let mut out: Vec<(Style, String)> = Vec::new();
+    let mut from = 0;
+    let mut current = style;
+    let edges = code.iter().flat_map(|(range, role)| {
+        let colored = style.patch(theme.style(*role));
+        [(range.start.max(at), colored), (range.end.max(at), style)]
+    });
+    for (edge, next) in edges.filter(|(edge, _)| *edge < end) {
+        let edge = edge - at;
+        if text.as_bytes().get(edge).is_some_and(u8::is_ascii) {
+            if let Some(before) = text.get(from..edge).filter(|before| !before.is_empty()) {
+                out.push((current, sanitize::revealed(before)));
+            }
+            from = edge;
+        }
+        current = next;
+    }
+    out.push((
+        current,
+        sanitize::revealed(text.get(from..).unwrap_or_default()),
+    ));
     out
 }
 
@@ -68,29 +119,31 @@ fn style(theme: &Theme, look: TextStyle) -> Style {
 }
 
 /// One line of the source, wrapped.
-fn flow(theme: &Theme, line: &[(TextStyle, String)], width: usize, out: &mut Vec<Line<'static>>) {
-    let look = line.last().map(|(look, _)| *look).unwrap_or_default();
+fn flow(theme: &Theme, line: &[Part], width: usize, out: &mut Vec<Line<'static>>) {
+    let look = line.last().map(|part| part.look).unwrap_or_default();
     if look.pre {
-        let text: String = line.iter().map(|(_, text)| text.as_str()).collect();
+        let text: String = line.iter().map(|part| part.text.as_str()).collect();
         let role = if look.diff {
             diff_role(&text, Role::OutsideCode)
         } else {
             Role::OutsideCode
         };
         let room = width.saturating_sub(CODE_INDENT);
-        out.extend(sanitize::block(&text, room).into_iter().map(|part| {
-            Line::from(vec![
-                Span::raw(" ".repeat(CODE_INDENT)),
-                span(theme, role, part),
-            ])
-        }));
+        let plain = theme.style(role);
+        let styled: Vec<_> = (line.iter())
+            .flat_map(|part| colored(theme, &part.text, 0, plain, &part.code))
+            .collect();
+        for mut row in styled_rows(&styled, plain, room) {
+            row.insert(0, Span::raw(" ".repeat(CODE_INDENT)));
+            out.push(Line::from(row));
+        }
         return;
     }
     let quote = if look.quote { "> " } else { "" };
     // Revealed piece by piece: what a piece begins with cannot change the one before it.
     let pieces: Vec<(TextStyle, String)> = line
         .iter()
-        .map(|(look, text)| (*look, sanitize::whole_line(text)))
+        .map(|part| (part.look, sanitize::whole_line(&part.text)))
         .collect();
     let plain: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
     // Where a wide character does not fit beside the mark, nothing hangs.

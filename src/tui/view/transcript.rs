@@ -353,8 +353,9 @@ impl Window<'_> {
             raw: self.state.screens.session.raw,
             unfold: &self.unfold,
         };
-        self.cache
-            .entry(key, || transcript_entry::lines(theme, &held.entry, manner))
+        self.cache.entry(key, |code| {
+            transcript_entry::lines(theme, code, &held.entry, manner)
+        })
     }
 
     /// What is being said and done right now.
@@ -392,12 +393,12 @@ impl Window<'_> {
             if !done.is_empty() {
                 let raw = self.state.screens.session.raw;
                 let key = format!("{id} {} {raw}", stream.step);
-                let lines = self.cache.stream(&key, finished, self.width, || {
+                let lines = self.cache.stream(&key, finished, self.width, |code| {
                     let done = done.trim_end_matches('\n');
                     if raw {
                         wrap(done)
                     } else {
-                        transcript_entry::model_text(theme, done, width)
+                        transcript_entry::model_text(theme, code, done, width)
                     }
                 });
                 out.extend(lines.iter().cloned());

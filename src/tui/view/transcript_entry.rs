@@ -9,9 +9,11 @@ use crate::protocol::enums::VerdictKind;
 use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
+use crate::tui::code_colors::{CodeColors, CodeKind};
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::console::{call_role, decided_by};
+use crate::tui::view::diff::{self, DiffColors, DiffLayout};
 use crate::tui::view::paint::span;
 use crate::tui::view::rich;
 
@@ -21,6 +23,7 @@ const FOLDED_LINES: usize = 3;
 /// Lines in the making.
 struct Maker<'t> {
     theme: &'t Theme,
+    code: &'t CodeColors,
     width: usize,
     /// Texts of models as they were written.
     raw: bool,
@@ -53,7 +56,8 @@ impl Maker<'_> {
         if self.raw {
             return self.text(Role::Outside, 2, text, usize::MAX);
         }
-        self.lines.extend(model_text(self.theme, text, self.width));
+        self.lines
+            .extend(model_text(self.theme, self.code, text, self.width));
     }
 
     fn text(&mut self, role: Role, indent: usize, text: &str, at_most: usize) {
@@ -75,8 +79,13 @@ impl Maker<'_> {
 }
 
 /// What a model wrote, indented as every text is.
-pub fn model_text(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>> {
-    let mut lines = rich::markdown(theme, text, width.saturating_sub(2));
+pub fn model_text(
+    theme: &Theme,
+    code: &CodeColors,
+    text: &str,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let mut lines = rich::markdown(theme, code, text, width.saturating_sub(2));
     for line in &mut lines {
         line.spans.insert(0, Span::raw("  "));
     }
@@ -107,7 +116,12 @@ pub struct Manner<'a> {
 }
 
 /// The lines of an entry.
-pub fn lines(theme: &Theme, entry: &TranscriptEntry, manner: Manner<'_>) -> Vec<Line<'static>> {
+pub fn lines(
+    theme: &Theme,
+    code: &CodeColors,
+    entry: &TranscriptEntry,
+    manner: Manner<'_>,
+) -> Vec<Line<'static>> {
     let Manner {
         width,
         folded,
@@ -117,6 +131,7 @@ pub fn lines(theme: &Theme, entry: &TranscriptEntry, manner: Manner<'_>) -> Vec<
     } = manner;
     let mut maker = Maker {
         theme,
+        code,
         width,
         raw,
         unfold,
@@ -376,26 +391,26 @@ fn artifact_line(artifact: &ArtifactRef) -> String {
 
 fn framed(maker: &mut Maker<'_>, role: Role, text: &str, at_most: usize) {
     let room = maker.width.saturating_sub(4);
-    let pieces: Vec<(Role, String)> = if rich::is_diff(text) {
-        // The role of a line goes with it where it is wrapped.
-        let lines = text.lines().map(|line| (rich::diff_role(line, role), line));
-        lines
-            .flat_map(|(role, line)| {
-                sanitize::block(line, room)
-                    .into_iter()
-                    .map(move |p| (role, p))
-            })
-            .collect()
+    let lines: Vec<Line<'static>> = if rich::is_diff(text) {
+        let path = text.lines().find_map(|line| line.strip_prefix("+++ "));
+        let path = path.unwrap_or_default();
+        let code = maker.code.get(maker.theme, path, CodeKind::Diff, text);
+        let colors = DiffColors {
+            theme: maker.theme,
+            code: code.as_deref(),
+        };
+        diff::lines(colors, text, room, DiffLayout::Unified)
     } else {
         let pieces = sanitize::block(text, room).into_iter();
-        pieces.map(|piece| (role, piece)).collect()
+        pieces
+            .map(|piece| Line::from(span(maker.theme, role, piece)))
+            .collect()
     };
-    let hidden = pieces.len().saturating_sub(at_most);
-    for (role, piece) in pieces.into_iter().take(at_most) {
-        maker.lines.push(Line::from(vec![
-            span(maker.theme, Role::Border, "  │ "),
-            span(maker.theme, role, piece),
-        ]));
+    let hidden = lines.len().saturating_sub(at_most);
+    for mut line in lines.into_iter().take(at_most) {
+        line.spans
+            .insert(0, span(maker.theme, Role::Border, "  │ "));
+        maker.lines.push(line);
     }
     if hidden > 0 {
         maker.lines.push(Line::from(vec![

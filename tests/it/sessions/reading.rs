@@ -4,6 +4,7 @@ use leverframe::protocol::enums::ToolCallState;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::session::TranscriptEntry;
 use leverframe::text::markdown::to_pieces;
+use leverframe::tui::code_colors::CodeColors;
 use leverframe::tui::message::Effect;
 use leverframe::tui::theme::depth::ColorDepth;
 use leverframe::tui::theme::file::load;
@@ -70,7 +71,7 @@ fn what_people_typed_is_never_rendered_and_a_key_shows_texts_as_written() {
 #[test]
 fn changes_have_their_roles_in_code_and_in_results() {
     let theme = load("terminal", None, ColorDepth::Sixteen).unwrap();
-    let lines = rich::markdown(&theme, ANSWER, 60);
+    let lines = rich::markdown(&theme, &CodeColors::default(), ANSWER, 60);
     let styled = |words: &str, role| {
         let line = lines
             .iter()
@@ -90,10 +91,15 @@ fn changes_have_their_roles_in_code_and_in_results() {
 #[test]
 fn wrapped_items_hang_under_their_text() {
     let theme = load("terminal", None, ColorDepth::Sixteen).unwrap();
-    let lines: Vec<String> = rich::markdown(&theme, "- one two three\n- *four five* six", 9)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let lines: Vec<String> = rich::markdown(
+        &theme,
+        &CodeColors::default(),
+        "- one two three\n- *four five* six",
+        9,
+    )
+    .iter()
+    .map(ToString::to_string)
+    .collect();
     assert_eq!(lines, ["• one two", "  three", "• four", "  five", "  six"]);
 }
 
@@ -114,7 +120,7 @@ proptest! {
         let theme = load("terminal", None, ColorDepth::Sixteen).unwrap();
         let markdown = words.concat();
         let expected: String = to_pieces(&markdown).into_iter().map(|p| p.text).collect();
-        let lines = rich::markdown(&theme, &markdown, width);
+        let lines = rich::markdown(&theme, &CodeColors::default(), &markdown, width);
         let drawn: String = lines.iter().map(ToString::to_string).collect();
         prop_assert_eq!(solid(&drawn).replace('>', ""), solid(&expected).replace('>', ""));
         for line in &lines {
