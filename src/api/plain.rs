@@ -12,8 +12,8 @@ use crate::protocol::request::{
     AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
     CancelContinuation, ChangeRoutine, ChangeRule, CompactSession, CreateBackup, Decide,
     DiscoverModels, DismissLeftovers, DismissRefusedCalls, DrainChannel, EditMemory, EmergencyStop,
-    EndSession, EraseUser, ExplainCall, GetApproval, GetCache, GetCacheEntry, GetChannel,
-    GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetLog, GetMemory,
+    EndSession, EraseUser, ExplainCall, GetApproval, GetCache, GetCacheEntry, GetCallDiff,
+    GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetLog, GetMemory,
     GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSnapshot,
     GetWhatIf, GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels,
     ListCompactions, ListContinuations, ListDeliveries, ListFileChanges, ListFleet, ListGrants,
@@ -65,6 +65,7 @@ fn agents() -> Vec<Route> {
             .id("approval_id")
             .nested::<AssignRequest>("request"),
         query::<ExplainCall>("/v1/tool-calls/{id}/why").id("tool_call_id"),
+        query::<GetCallDiff>("/v1/tool-calls/{id}/diff").id("tool_call_id"),
         query::<ListFileChanges>("/v1/file-changes"),
         command::<UndoFileChange>(Post, "/v1/file-changes/{id}/undo").id("tool_call_id"),
         query::<ListLeftovers>("/v1/leftovers"),

@@ -134,6 +134,9 @@ pub async fn execute(
         Subcommands::Files(FileCommands::List) => {
             file_changes::list(client, terminal, format).await
         }
+        Subcommands::Files(FileCommands::Diff { id }) => {
+            file_changes::diff(client, terminal, format, &id).await
+        }
         Subcommands::Files(FileCommands::Undo { call }) => {
             file_changes::undo(client, terminal, format, call).await
         }

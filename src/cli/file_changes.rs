@@ -1,21 +1,30 @@
-//! `leverframe files list|undo`: what tools did to files.
+//! `leverframe files list|diff|undo`: what tools did to files.
 
 use clap::Subcommand;
 
 use crate::cli::exit::Failure;
-use crate::cli::find::submit;
+use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::file_change::FileChange;
+use crate::protocol::file_change::{CallDiff, FileChange};
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::request::{ListFileChanges, UndoFileChange};
-use crate::text::untrusted::limit_line;
+use crate::protocol::request::{
+    GetCallDiff, GetContinuation, ListContinuations, ListFileChanges, UndoFileChange,
+};
+use crate::protocol::session::Continuation;
+use crate::protocol::snapshot::PageRequest;
+use crate::text::untrusted::{limit_line, reveal_line};
 
 /// `files`.
 #[derive(Debug, Subcommand)]
 pub enum FileCommands {
     /// List what edit_file, apply_patch, move_file and delete_file did, the newest first
     List,
+    /// Show what a call did to files, as far as the record holds it; of a continuation or session, what each call did
+    Diff {
+        /// Id of the call, of the continuation or of the session
+        id: String,
+    },
     /// Put the files of a call back as they were before it: all of them, or none where one was changed since
     Undo {
         /// Id of the call
@@ -52,6 +61,80 @@ pub async fn undo(
         Format::Json => terminal.json(&item),
         Format::Human => show(terminal, &item),
     }
+}
+
+/// Shows what a call did to files, or what each call of a continuation or session did.
+pub async fn diff(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let mut calls = Vec::new();
+    if id.starts_with("call_") {
+        calls.push(
+            id.parse().map_err(|_| {
+                Failure::Usage(format!("`{}` is no id of a call", limit_line(id, 64)))
+            })?,
+        );
+    } else if id.starts_with("ses_") {
+        let session_id = Some(find::session(client, id).await?);
+        let mut page = PageRequest::default();
+        loop {
+            let state = None;
+            let list = ListContinuations {
+                state,
+                session_id,
+                page: page.clone(),
+            };
+            let turns = client.call(list).await?;
+            let of_turn = |turn: &Continuation| -> Vec<ToolCallId> {
+                turn.tool_calls.iter().rev().map(|call| call.id).collect()
+            };
+            calls.extend(turns.items.iter().flat_map(of_turn));
+            if turns.next_cursor.is_none() {
+                break;
+            }
+            page.cursor = turns.next_cursor;
+        }
+        // Listed are the newest first.
+        calls.reverse();
+    } else {
+        let id = find::continuation(client, id).await?;
+        let turn = client.call(GetContinuation { id }).await?;
+        calls.extend(turn.tool_calls.iter().map(|call| call.id));
+    }
+    let several = calls.len() > 1;
+    for tool_call_id in calls {
+        let diff = client.call(GetCallDiff { tool_call_id }).await?;
+        // Of many calls most only read.
+        if several && diff.unified.is_empty() && diff.source.is_none() {
+            continue;
+        }
+        match format {
+            Format::Json => terminal.json(&diff)?,
+            Format::Human => show_diff(terminal, &diff)?,
+        }
+    }
+    Ok(())
+}
+
+fn show_diff(terminal: &mut Terminal<'_>, diff: &CallDiff) -> Result<(), Failure> {
+    let undone = if diff.undone { "  undone" } else { "" };
+    let source = diff.source.map_or("", |source| source.as_str());
+    terminal.line(&format!(
+        "{}  {}  {}{undone}  {source}",
+        diff.tool_call_id,
+        cell(&diff.tool),
+        diff.state
+    ))?;
+    for missing in &diff.missing {
+        terminal.line(&format!("missing    {}", limit_line(missing, WIDTH)))?;
+    }
+    for line in diff.unified.lines() {
+        terminal.line(&reveal_line(line))?;
+    }
+    Ok(())
 }
 
 fn show(terminal: &mut Terminal<'_>, item: &FileChange) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ pub mod drain;
 pub mod embeddings;
 pub mod emergency;
 pub mod erase;
+pub mod call_diff;
 pub mod file_changes;
 pub mod fleet;
 pub mod handle;

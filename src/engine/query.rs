@@ -12,7 +12,7 @@ use crate::engine::handle::{
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
-use crate::engine::{costs, doctor, erase, fleet, what_if, why};
+use crate::engine::{call_diff, costs, doctor, erase, fleet, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -61,6 +61,7 @@ impl Engine {
             ListDeliveries(q) => read(self, move |rows| rows.outbox(&OutboxFilter { state: q.state }, &q.page)),
             GetDelivery(q) => read(self, move |rows| rows.delivery(q.id)),
             ExplainCall(q) => why::why(self, q.tool_call_id),
+            GetCallDiff(q) => call_diff::call_diff(self, q.tool_call_id),
             ListUncertain(_) => emergency::uncertain(self),
             GetArtifact(q) => self.store.artifact(q.hash).map_err(from_store),
             GetDoctor(q) => doctor::doctor(self, q.check),

@@ -15,6 +15,7 @@ use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::paths::locate;
+use crate::engine::call_diff;
 use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
@@ -23,7 +24,7 @@ use crate::protocol::memory::MemoryStats;
 use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Answer, Envelope, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations,
+    Answer, Envelope, GetCallDiff, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations,
     ListSessions, ListSteps, Outcome, Query,
 };
 use crate::protocol::session::Usage;
@@ -35,6 +36,7 @@ use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::sessions::SessionFilter;
 use crate::store::reader::Reader;
 use crate::store::{EventsAfter, anchors, archive_files, check};
+use crate::text::redact::Redactor;
 use crate::tools::registry::BUILTIN_NAMES;
 use crate::tools::sandbox::Sandbox;
 
@@ -351,6 +353,14 @@ impl ConsoleClient for OfflineSessions {
             Query::ListSteps(ListSteps { continuation_id }) => self
                 .read(|reader| reader.steps(continuation_id))
                 .map(|steps| Answer::ListSteps(steps.into())),
+            Query::GetCallDiff(GetCallDiff { tool_call_id }) => {
+                let journal = self.files.data_dir.join("file_changes");
+                self.read(|reader| {
+                    let rows = reader.why_rows(tool_call_id)?;
+                    Ok(call_diff::of_rows(&rows, &journal, &Redactor::default()))
+                })
+                .map(Answer::GetCallDiff)
+            }
             Query::GetTranscriptFrom(GetTranscriptFrom {
                 session_id,
                 from,

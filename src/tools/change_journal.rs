@@ -84,6 +84,11 @@ impl JournalEntry {
         }
     }
 
+    /// Where all changes are.
+    pub fn journal(&self) -> &Path {
+        &self.journal
+    }
+
     /// The id of its call.
     pub fn key(&self) -> &str {
         &self.key

@@ -48,21 +48,21 @@ pub fn edit_file() -> FileTool {
     FileTool::new(spec, propose)
 }
 
+/// The edits that the arguments of a call name.
+pub fn edits_of(args: &Value) -> Vec<Edit<'_>> {
+    let edits = args.get("edits").and_then(Value::as_array);
+    let edit = |edit| Edit {
+        old: text(edit, "old").unwrap_or_default(),
+        new: text(edit, "new").unwrap_or_default(),
+        all: edit.get("all").and_then(Value::as_bool).unwrap_or(false),
+    };
+    edits.into_iter().flatten().map(edit).collect()
+}
+
 fn propose(guard: &Guard, args: &Value) -> Result<Vec<FileStep>, PrepareError> {
     let given = text(args, "path").unwrap_or_default();
     let (path, before) = text_file(guard, given, guard.writable(given)?)?;
-    let edits: Vec<Edit<'_>> = args
-        .get("edits")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .map(|edit| Edit {
-            old: text(edit, "old").unwrap_or_default(),
-            new: text(edit, "new").unwrap_or_default(),
-            all: edit.get("all").and_then(Value::as_bool).unwrap_or(false),
-        })
-        .collect();
-    let text = edited(before.text().unwrap_or_default(), &edits)
+    let text = edited(before.text().unwrap_or_default(), &edits_of(args))
         .map_err(|why| PrepareError::Invalid(format!("`{}`: {why}", path.relative())))?;
     if before.text() == Some(text.as_str()) {
         return Err(PrepareError::Invalid(format!(

@@ -9,6 +9,7 @@ pub mod apply_patch;
 pub mod ask_operator;
 pub mod atomic;
 pub mod canonical;
+pub mod change_diff;
 pub mod change_journal;
 pub mod change_recovery;
 pub mod edit_file;

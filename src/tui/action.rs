@@ -195,6 +195,8 @@ actions! {
     ReplayBack = "replay-back", Ordinary, "back one", "replay: pause, and show what was before";
     ReplayLater = "replay-later", Ordinary, "later", "replay: a tenth of the time forward";
     ReplayEarlier = "replay-earlier", Ordinary, "earlier", "replay: a tenth of the time back";
+    ReplayFilesDown = "replay-files-down", Ordinary, "files down", "replay: scroll the files of the step down";
+    ReplayFilesUp = "replay-files-up", Ordinary, "files up", "replay: scroll the files of the step up";
     ReplayFaster = "replay-faster", Ordinary, "faster", "replay: four times faster, up to 16";
     ReplaySlower = "replay-slower", Ordinary, "slower", "replay: four times slower, down to the time it took";
     Assign = "assign", Ordinary, "assign", "let this question wait for somebody in particular, or for nobody any more; decides nothing";

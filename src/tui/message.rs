@@ -164,6 +164,8 @@ pub struct FrameReport {
     pub session: Option<SessionReport>,
     /// How far the card can be scrolled.
     pub card_max_scroll: usize,
+    /// How far the files of a step of a replay can be scrolled.
+    pub files_max_scroll: usize,
     /// How far what a screen shows in full can be scrolled; none = nothing is.
     pub panel_max_scroll: Option<usize>,
     /// Whether anybody wants to know where things are.

@@ -15,7 +15,7 @@ use crate::protocol::enums::{
     ApprovalState, ContinuationState, CostGrouping, LogLevel, OutboxState, PairingState, Scope,
     SessionState,
 };
-use crate::protocol::file_change::FileChange;
+use crate::protocol::file_change::{CallDiff, FileChange};
 use crate::protocol::fleet::FleetChannel;
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
@@ -169,6 +169,12 @@ requests! {
 
     /// Why a call ran, asked or was refused.
     ExplainCall: Read -> Why {
+        /// Which.
+        tool_call_id: ToolCallId,
+    }
+
+    /// What a call did to the files of its workspace, as far as the record holds it.
+    GetCallDiff: Read -> CallDiff {
         /// Which.
         tool_call_id: ToolCallId,
     }

@@ -201,6 +201,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::ReplayBack
         | Action::ReplayLater
         | Action::ReplayEarlier
+        | Action::ReplayFilesDown
+        | Action::ReplayFilesUp
         | Action::ReplayFaster
         | Action::ReplaySlower => {
             state.toast(Tone::Warning, format!("{}: no replay runs", action.short()));

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::console::time::Millis;
-use crate::protocol::enums::ToolCallState;
+use crate::protocol::enums::{Access, ToolCallState};
+use crate::protocol::file_change::CallDiff;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{
     Continuation, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
@@ -51,6 +52,10 @@ pub struct Replay {
     pub playing: bool,
     /// Whether the console was started for it alone.
     pub alone: bool,
+    /// What calls did to files, as far as it was asked; none = the answer is under way.
+    pub diffs: BTreeMap<ToolCallId, Option<Result<CallDiff, String>>>,
+    /// First line of the files at this step that is shown.
+    pub files_scroll: usize,
     /// The transcript that is hidden meanwhile.
     pub behind: SessionView,
     pub(super) entries: Vec<TranscriptEntry>,
@@ -137,14 +142,44 @@ impl Replay {
         }
     }
 
+    /// The time of the moment that is shown.
+    fn shown_at(&self) -> Option<Timestamp> {
+        let index = self.shown.checked_sub(1)?;
+        self.moments.get(index).copied()
+    }
+
+    /// The calls that may change files.
+    pub fn writing_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let entries = self.entries.iter();
+        let calls = entries.flat_map(|entry| match &entry.body {
+            TranscriptBody::Step { tool_calls, .. } => tool_calls.as_slice(),
+            TranscriptBody::User { .. }
+            | TranscriptBody::State { .. }
+            | TranscriptBody::Compacted { .. } => &[],
+        });
+        calls.filter(|call| may_change_files(call.access))
+    }
+
+    /// The call that may change files and starts or ends at the moment that is shown.
+    pub fn call_of_step(&self) -> Option<&ToolCall> {
+        let now = self.shown_at()?;
+        let ends = |call: &&ToolCall| self.settled.get(&call.id) == Some(&now);
+        let starts = |call: &&ToolCall| call.started_at == Some(now);
+        (self.writing_calls().find(ends)).or_else(|| self.writing_calls().find(starts))
+    }
+
+    /// The calls that may have changed files by the moment that is shown, the newest first.
+    pub fn calls_so_far(&self) -> Vec<&ToolCall> {
+        let now = self.shown_at();
+        let begun = |call: &&ToolCall| call.started_at.is_some() && call.started_at <= now;
+        let mut calls: Vec<&ToolCall> = self.writing_calls().filter(begun).collect();
+        calls.reverse();
+        calls
+    }
+
     /// What the transcript was at the time that is shown.
     pub(super) fn transcript(&self) -> Vec<TranscriptEntry> {
-        let Some(now) = self
-            .shown
-            .checked_sub(1)
-            .and_then(|index| self.moments.get(index))
-            .copied()
-        else {
+        let Some(now) = self.shown_at() else {
             return Vec::new();
         };
         let over = self.shown == self.moments.len();
@@ -183,6 +218,13 @@ impl Replay {
         self.since = now;
         self.playing = true;
         self.seek(0);
+    }
+}
+
+const fn may_change_files(access: Access) -> bool {
+    match access {
+        Access::WriteAdditive | Access::Write | Access::Exec | Access::Unknown => true,
+        Access::ReadLocal | Access::ReadOpen | Access::Send => false,
     }
 }
 

@@ -7,7 +7,9 @@ use crate::console::model::Tone;
 use crate::protocol::enums::{ContinuationState, StepKind};
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, GetContinuation, GetTranscriptFrom, ListSteps, Query};
+use crate::protocol::request::{
+    Answer, GetCallDiff, GetContinuation, GetTranscriptFrom, ListSteps, Query,
+};
 use crate::protocol::session::{Continuation, Step, TranscriptBody, TranscriptEntry};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
@@ -20,6 +22,9 @@ use crate::tui::state::{going, selection};
 
 /// Entries asked for at once.
 const PAGE: u32 = 500;
+
+/// Lines that the files of a step move by.
+const FILES_STEP: usize = 5;
 
 /// The entries of one turn, as a transcript has them.
 fn entries_of(turn: &Continuation, steps: Vec<Step>) -> Vec<TranscriptEntry> {
@@ -103,6 +108,8 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
         entries: Vec::new(),
         moments: Vec::new(),
         settled: BTreeMap::new(),
+        diffs: BTreeMap::new(),
+        files_scroll: 0,
         shown: 0,
         position: 0,
         speed: 0,
@@ -139,9 +146,23 @@ pub fn answered(
     result: Result<&Answer, &Problem>,
 ) -> (bool, Vec<Effect>) {
     let now = state.model.now.steady;
-    let Some(replay) = state.replay.as_mut().filter(|replay| !replay.loaded) else {
+    let Some(replay) = state.replay.as_mut() else {
         return (false, Vec::new());
     };
+    if let Query::GetCallDiff(GetCallDiff { tool_call_id }) = query
+        && let Some(waits) = replay.diffs.get_mut(tool_call_id)
+    {
+        *waits = match result {
+            Ok(Answer::GetCallDiff(diff)) => Some(Ok(diff.clone())),
+            Ok(_) => None,
+            Err(problem) => Some(Err(problem_text(problem))),
+        };
+        state.touch(Dirty::Soon);
+        return (true, Vec::new());
+    }
+    if replay.loaded {
+        return (false, Vec::new());
+    }
     let ours = match (query, replay.source) {
         (Query::GetContinuation(GetContinuation { id }), Source::Continuation(wanted)) => {
             *id == wanted
@@ -194,9 +215,23 @@ pub fn answered(
     (true, effects)
 }
 
+/// Asks what the call of this step did to files.
+pub fn ask(state: &mut State) -> Option<Effect> {
+    let replay = state.replay.as_mut().filter(|replay| replay.loaded)?;
+    let tool_call_id = replay.call_of_step()?.id;
+    if replay.diffs.contains_key(&tool_call_id) {
+        return None;
+    }
+    replay.diffs.insert(tool_call_id, None);
+    Some(Effect::Query(Query::GetCallDiff(GetCallDiff {
+        tool_call_id,
+    })))
+}
+
 /// Draws the transcript of the time that is shown.
 fn show(state: &mut State) {
-    if let Some(replay) = state.replay.as_ref().filter(|replay| replay.loaded) {
+    if let Some(replay) = state.replay.as_mut().filter(|replay| replay.loaded) {
+        replay.files_scroll = 0;
         state.screens.session.show(replay.transcript());
         state.touch(Dirty::Now);
     }
@@ -245,6 +280,15 @@ pub fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         Action::ReplayEarlier => replay.seek(replay.position - replay.length() / 10),
         Action::ReplayFaster => replay.speed = (replay.speed + 1).min(SPEEDS.len() - 1),
         Action::ReplaySlower => replay.speed = replay.speed.saturating_sub(1),
+        Action::ReplayFilesDown | Action::ReplayFilesUp => {
+            replay.files_scroll = if action == Action::ReplayFilesDown {
+                replay.files_scroll.saturating_add(FILES_STEP)
+            } else {
+                replay.files_scroll.saturating_sub(FILES_STEP)
+            };
+            state.touch(Dirty::Now);
+            return Some(Vec::new());
+        }
         Action::Back | Action::Quit
             if state.screens.session.search.is_none()
                 && state.screens.session.selected.is_none() =>

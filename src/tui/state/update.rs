@@ -54,6 +54,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Eff
 fn ask(state: &mut State) -> Vec<Effect> {
     log_screen::poll(state);
     let mut effects = panels::refresh(state);
+    effects.extend(replaying::ask(state));
     let shown = match state.model.selected() {
         Some(ItemKey::Approval(id)) if state.screen == Screen::Queue => Some(*id),
         Some(_) | None => None,
@@ -164,6 +165,9 @@ fn drawn(state: &mut State, report: FrameReport) {
         state.touch(Dirty::Now);
     }
     state.model.queue.card_scroll = state.model.queue.card_scroll.min(report.card_max_scroll);
+    if let Some(replay) = &mut state.replay {
+        replay.files_scroll = replay.files_scroll.min(report.files_max_scroll);
+    }
     if let Some(most) = report.panel_max_scroll {
         let scroll = match (state.modals.last_mut(), state.screen) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),

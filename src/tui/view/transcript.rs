@@ -57,6 +57,10 @@ pub fn draw(
         );
         return;
     }
+    let area = match replay {
+        Some(replay) => view_replay::draw_files(replay, theme, cache, area, buf, report),
+        None => area,
+    };
     let title = replay.map_or_else(|| title(state), view_replay::title);
     let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
     let search = searching(state);

@@ -246,6 +246,7 @@ async fn reading_routes_become_the_query_they_name() {
         "pairings?state=accepted".to_owned(),
         "leftovers?all=true".to_owned(),
         "file-changes".to_owned(),
+        format!("tool-calls/{}/diff", samples::call_id()),
         "doctor?check=true".to_owned(),
         format!(
             "audit?since={}&action=approval.decided&oldest_first=true&limit=7",

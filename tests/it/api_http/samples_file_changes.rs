@@ -1,7 +1,12 @@
 //! Samples of what tools did to files.
 
-use leverframe::protocol::file_change::{FileChange, FileFate, FileOfChange};
-use leverframe::protocol::request::{Answer, Command, ListFileChanges, Query, UndoFileChange};
+use leverframe::protocol::enums::ToolCallState;
+use leverframe::protocol::file_change::{
+    CallDiff, DiffSource, FileChange, FileFate, FileOfChange,
+};
+use leverframe::protocol::request::{
+    Answer, Command, GetCallDiff, ListFileChanges, Query, UndoFileChange,
+};
 
 use crate::api_http::samples::{NASTY, at, call_id, page, session_id};
 
@@ -32,5 +37,22 @@ pub fn query() -> (Query, Answer) {
     (
         Query::ListFileChanges(ListFileChanges {}),
         Answer::ListFileChanges(page(changed())),
+    )
+}
+
+pub fn diff() -> (Query, Answer) {
+    (
+        Query::GetCallDiff(GetCallDiff {
+            tool_call_id: call_id(),
+        }),
+        Answer::GetCallDiff(CallDiff {
+            tool_call_id: call_id(),
+            tool: "write_file".to_owned(),
+            state: ToolCallState::Succeeded,
+            source: Some(DiffSource::Arguments),
+            unified: NASTY.to_owned(),
+            missing: vec![NASTY.to_owned()],
+            undone: false,
+        }),
     )
 }

@@ -356,6 +356,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         samples_pairing::query(),
         samples_leftovers::query(),
         samples_file_changes::query(),
+        samples_file_changes::diff(),
         (
             Query::GetDoctor(GetDoctor { check: true }),
             Answer::GetDoctor(doctor()),

@@ -182,3 +182,93 @@ async fn a_person_sees_one_difference_and_can_undo_what_they_allowed() {
         });
     assert_eq!(refused.count(), 2, "what was refused says so: {audit:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_tells_what_each_call_did_to_files_and_what_it_does_not_hold() {
+    let home = Home::new(
+        "[channels.api]\nautonomy = \"full\"\npermanent_full = true\n",
+    );
+    let workspace = home.workspace("api");
+    std::fs::create_dir_all(&workspace).expect("a workspace");
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let mut ids = Vec::new();
+    for (tool, args) in [
+        ("write_file", r#"{"path":"a.txt","content":"one\n"}"#),
+        (
+            "edit_file",
+            r#"{"path":"a.txt","edits":[{"old":"one","new":"two"}]}"#,
+        ),
+        (
+            "write_file",
+            r#"{"path":"a.txt","content":"three\n","mode":"overwrite"}"#,
+        ),
+        ("delete_file", r#"{"path":"a.txt"}"#),
+        ("read_file", r#"{"path":"."}"#),
+    ] {
+        let continuation = daemon
+            .send(&session, &format!("TOOL:{tool}{args}\nSAY:done"))
+            .await;
+        let done = daemon.wait_state(&continuation, "completed").await;
+        ids.push(call(&done)["id"].as_str().expect("an id").to_owned());
+    }
+    let mut diffs = Vec::new();
+    for id in &ids {
+        diffs.push(daemon.get(&format!("/v1/tool-calls/{id}/diff")).await);
+    }
+    let unified = |at: usize| diffs[at]["unified"].as_str().expect("a difference");
+    // Nothing of a write is kept: its arguments say what there is to say.
+    assert_eq!(diffs[0]["source"], "arguments");
+    assert_eq!(
+        unified(0),
+        "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+one\n"
+    );
+    assert_eq!(diffs[0]["missing"], json!([]));
+    // What the edit found is kept, and its arguments say what it made of it.
+    assert_eq!(diffs[1]["source"], "kept_files", "{:#}", diffs[1]);
+    assert_eq!(
+        unified(1),
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
+    );
+    assert_eq!(diffs[2]["source"], "arguments");
+    assert_eq!(
+        diffs[2]["missing"],
+        json!(["a.txt: what it held before is not in the record"])
+    );
+    assert_eq!(
+        unified(3),
+        "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-three\n"
+    );
+    assert_eq!((unified(4), &diffs[4]["source"]), ("", &Value::Null));
+
+    let files = |arguments: &[&str]| {
+        let output = home
+            .command()
+            .arg("files")
+            .args(arguments)
+            .output()
+            .expect("the command line");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let said = files(&["diff", &ids[1]]);
+    assert!(
+        said.contains("from the files that are kept") && said.contains("\n-one\n+two\n"),
+        "{said}"
+    );
+    // Of a session: in the order in which it happened, without calls that only read.
+    let said = files(&["diff", &session]);
+    let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text}: {said}"));
+    assert!(
+        at("+one\n") < at("+two\n")
+            && at("+two\n") < at("+three\n")
+            && at("+three\n") < at("-three\n")
+    );
+    assert!(!said.contains("read_file"), "{said}");
+    // After an undo, what was kept is forgotten, and the record says so.
+    files(&["undo", &ids[3]]);
+    let undone = daemon.get(&format!("/v1/tool-calls/{}/diff", ids[3])).await;
+    assert_eq!(undone["undone"], true, "{undone:#}");
+    let missing = undone["missing"][0].as_str().expect("a sentence");
+    assert!(missing.contains("is not kept"), "{missing}");
+}

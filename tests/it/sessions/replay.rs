@@ -4,10 +4,13 @@ use leverframe::clock::Timestamp;
 use leverframe::console::hosts::HostAddress;
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::enums::*;
+use leverframe::protocol::file_change::{CallDiff, DiffSource};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::request::{Answer, CancelContinuation, Command, Query};
-use leverframe::protocol::session::{Continuation, Step, StepBody, TextBody, TranscriptBody};
+use leverframe::protocol::request::{Answer, CancelContinuation, Command, GetCallDiff, Query};
+use leverframe::protocol::session::{
+    Continuation, Step, StepBody, TextBody, ToolCall, TranscriptBody,
+};
 use leverframe::protocol::snapshot::Page;
 use leverframe::tui::keymap::key::parse_sequence;
 use leverframe::tui::message::{Effect, Message};
@@ -41,7 +44,14 @@ fn step(n: u32, millis: i64, kind: StepKind, body: StepBody) -> Step {
 
 /// A message at 0, a model step at 2 s whose call asked, started at 60 s and was done at 61 s, an answer at 64 s.
 fn past() -> (Continuation, Vec<Step>) {
-    let mut call = fixture::tool_call(9, ToolCallState::Succeeded, Some("relay restarted"));
+    past_of(fixture::tool_call(
+        9,
+        ToolCallState::Succeeded,
+        Some("relay restarted"),
+    ))
+}
+
+fn past_of(mut call: ToolCall) -> (Continuation, Vec<Step>) {
     call.approval_id = Some(ApprovalId::from_bytes([7; 16]));
     call.created_at = at(2_000);
     call.started_at = Some(at(60_000));
@@ -94,7 +104,10 @@ fn past() -> (Continuation, Vec<Step>) {
 }
 
 fn answer_all(driver: &mut Driver, effects: &[Effect]) {
-    let (turn, steps) = past();
+    answer_with(driver, effects, past());
+}
+
+fn answer_with(driver: &mut Driver, effects: &[Effect], (turn, steps): (Continuation, Vec<Step>)) {
     for effect in effects {
         match effect {
             Effect::Query(query @ Query::GetContinuation(_)) => {
@@ -180,6 +193,90 @@ fn each_moment_shows_what_was_known_then() {
     assert!(driver.text().contains("awaiting"));
     driver.press("left left left left");
     assert!(!driver.text().contains("I will look."));
+}
+
+/// A console that plays a turn which writes a file, paused at its first moment.
+fn playing_a_write(width: u16, height: u16) -> (Driver, ToolCall) {
+    let mut call = fixture::tool_call(9, ToolCallState::Succeeded, Some("created `notes.md`"));
+    call.name = "write_file".into();
+    call.access = Access::WriteAdditive;
+    call.plan.path = Some("notes.md".into());
+    let mut driver = Driver::with(width, height, fixture::busy());
+    driver.press("2 j j enter");
+    driver.answer_transcript(fixture::transcript());
+    driver.press("k");
+    let effects = driver.press("R");
+    answer_with(&mut driver, &effects, past_of(call.clone()));
+    driver.press("space");
+    (driver, call)
+}
+
+fn asked_diffs(effects: &[Effect]) -> Vec<Query> {
+    let diff = |effect: &Effect| match effect {
+        Effect::Query(query @ Query::GetCallDiff(_)) => Some(query.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(diff).collect()
+}
+
+#[test]
+fn each_step_shows_what_it_did_to_files() {
+    for (width, height) in [(80, 24), (120, 40), (160, 40)] {
+        let (mut driver, call) = playing_a_write(width, height);
+        let text = driver.text();
+        assert!(text.contains("Files at this step"), "{text}");
+        assert!(text.contains("This step changes no file."), "{text}");
+        // The step of the model, then the start of its call.
+        assert!(asked_diffs(&driver.press("]")).is_empty());
+        let asked = asked_diffs(&driver.press("]"));
+        let query = Query::GetCallDiff(GetCallDiff {
+            tool_call_id: call.id,
+        });
+        assert_eq!(asked, std::slice::from_ref(&query));
+        assert!(driver.text().contains("loading"), "{}", driver.text());
+        let diff = CallDiff {
+            tool_call_id: call.id,
+            tool: call.name.clone(),
+            state: call.state,
+            source: Some(DiffSource::Arguments),
+            unified: "--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+the relay\n".into(),
+            missing: vec!["notes.md: what it held before is not in the record".into()],
+            undone: false,
+        };
+        driver.answer(query, Answer::GetCallDiff(diff));
+        let text = driver.text();
+        assert!(text.contains("notes.md: what it held before"), "{text}");
+        assert!(text.contains("from the arguments of the call"), "{text}");
+        driver.press("J J J");
+        if height > 24 {
+            assert!(text.contains("+the relay"), "{text}");
+        } else {
+            assert!(driver.text().contains("+the relay"), "{}", driver.text());
+        }
+        // Its end is the same step of files: it is not asked again.
+        assert!(asked_diffs(&driver.press("]")).is_empty());
+        driver.press("]");
+        let text = driver.text();
+        assert!(text.contains("This step changes no file."), "{text}");
+        assert!(text.contains("Changed so far"), "{text}");
+        driver.press("[ [ [ [");
+        assert!(!driver.text().contains("Changed so far"));
+    }
+}
+
+#[test]
+fn a_record_without_the_files_of_a_step_says_so() {
+    let (mut driver, call) = playing_a_write(120, 40);
+    driver.press("] ]");
+    driver.hear(DaemonMessage::Answered {
+        query: Box::new(Query::GetCallDiff(GetCallDiff {
+            tool_call_id: call.id,
+        })),
+        result: Err(Box::new(Problem::not_found("call", call.id))),
+    });
+    let text = driver.text();
+    assert!(text.contains(&call.id.to_string()), "{text}");
+    assert!(driver.state.replay.is_some());
 }
 
 #[test]
