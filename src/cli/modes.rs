@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
-use crate::config::settings::{ConsoleSettings, Settings};
+use crate::config::settings::{ConsoleSettings, Links, Settings};
 use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
 use crate::runtime::demo::{self, Visitors};
@@ -28,6 +28,7 @@ use crate::runtime::wind_down::{Wound, wind_down};
 use crate::runtime::{detach, notify, reload_signal, watchdog};
 use crate::text::ascii;
 use crate::tui::event_loop::{self, Attached};
+use crate::tui::links::LinkScope;
 use crate::tui::message::QuitKind;
 use crate::tui::options::{ConsoleOptions, Editor};
 use crate::tui::theme::depth::ColorDepth;
@@ -401,8 +402,20 @@ fn options(
         notify: settings.notify,
         // The consoles of Linux and serial lines have no title.
         title: settings.title && !matches!(environment.term(), None | Some("linux" | "dumb")),
+        links: links(settings.links, environment),
         tmux: environment.tmux(),
         replay: None,
+    }
+}
+
+/// The links that the terminal is given. Over SSH a path of a file names none of the machine that the person sits at.
+fn links(setting: Links, environment: &Environment) -> LinkScope {
+    let speaks = !matches!(environment.term(), None | Some("linux" | "dumb"));
+    match setting {
+        Links::Off => LinkScope::None,
+        Links::Auto if !speaks => LinkScope::None,
+        Links::Auto | Links::On if environment.ssh() => LinkScope::Web,
+        Links::Auto | Links::On => LinkScope::WebAndFiles,
     }
 }
 

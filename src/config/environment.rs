@@ -162,6 +162,11 @@ impl Environment {
         })
     }
 
+    /// `SSH_CONNECTION`: the person sits at another machine.
+    pub fn ssh(&self) -> bool {
+        self.get("SSH_CONNECTION").is_some()
+    }
+
     /// Inside tmux: escape sequences for the outer terminal need wrapping.
     pub fn tmux(&self) -> bool {
         self.get("TMUX").is_some()

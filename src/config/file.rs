@@ -10,7 +10,9 @@ use serde::Deserialize;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
-use crate::config::settings::{Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope};
+use crate::config::settings::{
+    Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
+};
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
 use crate::protocol::enums::{Autonomy, CacheScope, HookPoint, Risk, Role};
@@ -433,6 +435,8 @@ pub struct ConsoleTable {
     pub notify: Option<Notify>,
     /// Whether the title of the terminal says how many questions wait.
     pub title: Option<bool>,
+    /// Whether addresses and paths are links of the terminal.
+    pub links: Option<Links>,
 }
 
 /// `[log]`.

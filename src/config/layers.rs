@@ -116,6 +116,7 @@ pub fn load_console(
         keymap: or(&flags.keymap, console.keymap, "default"),
         notify: console.notify.unwrap_or_default(),
         title: console.title.unwrap_or(true),
+        links: console.links.unwrap_or_default(),
         demo: flags.demo,
     })
 }

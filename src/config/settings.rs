@@ -51,6 +51,8 @@ pub struct ConsoleSettings {
     pub notify: Notify,
     /// Whether the title of the terminal says how many questions wait.
     pub title: bool,
+    /// Links of the terminal.
+    pub links: Links,
     /// Whether this is `--demo`.
     pub demo: bool,
 }
@@ -354,6 +356,19 @@ pub enum Notify {
     Osc99,
     /// OSC 777: foot, urxvt, WezTerm, ghostty.
     Osc777,
+}
+
+/// Whether addresses and paths are links of the terminal (OSC 8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Links {
+    /// Where the terminal is none of those that write sequences out.
+    #[default]
+    Auto,
+    /// In any case.
+    On,
+    /// Never.
+    Off,
 }
 
 /// Whether the requester of a call may decide it.

@@ -401,6 +401,7 @@ self_approval = "console"
 # keymap = "default"  # or "vim"
 # notify = "off"      # when the terminal has not the focus: osc9, osc99 (kitty) or osc777; the bell always rings
 # title = true        # the title of the terminal says how many questions wait
+# links = "auto"      # addresses and paths of files are links of the terminal: auto, on or off
 
 # [server]
 # listen = "127.0.0.1:8787"  # loopback only; from elsewhere use ssh -L or a proxy with TLS

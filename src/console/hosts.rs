@@ -75,6 +75,11 @@ pub struct Host {
 }
 
 impl Host {
+    /// Whether the daemon runs on this machine.
+    pub fn is_here(&self) -> bool {
+        !self.address.contains("://")
+    }
+
     fn new(address: HostAddress, place: String) -> Self {
         Self {
             given_name: address.name,

@@ -5,6 +5,7 @@
 pub mod approvals;
 pub mod arrival;
 pub mod budget;
+pub mod call_diff;
 pub mod call_shape;
 pub mod caller;
 pub mod command_risk;
@@ -19,7 +20,6 @@ pub mod drain;
 pub mod embeddings;
 pub mod emergency;
 pub mod erase;
-pub mod call_diff;
 pub mod file_changes;
 pub mod fleet;
 pub mod handle;

@@ -72,6 +72,8 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         health.detail = Some("not in the configuration any more".to_owned());
     }
     let taint_guard_in_full = engine.has_taint_guard(&row.name);
+    let settings = engine.settings.channels.get(&row.name);
+    let workspace = settings.map(|channel| channel.workspace.to_string_lossy().into_owned());
     Channel {
         account: link.account(),
         name: row.name,
@@ -80,6 +82,7 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         taint_guard_in_full,
         health,
         paused: row.paused,
+        workspace,
         held: bridged && engine.is_held(),
         backlog: row.backlog,
         pending_approvals: row.pending_approvals,

@@ -44,6 +44,9 @@ pub struct Channel {
     pub health: ChannelHealth,
     /// Paused by an operator.
     pub paused: bool,
+    /// Absolute path of the directory in which its tools work, on the machine of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// An emergency stop holds what it would send.
     #[serde(default)]
     pub held: bool,

@@ -24,8 +24,8 @@ use crate::protocol::memory::MemoryStats;
 use crate::protocol::on_call::OnCallStatus;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Answer, Envelope, GetCallDiff, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations,
-    ListSessions, ListSteps, Outcome, Query,
+    Answer, Envelope, GetCallDiff, GetContinuation, GetSession, GetTranscriptFrom,
+    ListContinuations, ListSessions, ListSteps, Outcome, Query,
 };
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};

@@ -175,6 +175,7 @@ impl<T: ConsoleTerminal> Console<T> {
         state.wanted_replay = options.replay;
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
+        let links = options.links;
         let watch = Watch::new(options.user_dir.clone());
         if !complaints.is_empty() {
             state.toast(Tone::Error, complaints.join("; "));
@@ -208,7 +209,7 @@ impl<T: ConsoleTerminal> Console<T> {
             terminal,
             state,
             theme,
-            cache: ViewCache::default(),
+            cache: ViewCache::with_links(links),
             title: None,
             frames: FrameScheduler::default(),
             watch,
@@ -577,6 +578,11 @@ impl<T: ConsoleTerminal> Console<T> {
     }
 
     fn draw(&mut self) -> anyhow::Result<Option<Asked>> {
+        let links = self.terminal.links();
+        if let Some(links) = links.as_ref().filter(|links| links.is_full()) {
+            links.clear();
+            self.clear();
+        }
         self.terminal.begin_frame()?;
         let (state, theme, cache) = (&self.state, &self.theme, &mut self.cache);
         let mut report = None;
@@ -585,6 +591,9 @@ impl<T: ConsoleTerminal> Console<T> {
             report = Some(screen::draw(state, theme, cache, area, frame.buffer_mut()));
             if ascii::only() {
                 screen::in_ascii(frame.buffer_mut());
+            }
+            if let Some(links) = &links {
+                links.stamp(frame.buffer_mut(), &cache.take_shown());
             }
         });
         let drawn = drawn

@@ -14,6 +14,7 @@ pub mod files;
 pub mod frames;
 pub mod fuzzy;
 pub mod keymap;
+pub mod links;
 pub mod message;
 pub mod notify;
 pub mod options;

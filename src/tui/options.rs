@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::config::settings::Notify;
 use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
+use crate::tui::links::LinkScope;
 use crate::tui::state::replay::Source;
 use crate::tui::theme::depth::ColorDepth;
 
@@ -43,6 +44,8 @@ pub struct ConsoleOptions {
     pub notify: Notify,
     /// Whether the title of the terminal says how many questions wait.
     pub title: bool,
+    /// Which links there are.
+    pub links: LinkScope,
     /// Inside tmux: what is meant for the terminal around it is wrapped.
     pub tmux: bool,
     /// What to play; nothing else is then done.

@@ -18,6 +18,7 @@ use ratatui::layout::{Position, Rect, Size};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::text::width::{display_width, disputed_width};
+use crate::tui::links::{self, LinkTable};
 
 /// Frames with fewer changed rows than this are written as they are.
 const LEAST_ROWS: usize = 4;
@@ -41,21 +42,29 @@ pub struct ScrollingBackend<W: Write> {
     inner: CrosstermBackend<W>,
     /// What the terminal shows; none where that is not known.
     mirror: Option<Buffer>,
+    /// Where the links of cells lead.
+    links: LinkTable,
 }
 
 impl<W: Write> ScrollingBackend<W> {
+    /// Where the links of cells lead: whoever numbers cells says it there.
+    pub fn links(&self) -> LinkTable {
+        self.links.clone()
+    }
+
     /// A terminal that shows nothing, of this size.
     pub fn new(writer: W, size: Size) -> Self {
         Self {
             inner: CrosstermBackend::new(writer),
             mirror: Some(Buffer::empty(Rect::from((Position::ORIGIN, size)))),
+            links: LinkTable::default(),
         }
     }
 
     /// Writes cells, after a scroll where that leaves clearly fewer of them.
     fn write(&mut self, cells: &[(u16, u16, &Cell)]) -> io::Result<()> {
         let Some(mirror) = &mut self.mirror else {
-            return self.inner.draw(cells.iter().copied());
+            return put_out(&mut self.inner, &self.links, cells.iter().copied());
         };
         let mut rows: Vec<u16> = cells.iter().map(|(_, y, _)| *y).collect();
         rows.dedup();
@@ -67,7 +76,7 @@ impl<W: Write> ScrollingBackend<W> {
         let before = (rows.len() >= LEAST_ROWS).then(|| mirror.clone());
         if !put(mirror, cells) {
             self.mirror = None;
-            return self.inner.draw(cells.iter().copied());
+            return put_out(&mut self.inner, &self.links, cells.iter().copied());
         }
         let scroll = before.and_then(|before| Some((find(&before, mirror)?, before)));
         if let Some((scroll, mut before)) = scroll {
@@ -87,11 +96,33 @@ impl<W: Write> ScrollingBackend<W> {
                 disputed = (0..before.area.height)
                     .filter(|y| is_disputed_row(&before, *y))
                     .collect();
-                return draw(&mut self.inner, mirror, &disputed, &left);
+                return draw(&mut self.inner, &self.links, mirror, &disputed, &left);
             }
         }
-        draw(&mut self.inner, mirror, &disputed, cells)
+        draw(&mut self.inner, &self.links, mirror, &disputed, cells)
     }
+}
+
+/// Writes cells as they are, each link opened and closed around its own.
+fn put_out<'a, W: Write>(
+    inner: &mut CrosstermBackend<W>,
+    links: &LinkTable,
+    cells: impl Iterator<Item = (u16, u16, &'a Cell)>,
+) -> io::Result<()> {
+    let cells: Vec<(u16, u16, &Cell)> = cells.collect();
+    for run in
+        cells.chunk_by(|(.., one), (.., next)| links::number_of(one) == links::number_of(next))
+    {
+        let begin = run.first().and_then(|(.., cell)| links.begin(cell));
+        if let Some(begin) = &begin {
+            inner.write_all(begin.as_bytes())?;
+        }
+        inner.draw(run.iter().copied())?;
+        if begin.is_some() {
+            inner.write_all(links::END.as_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a row has a cluster whose width terminals disagree about.
@@ -105,6 +136,7 @@ fn is_disputed_row(buffer: &Buffer, y: u16) -> bool {
 /// Writes cells of a screen as it is to be: those rows whole that have disputed clusters, or `had` some.
 fn draw<W: Write>(
     inner: &mut CrosstermBackend<W>,
+    links: &LinkTable,
     screen: &Buffer,
     had: &[u16],
     cells: &[(u16, u16, &Cell)],
@@ -114,7 +146,7 @@ fn draw<W: Write>(
             continue;
         };
         if had.contains(y) || is_disputed_row(screen, *y) {
-            draw_whole_row(inner, screen, *y)?;
+            draw_whole_row(inner, links, screen, *y)?;
         }
     }
     let is_whole = |y: u16| had.contains(&y) || is_disputed_row(screen, y);
@@ -125,12 +157,13 @@ fn draw<W: Write>(
         }
         last.is_some_and(|(_, whole)| !whole)
     });
-    inner.draw(plain)
+    put_out(inner, links, plain)
 }
 
 /// Writes a row from the left. Each part begins with an absolute move.
 fn draw_whole_row<W: Write>(
     inner: &mut CrosstermBackend<W>,
+    links: &LinkTable,
     screen: &Buffer,
     y: u16,
 ) -> io::Result<()> {
@@ -143,7 +176,7 @@ fn draw_whole_row<W: Write>(
         match disputed_width(cell.symbol()) {
             None => part.push((x, y, cell)),
             Some(most) => {
-                inner.draw(part.drain(..))?;
+                put_out(inner, links, part.drain(..))?;
                 // Where the terminal draws it narrower, nothing of before is left beside it.
                 let mut blank = cell.clone();
                 blank.set_symbol(" ");
@@ -159,7 +192,7 @@ fn draw_whole_row<W: Write>(
         }
         x += width;
     }
-    inner.draw(part.into_iter())
+    put_out(inner, links, part.into_iter())
 }
 
 /// The first character of a cluster where it alone is as wide, else a box for each cell.

@@ -19,6 +19,7 @@ use ratatui::backend::Backend;
 use ratatui::layout::Size;
 
 use crate::text::untrusted::reveal_line;
+use crate::tui::links::LinkTable;
 use crate::tui::scrolling::ScrollingBackend;
 
 /// What the loop needs of a terminal beyond drawing cells.
@@ -37,6 +38,11 @@ pub trait ConsoleTerminal {
 
     /// Writes a control sequence of ours (clipboard, bell).
     fn control(&mut self, sequence: &str) -> io::Result<()>;
+
+    /// Where the numbers of linked cells are said; none = this terminal has no links.
+    fn links(&self) -> Option<LinkTable> {
+        None
+    }
 
     /// Gives the terminal back to the shell for a while.
     fn release(&mut self) -> io::Result<()>;
@@ -190,6 +196,10 @@ impl ConsoleTerminal for TerminalGuard {
         let backend = self.terminal.backend_mut();
         io::Write::write_all(backend, sequence.as_bytes())?;
         io::Write::flush(backend)
+    }
+
+    fn links(&self) -> Option<LinkTable> {
+        Some(self.terminal.backend().links())
     }
 
     fn release(&mut self) -> io::Result<()> {

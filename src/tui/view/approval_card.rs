@@ -13,6 +13,7 @@ use crate::protocol::decision::effect_text;
 use crate::protocol::enums::ApprovalKind;
 use crate::tui::action::Action;
 use crate::tui::code_colors::CodeColors;
+use crate::tui::links::{self, Link, LinkScope};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::{Console, decided_by, result_words};
@@ -209,6 +210,18 @@ pub fn body(
         }
     }
     body.lines
+}
+
+/// What the card of an approval may link to.
+pub fn links(console: Console<'_>, scope: LinkScope, approval: &Approval) -> Vec<Link> {
+    let json = serde_json::to_string(approval).unwrap_or_default();
+    let mut links = links::web_links(&json);
+    let workspace = console.workspace(scope, &approval.channel);
+    if let Some(workspace) = workspace {
+        let paths = approval.plan.path.iter().chain(&approval.plan.paths);
+        links.extend(paths.filter_map(|path| links::file_link(workspace, path)));
+    }
+    links
 }
 
 /// A diff without the lines that only name its file.

@@ -7,9 +7,33 @@ use ratatui::text::Line;
 
 use crate::console::ids::HostId;
 use crate::tui::code_colors::{CodeColors, CodeLines};
+use crate::tui::links::{self, Link, LinkPart, LinkScope, ShownLink};
+
+/// Wrapped lines of one thing, and the links in them.
+#[derive(Debug, Default)]
+pub struct LinkedLines {
+    /// The lines.
+    pub lines: Vec<Line<'static>>,
+    links: Vec<LinkPart>,
+}
+
+impl std::ops::Deref for LinkedLines {
+    type Target = Vec<Line<'static>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.lines
+    }
+}
+
+impl From<Vec<Line<'static>>> for LinkedLines {
+    fn from(lines: Vec<Line<'static>>) -> Self {
+        let links = Vec::new();
+        Self { lines, links }
+    }
+}
 
 /// Wrapped lines of one thing.
-pub type Lines = Arc<Vec<Line<'static>>>;
+pub type Lines = Arc<LinkedLines>;
 
 /// What a transcript entry's lines depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,12 +67,56 @@ pub struct ViewCache {
     older: HashMap<EntryKey, Lines>,
     stream: Option<(String, usize, u16, Lines)>,
     code: CodeColors,
+    scope: LinkScope,
+    shown: Vec<ShownLink>,
 }
 
 impl ViewCache {
     /// Forgets everything: another theme.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::with_links(self.scope);
+    }
+
+    /// A cache that looks for links of this scope.
+    pub fn with_links(scope: LinkScope) -> Self {
+        Self {
+            scope,
+            ..Self::default()
+        }
+    }
+
+    /// Which links are looked for.
+    pub fn scope(&self) -> LinkScope {
+        self.scope
+    }
+
+    /// A line was drawn there: so were the links in it.
+    pub fn drawn(&mut self, lines: &Lines, line: usize, (x, y): (u16, u16)) {
+        let links = lines.links.iter().filter(|part| part.line == line);
+        self.shown.extend(links.map(|part| ShownLink {
+            x: x.saturating_add(u16::try_from(part.column).unwrap_or(u16::MAX)),
+            y,
+            text: part.text.clone(),
+            target: Arc::clone(&part.target),
+        }));
+    }
+
+    /// The links that were drawn since the last time.
+    pub fn take_shown(&mut self) -> Vec<ShownLink> {
+        std::mem::take(&mut self.shown)
+    }
+
+    fn linked(
+        scope: LinkScope,
+        links: impl FnOnce() -> Vec<Link>,
+        lines: Vec<Line<'static>>,
+    ) -> Lines {
+        let links = if scope == LinkScope::None {
+            Vec::new()
+        } else {
+            links::find(&lines, &links())
+        };
+        Arc::new(LinkedLines { lines, links })
     }
 
     /// The colours of code that is shown.
@@ -80,6 +148,7 @@ impl ViewCache {
     pub fn card(
         &mut self,
         key: CardKey,
+        links: impl FnOnce() -> Vec<Link>,
         make: impl FnOnce(&CodeColors) -> Vec<Line<'static>>,
     ) -> Lines {
         if let Some((known, lines)) = &self.card
@@ -87,7 +156,7 @@ impl ViewCache {
         {
             return Arc::clone(lines);
         }
-        let lines = Arc::new(make(&self.code));
+        let lines = Self::linked(self.scope, links, make(&self.code));
         self.card = Some((key, Arc::clone(&lines)));
         lines
     }
@@ -96,18 +165,19 @@ impl ViewCache {
     pub fn entry(
         &mut self,
         key: EntryKey,
+        links: impl FnOnce() -> Vec<Link>,
         make: impl FnOnce(&CodeColors) -> Vec<Line<'static>>,
     ) -> Lines {
         if self.entries.len() >= KEPT {
             self.older = std::mem::take(&mut self.entries);
         }
-        let (older, code) = (&mut self.older, &self.code);
+        let (older, code, scope) = (&mut self.older, &self.code, self.scope);
         let entry = self.entries.entry(key);
-        Arc::clone(
-            entry.or_insert_with_key(|key| {
-                older.remove(key).unwrap_or_else(|| Arc::new(make(code)))
-            }),
-        )
+        Arc::clone(entry.or_insert_with_key(|key| {
+            older
+                .remove(key)
+                .unwrap_or_else(|| Self::linked(scope, links, make(code)))
+        }))
     }
 
     /// The lines of the finished paragraphs of an open stream: wrapped again only when one more is finished.
@@ -125,7 +195,7 @@ impl ViewCache {
         {
             return Arc::clone(lines);
         }
-        let lines = Arc::new(make(&self.code));
+        let lines = Arc::new(LinkedLines::from(make(&self.code)));
         self.stream = Some((id.to_owned(), bytes, width, Arc::clone(&lines)));
         lines
     }

@@ -110,12 +110,10 @@ pub fn draw(
     let max_scroll = lines.len().saturating_sub(height);
     let from = console.model.queue.card_scroll.min(max_scroll);
     for (offset, line) in lines.iter().skip(from).take(height).enumerate() {
-        paint::line(
-            buf,
-            body_area,
-            u16::try_from(offset).unwrap_or(u16::MAX),
-            line,
-        );
+        let row = u16::try_from(offset).unwrap_or(u16::MAX);
+        paint::line(buf, body_area, row, line);
+        let at = (body_area.x, body_area.y.saturating_add(row));
+        cache.drawn(&lines, from + offset, at);
     }
     let end = (from + height).min(lines.len());
     let is_folded = matches!(key, ItemKey::Approval(_)) && detail == CardDetail::Folded;
@@ -171,7 +169,7 @@ pub fn lines(
     match key {
         ItemKey::Approval(id) => {
             let Some(approval) = console.model.world().approvals.get(id) else {
-                return std::sync::Arc::new(Vec::new());
+                return crate::tui::view::cache::Lines::default();
             };
             let cost = approval_card::cost(console, approval);
             let world = console.model.world();
@@ -192,9 +190,12 @@ pub fn lines(
                 approval_card::output(world, approval),
                 console.model.host().rehearsals.of(approval)
             );
-            cache.card(cache_key, |code| {
-                approval_card::body(console, theme, code, approval, layout)
-            })
+            let scope = cache.scope();
+            cache.card(
+                cache_key,
+                || approval_card::links(console, scope, approval),
+                |code| approval_card::body(console, theme, code, approval, layout),
+            )
         }
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
@@ -203,7 +204,7 @@ pub fn lines(
         | ItemKey::Flood(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => {
-            std::sync::Arc::new(card_items::body(console, theme, key, layout.width))
+            std::sync::Arc::new(card_items::body(console, theme, key, layout.width).into())
         }
     }
 }

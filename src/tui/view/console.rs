@@ -8,6 +8,7 @@ use crate::protocol::enums::{ApprovalState, ToolCallState};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::lookup::Keymap;
+use crate::tui::links::LinkScope;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::Role;
 
@@ -27,6 +28,15 @@ impl<'c> Console<'c> {
             model: &state.model,
             keymap: Some(&state.keymap),
         }
+    }
+
+    /// The directory in which the tools of a channel work, where its files can be linked to.
+    pub fn workspace(self, scope: LinkScope, channel: &str) -> Option<&'c str> {
+        let is_here = scope == LinkScope::WebAndFiles && self.model.host().is_here();
+        let channel = self.model.world().channels.get(channel);
+        channel
+            .filter(|_| is_here)
+            .and_then(|channel| channel.workspace.as_deref())
     }
 
     /// The key of an action on the Queue.

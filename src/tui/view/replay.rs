@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::console::format;
 use crate::protocol::file_change::CallDiff;
@@ -105,7 +104,7 @@ pub fn draw_files(
     let (width, (shown, _)) = (usize::from(inner.width), replay.moment());
     let known = matches!(answer, Some(Some(_)));
     let key = format!("files of {} {shown} {known} {width}", replay.source);
-    let lines = cache.card(key, |code| {
+    let lines = cache.card(key, Vec::new, |code| {
         let mut body = Body::new(theme, width);
         match (call, answer) {
             (None, _) => body.text(Role::TextMuted, "This step changes no file."),

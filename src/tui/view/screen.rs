@@ -74,6 +74,7 @@ pub fn draw(
 ) -> FrameReport {
     buf.set_style(area, theme.style(Role::Text));
     cache.of(state.model.hosts.focused());
+    drop(cache.take_shown());
     let mut report = FrameReport {
         wants_hit_regions: state.mouse,
         ..FrameReport::default()

@@ -16,6 +16,7 @@ use crate::tui::state::background_search::BackgroundSearch;
 use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::{EntryKey, Lines, ViewCache};
+use crate::tui::view::console::Console;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::replay as view_replay;
 use crate::tui::view::transcript_entry::{self, Manner};
@@ -141,11 +142,14 @@ pub fn draw(
             selected_above = skip > 0;
             selected_below = lines.len().saturating_sub(1) > skip + (height - at);
         }
-        for line in lines.iter().skip(skip) {
+        for (index, line) in lines.iter().enumerate().skip(skip) {
             if at >= height {
                 break;
             }
             let row = u16::try_from(at).unwrap_or(u16::MAX);
+            window
+                .cache
+                .drawn(&lines, index, (inner.x, inner.y.saturating_add(row)));
             match &query {
                 Some(query) => paint::line(
                     buf,
@@ -357,9 +361,16 @@ impl Window<'_> {
             raw: self.state.screens.session.raw,
             unfold: &self.unfold,
         };
-        self.cache.entry(key, |code| {
-            transcript_entry::lines(theme, code, &held.entry, manner)
-        })
+        let console = Console::of(self.state);
+        let session = self.state.screens.session.session_id;
+        let session = session.and_then(|id| console.model.world().sessions.get(&id));
+        let channel = session.map_or("", |session| session.channel.as_str());
+        let workspace = console.workspace(self.cache.scope(), channel);
+        self.cache.entry(
+            key,
+            || transcript_entry::links(workspace, &held.entry),
+            |code| transcript_entry::lines(theme, code, &held.entry, manner),
+        )
     }
 
     /// What is being said and done right now.
@@ -422,7 +433,7 @@ impl Window<'_> {
                 Line::from(vec![Span::raw("  "), span(theme, Role::TextMuted, piece)])
             }));
         }
-        Lines::new(out)
+        Lines::new(out.into())
     }
 
     fn len(&mut self, index: usize) -> usize {

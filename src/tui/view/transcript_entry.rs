@@ -5,11 +5,12 @@ use ratatui::text::{Line, Span};
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::protocol::artifact::ArtifactRef;
-use crate::protocol::enums::VerdictKind;
+use crate::protocol::enums::{CitationKind, VerdictKind};
 use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
 use crate::tui::code_colors::{CodeColors, CodeKind};
+use crate::tui::links::{self, Link};
 use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::console::{call_role, decided_by};
@@ -297,6 +298,32 @@ pub fn lines(
     }
     maker.lines.push(Line::default());
     maker.lines
+}
+
+/// What an entry may link to.
+pub fn links(workspace: Option<&str>, entry: &TranscriptEntry) -> Vec<Link> {
+    let json = serde_json::to_string(entry).unwrap_or_default();
+    let mut links = links::web_links(&json);
+    let (Some(workspace), TranscriptBody::Step { step, tool_calls }) = (workspace, &entry.body)
+    else {
+        return links;
+    };
+    let plans = tool_calls.iter().map(|call| &call.plan);
+    let mut paths: Vec<&str> = plans
+        .flat_map(|plan| plan.path.iter().chain(&plan.paths))
+        .map(String::as_str)
+        .collect();
+    if let StepBody::Final { citations, .. } = &step.body {
+        let files = citations.items.iter();
+        let files = files.filter(|one| one.kind == CitationKind::File);
+        paths.extend(files.map(|one| one.source.as_str()));
+    }
+    links.extend(
+        paths
+            .into_iter()
+            .filter_map(|path| links::file_link(workspace, path)),
+    );
+    links
 }
 
 /// Where a cached response came from: `cached, 3m old, saved 1.2k tokens`.

@@ -304,6 +304,7 @@ pub fn channel() -> Channel {
             reconnects: 2,
             rate_limited_until: None,
         },
+        workspace: Some("/srv/team".to_owned()),
         paused: false,
         held: false,
         backlog: 1,

@@ -1,9 +1,7 @@
 //! Samples of what tools did to files.
 
 use leverframe::protocol::enums::ToolCallState;
-use leverframe::protocol::file_change::{
-    CallDiff, DiffSource, FileChange, FileFate, FileOfChange,
-};
+use leverframe::protocol::file_change::{CallDiff, DiffSource, FileChange, FileFate, FileOfChange};
 use leverframe::protocol::request::{
     Answer, Command, GetCallDiff, ListFileChanges, Query, UndoFileChange,
 };

@@ -232,6 +232,7 @@ pub fn channel(name: &str, kind: ChannelKind, autonomy: Autonomy) -> Channel {
             reconnects: 1,
             rate_limited_until: None,
         },
+        workspace: None,
         paused: false,
         held: false,
         backlog: 0,

@@ -15,6 +15,7 @@ mod diffs;
 pub mod fleet;
 mod held;
 pub mod hosts;
+mod links;
 pub mod memory;
 pub mod models_dialog;
 pub mod money;

@@ -156,6 +156,7 @@ impl Console {
             editor: None,
             clock: Clock::manual(fixture::NOW),
             notify: Notify::Off,
+            links: leverframe::tui::links::LinkScope::None,
             title: false,
             tmux: false,
         };

@@ -64,6 +64,7 @@ const ENVIRONMENT: &str = "\
 | `OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `GOOGLE_GEMINI_BASE_URL`, `OLLAMA_HOST` | addresses of the built-in providers |
 | `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_RUNTIME_DIR`, `HOME` | where files lie |
 | `NO_COLOR`, `ACCESSIBLE`, `TERM`, `COLORTERM`, `TMUX` | what the terminal shows |
+| `SSH_CONNECTION` | whether paths of files are links of the terminal |
 | `LC_ALL`, `LC_CTYPE`, `LANG` | whether the consoles write UTF-8 or ASCII |
 | `VISUAL`, `EDITOR` | the editor that `ctrl-g` opens |";
 
@@ -142,6 +143,7 @@ fn value(of: &str) -> String {
         "Risk" => codes(Risk::ALL.iter().map(|w| w.as_str())),
         "Role" => codes(Role::ALL.iter().map(|w| w.as_str())),
         "CacheScope" => codes(CacheScope::ALL.iter().map(|w| w.as_str())),
+        "Links" => codes(["auto", "on", "off"]),
         "Notify" => codes(["off", "osc9", "osc99", "osc777"]),
         "ToolChoice" => "`auto`, `none`, `required` or the name of a tool".to_owned(),
         "PromptCache" => codes(["none", "automatic", "breakpoints", "key"]),

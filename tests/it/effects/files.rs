@@ -185,9 +185,7 @@ async fn a_person_sees_one_difference_and_can_undo_what_they_allowed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_record_tells_what_each_call_did_to_files_and_what_it_does_not_hold() {
-    let home = Home::new(
-        "[channels.api]\nautonomy = \"full\"\npermanent_full = true\n",
-    );
+    let home = Home::new("[channels.api]\nautonomy = \"full\"\npermanent_full = true\n");
     let workspace = home.workspace("api");
     std::fs::create_dir_all(&workspace).expect("a workspace");
     let daemon = home.daemon();
