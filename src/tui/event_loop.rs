@@ -31,6 +31,7 @@ use crate::tui::code_colors::{CodeLines, MAX_TIME};
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::message::{Effect, Message, Mouse, MouseKind, QuitKind};
 use crate::tui::options::ConsoleOptions;
+use crate::tui::pictures::{Decoded, PictureKey};
 use crate::tui::reload::Watch;
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::hosts;
@@ -42,7 +43,7 @@ use crate::tui::terminal::{
 use crate::tui::theme::roles::Theme;
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::screen;
-use crate::tui::{editor, export, files, keymap, notify, theme};
+use crate::tui::{editor, export, files, keymap, notify, pictures, theme};
 
 /// Terminal events.
 pub type Input = Pin<Box<dyn Stream<Item = io::Result<InputEvent>> + Send>>;
@@ -128,8 +129,14 @@ struct Console<T> {
     incoming: mpsc::Receiver<(HostId, DaemonMessage)>,
     answers: JoinSet<Message>,
     tasks: JoinSet<()>,
-    /// What colours texts beside the loop.
-    coloring: JoinSet<(u64, CodeLines)>,
+    /// What colours texts and decodes pictures beside the loop.
+    slow: JoinSet<Slow>,
+}
+
+/// What a frame wants that takes longer than a frame.
+enum Slow {
+    Code(u64, CodeLines),
+    Picture(PictureKey, Decoded),
 }
 
 /// What the loop must do itself after a batch of effects.
@@ -175,7 +182,7 @@ impl<T: ConsoleTerminal> Console<T> {
         state.wanted_replay = options.replay;
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
-        let links = options.links;
+        let (depth, links) = (options.depth, options.links);
         let watch = Watch::new(options.user_dir.clone());
         if !complaints.is_empty() {
             state.toast(Tone::Error, complaints.join("; "));
@@ -209,7 +216,7 @@ impl<T: ConsoleTerminal> Console<T> {
             terminal,
             state,
             theme,
-            cache: ViewCache::with_links(links),
+            cache: ViewCache::new(depth, links),
             title: None,
             frames: FrameScheduler::default(),
             watch,
@@ -217,7 +224,7 @@ impl<T: ConsoleTerminal> Console<T> {
             incoming,
             answers: JoinSet::new(),
             tasks,
-            coloring: JoinSet::new(),
+            slow: JoinSet::new(),
         }
     }
 
@@ -303,11 +310,13 @@ impl<T: ConsoleTerminal> Console<T> {
                 },
                 Some((host, message)) = self.incoming.recv() => Some(Message::Daemon(host, message)),
                 Some(answer) = self.answers.join_next() => answer.ok(),
-                Some(done) = self.coloring.join_next() => {
-                    if let Ok((key, lines)) = done {
-                        self.cache.color(key, lines);
-                        self.frames.request(Wanted::Soon, self.now().steady);
+                Some(done) = self.slow.join_next() => {
+                    match done {
+                        Ok(Slow::Code(key, lines)) => self.cache.color(key, lines),
+                        Ok(Slow::Picture(key, decoded)) => self.cache.pictures_mut().put(key, decoded),
+                        Err(error) => tracing::debug!(%error, "what a frame wanted stopped unexpectedly"),
                     }
+                    self.frames.request(Wanted::Soon, self.now().steady);
                     None
                 }
                 () = self.watch.written() => {
@@ -603,8 +612,12 @@ impl<T: ConsoleTerminal> Console<T> {
         drawn?;
         self.frames.drawn(self.now().steady);
         for (key, text) in self.cache.code().take_wanted() {
-            self.coloring
-                .spawn_blocking(move || (key, text.lines(MAX_TIME)));
+            self.slow
+                .spawn_blocking(move || Slow::Code(key, text.lines(MAX_TIME)));
+        }
+        for (key, content) in self.cache.pictures_mut().take_wanted() {
+            self.slow
+                .spawn_blocking(move || Slow::Picture(key, pictures::decode(&content, key)));
         }
         self.entitle();
         Ok(self.feed(Message::Drawn(report.unwrap_or_default())))

@@ -18,6 +18,7 @@ pub mod links;
 pub mod message;
 pub mod notify;
 pub mod options;
+pub mod pictures;
 pub mod reload;
 pub mod sanitize;
 pub mod scrolling;

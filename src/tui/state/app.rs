@@ -19,6 +19,7 @@ use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
 use crate::tui::message::{Effect, HitRegion};
+use crate::tui::state::attached_files::AttachedFiles;
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
@@ -110,6 +111,8 @@ pub struct Screens {
     pub channels: ListDetail<String>,
     /// Session.
     pub session: SessionView,
+    /// Files of the turns that are read there.
+    pub attached_files: AttachedFiles,
     /// Questions of the screen that is shown.
     pub in_flight: InFlightQueries,
     /// Continuations.

@@ -5,6 +5,8 @@
 pub mod actions;
 pub mod app;
 pub mod assigning;
+pub mod attached_files;
+pub mod attached_files_screen;
 pub mod attaching;
 pub mod audit;
 pub mod audit_screen;

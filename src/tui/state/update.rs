@@ -24,9 +24,7 @@ use crate::tui::state::rule_coach::SHOWN_MS;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, attaching, audit_screen, batching, decide, deciding, fleet_screen, going, hosts,
-    input, lists, log_screen, memory, models, mouse, opening, panels, replaying, rule_editing,
-    summary, taking_over, text_keys, why,
+    assigning, attaching, audit_screen, batching, decide, deciding, fleet_screen, going, hosts, input, lists, log_screen, memory, models, mouse, opening, panels, replaying, rule_editing, summary, taking_over, text_keys, why, attached_files_screen,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
@@ -55,6 +53,7 @@ fn ask(state: &mut State) -> Vec<Effect> {
     log_screen::poll(state);
     let mut effects = panels::refresh(state);
     effects.extend(replaying::ask(state));
+    effects.extend(attached_files_screen::ask(state));
     let shown = match state.model.selected() {
         Some(ItemKey::Approval(id)) if state.screen == Screen::Queue => Some(*id),
         Some(_) | None => None,
@@ -222,6 +221,7 @@ fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect
                 .as_ref()
                 .map(|answer| &**answer)
                 .map_err(|problem| &**problem);
+            attached_files_screen::answered(state, &query, borrowed);
             let (taken, effects) = replaying::answered(state, &query, borrowed);
             if !taken {
                 answered(state, host, &query, result);

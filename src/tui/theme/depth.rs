@@ -4,9 +4,10 @@
 use ratatui::style::{Color, Modifier, Style};
 
 /// How many colours the terminal has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColorDepth {
     /// None: `NO_COLOR`. Modifiers stay.
+    #[default]
     None,
     /// The 16 of the terminal's own palette.
     Sixteen,

@@ -8,6 +8,8 @@ use ratatui::text::Line;
 use crate::console::ids::HostId;
 use crate::tui::code_colors::{CodeColors, CodeLines};
 use crate::tui::links::{self, Link, LinkPart, LinkScope, ShownLink};
+use crate::tui::pictures::Pictures;
+use crate::tui::theme::depth::ColorDepth;
 
 /// Wrapped lines of one thing, and the links in them.
 #[derive(Debug, Default)]
@@ -22,6 +24,16 @@ impl std::ops::Deref for LinkedLines {
 
     fn deref(&self) -> &Self::Target {
         &self.lines
+    }
+}
+
+impl LinkedLines {
+    /// These lines with others before the last one.
+    pub fn with(&self, others: Vec<Line<'static>>) -> Self {
+        let (mut lines, links) = (self.lines.clone(), self.links.clone());
+        let last = lines.len().saturating_sub(1);
+        lines.splice(last..last, others);
+        Self { lines, links }
     }
 }
 
@@ -67,6 +79,8 @@ pub struct ViewCache {
     older: HashMap<EntryKey, Lines>,
     stream: Option<(String, usize, u16, Lines)>,
     code: CodeColors,
+    pictures: Pictures,
+    depth: ColorDepth,
     scope: LinkScope,
     shown: Vec<ShownLink>,
 }
@@ -74,15 +88,31 @@ pub struct ViewCache {
 impl ViewCache {
     /// Forgets everything: another theme.
     pub fn clear(&mut self) {
-        *self = Self::with_links(self.scope);
+        *self = Self::new(self.depth, self.scope);
     }
 
-    /// A cache that looks for links of this scope.
-    pub fn with_links(scope: LinkScope) -> Self {
+    /// A cache for a terminal with so many colours that looks for links of this scope.
+    pub fn new(depth: ColorDepth, scope: LinkScope) -> Self {
         Self {
+            depth,
             scope,
             ..Self::default()
         }
+    }
+
+    /// The colours of the terminal.
+    pub fn depth(&self) -> ColorDepth {
+        self.depth
+    }
+
+    /// The pictures that are shown.
+    pub fn pictures(&self) -> &Pictures {
+        &self.pictures
+    }
+
+    /// The same, to take those that wait, and to put what came.
+    pub fn pictures_mut(&mut self) -> &mut Pictures {
+        &mut self.pictures
     }
 
     /// Which links are looked for.

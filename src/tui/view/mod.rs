@@ -1,6 +1,7 @@
 //! Drawing. Reads the state, never changes it; returns what was really shown.
 
 pub mod approval_card;
+pub mod attached_files;
 pub mod audit;
 pub mod autonomy_selector;
 pub mod cache;

@@ -15,6 +15,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::background_search::BackgroundSearch;
 use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::attached_files;
 use crate::tui::view::cache::{EntryKey, Lines, ViewCache};
 use crate::tui::view::console::Console;
 use crate::tui::view::paint::{self, span};
@@ -366,11 +367,22 @@ impl Window<'_> {
         let session = session.and_then(|id| console.model.world().sessions.get(&id));
         let channel = session.map_or("", |session| session.channel.as_str());
         let workspace = console.workspace(self.cache.scope(), channel);
-        self.cache.entry(
+        let lines = self.cache.entry(
             key,
             || transcript_entry::links(workspace, &held.entry),
             |code| transcript_entry::lines(theme, code, &held.entry, manner),
-        )
+        );
+        if self.state.screens.session.selected != Some(position) {
+            return lines;
+        }
+        let known = &self.state.screens.attached_files;
+        let files = known.of(&held.entry);
+        let files = attached_files::lines(theme, self.cache, known, &files, manner.width);
+        if files.is_empty() {
+            lines
+        } else {
+            Lines::new(lines.with(files))
+        }
     }
 
     /// What is being said and done right now.

@@ -10,6 +10,7 @@ use leverframe::tui::links::{
     LinkScope, LinkTable, ShownLink, file_link, find, number_of, web_links,
 };
 use leverframe::tui::scrolling::ScrollingBackend;
+use leverframe::tui::theme::depth::ColorDepth;
 use leverframe::tui::view::cache::ViewCache;
 use proptest::prelude::*;
 use ratatui::backend::Backend as _;
@@ -213,7 +214,7 @@ fn with_address(scope: LinkScope) -> Driver {
         channel.workspace = Some("/srv/team".into());
     }
     let mut driver = Driver::with(120, 50, snapshot);
-    driver.cache = ViewCache::with_links(scope);
+    driver.cache = ViewCache::new(ColorDepth::Sixteen, scope);
     driver.press("j enter");
     driver.draw();
     driver

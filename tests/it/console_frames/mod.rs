@@ -20,5 +20,6 @@ pub mod memory;
 pub mod models_dialog;
 pub mod money;
 mod pairing;
+mod pictures;
 pub(crate) mod screens;
 mod scrolling;
