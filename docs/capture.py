@@ -74,25 +74,39 @@ def cells(line, style):
     yield from ((character, style.key()) for character in line[at:])
 
 
-def picture(text, columns):
-    lines, style, out = text.split("\n"), Style(), []
-    for row, line in enumerate(lines):
-        run, kept = [], list(cells(line, style))
-        y = MARGIN + row * CELL_H
-        for column, (character, look) in enumerate(kept + [("", None)]):
-            boxed = character in BOX
-            if run and (look != run[0][2] or boxed or column == len(kept)):
-                paint(out, run, y)
-                run = []
-            if boxed:
-                strokes(out, character, column, y, look)
-            elif character:
-                run.append((column, character, look))
-    width, height = 2 * MARGIN + columns * CELL_W, 2 * MARGIN + len(lines) * CELL_H
+def row(line, style, y):
+    """The marks of a line of the screen whose top is at y."""
+    out, run, kept = [], [], list(cells(line, style))
+    for column, (character, look) in enumerate(kept + [("", None)]):
+        boxed = character in BOX
+        if run and (look != run[0][2] or boxed or column == len(kept)):
+            paint(out, run, y)
+            run = []
+        if boxed:
+            strokes(out, character, column, y, look)
+        elif character:
+            run.append((column, character, look))
+    return out
+
+
+def rows(text):
+    """The marks of each line of a screen."""
+    style = Style()
+    return [row(line, style, MARGIN + number * CELL_H) for number, line in enumerate(text.split("\n"))]
+
+
+def frame(columns, lines, marks):
+    """An SVG of so many columns and lines with these marks."""
+    width, height = 2 * MARGIN + columns * CELL_W, 2 * MARGIN + lines * CELL_H
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
             f'height="{height:g}" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,\'DejaVu Sans Mono\',monospace" '
             f'font-size="14" xml:space="preserve">\n<rect width="100%" height="100%" rx="6" fill="{NIGHT}"/>\n'
-            + "\n".join(out) + "\n</svg>\n")
+            + "\n".join(marks) + "\n</svg>\n")
+
+
+def picture(text, columns):
+    drawn = rows(text)
+    return frame(columns, len(drawn), [mark for marks in drawn for mark in marks])
 
 
 def paint(out, run, y):
@@ -132,4 +146,5 @@ def main():
         out.write(picture(screen, int(size)))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -65,3 +65,4 @@ take channels
 press A j
 see "would have"
 take autonomy
+docs/tour.py "$binary"

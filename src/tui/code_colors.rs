@@ -1,7 +1,7 @@
 //! Which words of code are what. It is slow (regular expressions, compiled at their first use), so no frame waits for
 //! it: a text is drawn plain until its colours are there. Nothing here changes, hides or moves a byte of a text.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 use std::ops::Range;
@@ -19,8 +19,8 @@ const MAX_TEXT: usize = 64 * 1024;
 const MAX_LINE: usize = 2_000;
 /// How long a text is worked on.
 pub const MAX_TIME: Duration = Duration::from_millis(500);
-/// Texts whose colours are remembered.
-const KEPT: usize = 200;
+/// Most bytes of texts whose colours are remembered. What comes on top stays plain.
+const MAX_KEPT: usize = 4 * 1024 * 1024;
 
 /// A part of a line, in bytes, and what it is.
 pub type CodeSpan = (Range<usize>, Role);
@@ -53,6 +53,8 @@ pub struct CodeColors {
     known: HashMap<u64, Arc<CodeLines>>,
     pending: HashSet<u64>,
     wanted: RefCell<Vec<(u64, CodeText)>>,
+    /// Bytes of the texts of all three.
+    bytes: Cell<usize>,
 }
 
 impl CodeColors {
@@ -76,7 +78,10 @@ impl CodeColors {
             return Some(Arc::clone(lines));
         }
         let mut wanted = self.wanted.borrow_mut();
-        if !self.pending.contains(&key) && !wanted.iter().any(|(other, _)| *other == key) {
+        let bytes = self.bytes.get() + text.len();
+        let is_new = !self.pending.contains(&key) && wanted.iter().all(|(other, _)| *other != key);
+        if is_new && bytes <= MAX_KEPT {
+            self.bytes.set(bytes);
             let (name, text) = (name.to_owned(), text.to_owned());
             wanted.push((key, CodeText { name, kind, text }));
         }
@@ -92,11 +97,15 @@ impl CodeColors {
 
     /// The colours of a text are there.
     pub fn put(&mut self, key: u64, lines: CodeLines) {
-        if self.known.len() >= KEPT {
-            self.known.clear();
-        }
         self.pending.remove(&key);
         self.known.insert(key, Arc::new(lines));
+    }
+
+    /// Forgets what was shown, where little room is left for more.
+    pub fn make_room(&mut self) {
+        if self.bytes.get() > MAX_KEPT / 2 {
+            *self = Self::default();
+        }
     }
 }
 

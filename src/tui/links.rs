@@ -84,7 +84,9 @@ pub fn web_links(text: &str) -> Vec<Link> {
         let end = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
         from = start + end.max(1);
         // What is cut leads elsewhere.
-        let is_cut = rest.get(end..).is_some_and(|rest| rest.starts_with('…'));
+        let is_cut = rest
+            .get(end..)
+            .is_some_and(|rest| rest.starts_with(|c: char| c == '…' || c.is_alphanumeric()));
         let address = rest.get(..end).map(trimmed).filter(|_| !is_cut);
         if let Some(address) = address.filter(|address| is_web(address))
             && !links.iter().any(|link| link.text == address)

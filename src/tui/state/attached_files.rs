@@ -12,8 +12,8 @@ use crate::protocol::session::{Continuation, StepBody, TranscriptBody, Transcrip
 
 /// Largest file that is fetched to be shown, in bytes.
 pub const MAX_SHOWN: u64 = 20 * 1024 * 1024;
-/// Files whose content is held.
-const KEPT: usize = 4;
+/// Most pictures of an entry that are shown, and files whose content is held.
+const PICTURES: usize = 4;
 /// Turns whose files are known at most.
 const TURNS: usize = 500;
 
@@ -77,18 +77,22 @@ impl AttachedFiles {
 
     /// The pictures of an entry whose content must be asked for.
     pub fn unknown_pictures(&mut self, entry: &TranscriptEntry) -> Vec<ArtifactHash> {
-        let mut unknown = Vec::new();
-        for (_, file) in self.of(entry) {
-            let is_shown = is_picture(&file) && file.size <= MAX_SHOWN;
-            if is_shown && !self.content.contains_key(&file.hash) {
-                if self.content.len() >= KEPT {
-                    self.content.clear();
-                }
-                self.content.insert(file.hash, None);
-                unknown.push(file.hash);
-            }
+        let files = self.of(entry).into_iter().map(|(_, file)| file);
+        let shown = files.filter(|file| is_picture(file) && file.size <= MAX_SHOWN);
+        let shown: Vec<ArtifactHash> = shown.map(|file| file.hash).take(PICTURES).collect();
+        let mut unknown = shown.clone();
+        unknown.retain(|hash| !self.content.contains_key(hash));
+        if !unknown.is_empty() {
+            self.content.retain(|hash, _| shown.contains(hash));
+            self.content
+                .extend(unknown.iter().map(|hash| (*hash, None)));
         }
         unknown
+    }
+
+    /// Whether the content of a file was asked for: it is one of those that are shown.
+    pub fn is_asked(&self, hash: ArtifactHash) -> bool {
+        self.content.contains_key(&hash)
     }
 
     /// The content of a picture; none = it is on its way.

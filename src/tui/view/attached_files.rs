@@ -42,6 +42,9 @@ pub fn lines(
             out.push(said(&format!("not shown: larger than {most}")));
             continue;
         }
+        if !known.is_asked(file.hash) {
+            continue;
+        }
         let key = PictureKey {
             hash: file.hash,
             columns,

@@ -186,6 +186,7 @@ impl ViewCache {
         {
             return Arc::clone(lines);
         }
+        self.code.make_room();
         let lines = Self::linked(self.scope, links, make(&self.code));
         self.card = Some((key, Arc::clone(&lines)));
         lines

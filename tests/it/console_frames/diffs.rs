@@ -230,7 +230,7 @@ fn words_of_code_have_their_roles_in_every_language() {
         ("a.java", "return 12;", "12", Role::CodeNumber),
         ("a.rb", "return 12", "12", Role::CodeNumber),
         ("a.xml", "<!-- so -->", "<!-- so -->", Role::CodeComment),
-        ("README.md", "# Top", "Top", Role::CodeKeyword),
+        ("README.md", "# Top", "#", Role::CodeKeyword),
         ("Makefile", "# so", "# so", Role::CodeComment),
         ("Dockerfile", "FROM a", "FROM", Role::CodeKeyword),
         ("rust", "fn f() {}", "f", Role::CodeFunction),

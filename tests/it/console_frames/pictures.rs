@@ -123,7 +123,11 @@ fn with_photo(depth: ColorDepth, content: Vec<u8>) -> (Driver, Vec<Query>) {
     driver.press("2 j j enter");
     driver.answer_transcript(fixture::transcript());
     let mut asked = Vec::new();
-    let mut effects = driver.press("g");
+    let first = driver.state.screens.session.entries.keys().next().copied();
+    driver.state.screens.session.selected = first;
+    driver.effects.clear();
+    driver.wait(1);
+    let mut effects = driver.effects.clone();
     for _ in 0..3 {
         let queries: Vec<Query> = effects
             .iter()

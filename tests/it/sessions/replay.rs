@@ -247,7 +247,7 @@ fn each_step_shows_what_it_did_to_files() {
         let text = driver.text();
         assert!(text.contains("notes.md: what it held before"), "{text}");
         assert!(text.contains("from the arguments of the call"), "{text}");
-        driver.press("J J J");
+        driver.press(". . .");
         if height > 24 {
             assert!(text.contains("+the relay"), "{text}");
         } else {
