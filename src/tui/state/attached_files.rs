@@ -20,6 +20,9 @@ const TURNS: usize = 500;
 /// A file and its name: outside text.
 pub type NamedFile = (String, ArtifactRef);
 
+/// What a file holds, or why it did not come.
+pub type Content = Result<Arc<Vec<u8>>, String>;
+
 /// The files of a turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct TurnFiles {
@@ -31,7 +34,7 @@ struct TurnFiles {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttachedFiles {
     turns: BTreeMap<ContinuationId, Option<TurnFiles>>,
-    content: BTreeMap<ArtifactHash, Option<Result<Arc<Vec<u8>>, String>>>,
+    content: BTreeMap<ArtifactHash, Option<Content>>,
 }
 
 impl AttachedFiles {
@@ -96,7 +99,7 @@ impl AttachedFiles {
     }
 
     /// The content of a picture; none = it is on its way.
-    pub fn content(&self, hash: ArtifactHash) -> Option<&Result<Arc<Vec<u8>>, String>> {
+    pub fn content(&self, hash: ArtifactHash) -> Option<&Content> {
         self.content.get(&hash)?.as_ref()
     }
 
