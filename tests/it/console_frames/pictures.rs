@@ -164,7 +164,7 @@ fn with_photo(depth: ColorDepth, content: Vec<u8>) -> (Driver, Vec<Query>) {
             driver.answer(query, answer);
         }
         driver.draw();
-        effects = driver.effects.clone();
+        effects.clone_from(&driver.effects);
     }
     (driver, asked)
 }
