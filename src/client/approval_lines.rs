@@ -25,6 +25,7 @@ pub fn sentence(approval: &Approval) -> String {
             }
             Preview::Text { text } if tool == FETCH => fetch(Some(text), approval),
             Preview::None if tool == FETCH => fetch(None, approval),
+            Preview::Text { text } if approval.plan.host.is_some() => request(text, approval),
             Preview::Text { text } => format!("Calls {tool} with a text of {}.", characters(text)),
             Preview::None if tool == "send_file" => {
                 let path = approval.args.get("path").and_then(Value::as_str);
@@ -46,6 +47,19 @@ pub fn sentence(approval: &Approval) -> String {
             format!("Raises what the agent of {} does alone.", approval.channel)
         }
     }
+}
+
+/// A request that the configuration declares: its method, and the place without the query.
+fn request(text: &str, approval: &Approval) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    let (method, address) = first.split_once(' ').unwrap_or_default();
+    let whole = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let place = whole.split_once('?').map_or(whole, |(place, _)| place);
+    let mut shown: String = place.chars().take(MAX_COMMAND).collect();
+    if shown.len() < whole.len() {
+        shown.push('…');
+    }
+    format!("Calls {}: {method} {shown}.", approval.tool)
 }
 
 /// What is fetched, or what is sent where. Of the address as much as fits: the arguments have it whole.

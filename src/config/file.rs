@@ -15,7 +15,7 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
-use crate::protocol::enums::{Autonomy, CacheScope, HookPoint, Risk, Role};
+use crate::protocol::enums::{Access, Autonomy, CacheScope, Effect, HookPoint, Risk, Role};
 use crate::protocol::options::ToolChoice;
 
 /// The whole file.
@@ -457,10 +457,20 @@ pub struct ServerTable {
     pub listen: Option<String>,
 }
 
+/// What a table of a tool declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolKind {
+    /// A request over HTTP.
+    Http,
+}
+
 /// `[tools.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolTable {
+    /// `http`: the table declares a tool that is a request to a service. Left out: a tool that exists.
+    pub kind: Option<ToolKind>,
     /// Least risk of its calls.
     pub risk: Option<Risk>,
     /// `http_fetch`: hosts that reading tells nothing: `example.org`, or `*.example.org` for all below it.
@@ -475,6 +485,40 @@ pub struct ToolTable {
     pub timeout_seconds: Option<u64>,
     /// KiB that are read of an answer.
     pub max_kib: Option<usize>,
+    /// Declared: what models read about it.
+    pub description: Option<String>,
+    /// Declared: `GET` where nothing is said.
+    pub method: Option<String>,
+    /// Declared: scheme, host and port as they are; in path and query `{name}` is a parameter.
+    pub url: Option<String>,
+    /// Declared: further parameters of the query.
+    pub query: Option<BTreeMap<String, String>>,
+    /// Declared: headers; `{secret}` is the secret.
+    pub headers: Option<BTreeMap<String, String>>,
+    /// Declared: JSON that is sent; a text that is `"{name}"` alone is the value itself.
+    pub body: Option<toml::Value>,
+    /// Declared: a JSON Schema for each parameter, by its name.
+    pub parameters: Option<toml::Table>,
+    /// Declared: parameters that may be left out.
+    pub optional: Option<Vec<String>>,
+    /// Declared: what a call touches; left out: by the method.
+    pub access: Option<Access>,
+    /// Declared: what recovery may assume of a call that a crash interrupted; left out: by the method.
+    pub effect: Option<Effect>,
+    /// Declared, `keyed`: header that takes the idempotency key.
+    pub key_header: Option<String>,
+    /// Declared, `keyed`: seconds for which the service remembers a key, less what a late run may need.
+    pub key_seconds: Option<u64>,
+    /// Declared: variable that holds the secret.
+    pub secret_env: Option<String>,
+    /// Declared: file that holds the secret, mode 0600.
+    pub secret_file: Option<String>,
+    /// Declared: shell command that prints the secret.
+    pub secret_command: Option<String>,
+    /// Declared: JSON pointer of the part that the agent reads.
+    pub result: Option<String>,
+    /// Declared: whether its answers do not count as untrusted content.
+    pub trusted: Option<bool>,
 }
 
 /// A file that was read, with its text for positions in errors.

@@ -24,6 +24,8 @@ pub struct Inputs<'a> {
     pub choice: FileChoice,
     /// Names of the tools that exist.
     pub tools: &'a [&'a str],
+    /// Those of them that exist whatever the file says.
+    pub built_in: &'a [&'a str],
 }
 
 impl<'a> Inputs<'a> {

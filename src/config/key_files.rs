@@ -24,8 +24,12 @@ pub fn resolve(
         .channels
         .iter()
         .map(|(name, table)| (["channels", name.as_str(), "token_file"], &table.token_file));
+    let tools = config
+        .tools
+        .iter()
+        .map(|(name, table)| (["tools", name, "secret_file"], &table.secret_file));
     let mut files = Vec::new();
-    for (keys, given) in providers.chain(tokens) {
+    for (keys, given) in providers.chain(tokens).chain(tools) {
         let Some(given) = given else { continue };
         let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
         if let Some((name, workspace)) = workspace_around(&path, channels) {

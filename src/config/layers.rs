@@ -22,7 +22,7 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings, Source,
 };
 use crate::config::toml_text::TomlText;
-use crate::config::{attachments, hooks, hygiene, key_files, memory, ownership, tools};
+use crate::config::{attachments, hooks, http_tools, hygiene, key_files, memory, ownership, tools};
 use crate::protocol::budget::TurnLimits;
 
 /// Most faults of a configuration that are looked for.
@@ -42,6 +42,7 @@ pub fn load(
         paths: &paths,
         choice,
         tools,
+        built_in: tools,
     })
 }
 
@@ -66,6 +67,7 @@ pub fn faults(flags: &Flags, environment: &Environment, tools: &[&str]) -> Vec<F
                     paths: &paths,
                     choice,
                     tools,
+                    built_in: tools,
                 })
             });
         let Err(error) = resolved else { break };
@@ -237,6 +239,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         transcription,
         memory,
         fetch: tools::fetch(&inputs)?,
+        http_tools: http_tools::resolve(&inputs)?,
         tool_risk: tools::risks(&inputs)?,
         listen,
         log_filter: log_filter

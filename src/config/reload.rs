@@ -53,6 +53,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         response_cache,
         hooks,
         fetch,
+        http_tools,
         listen,
         log_filter,
         log_json,
@@ -61,6 +62,14 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     pins.pin("instance", instance, &mut loaded.instance);
     pins.pin("hooks", hooks, &mut loaded.hooks);
     pins.pin("tools.http_fetch", fetch, &mut loaded.fetch);
+    // The registry of tools is made at the start.
+    let names: BTreeSet<&String> = http_tools.keys().chain(loaded.http_tools.keys()).collect();
+    for name in names {
+        if http_tools.get(name) != loaded.http_tools.get(name) {
+            pins.keys.push(format!("tools.{name}"));
+        }
+    }
+    loaded.http_tools.clone_from(http_tools);
     pins.pin("server.listen", listen, &mut loaded.listen);
     pins.pin("log.filter", log_filter, &mut loaded.log_filter);
     pins.pin("log.json", log_json, &mut loaded.log_json);

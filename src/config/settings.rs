@@ -4,15 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::clock::quiet_hours::QuietHours;
 use crate::config::flags::Flags;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
+use crate::config::placeholders::Placeholders;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
-    Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
+    Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk, Role,
 };
 use crate::protocol::options::ModelParameters;
 
@@ -100,6 +102,8 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// How `http_fetch` is configured; none = there is no such tool.
     pub fetch: Option<FetchSettings>,
+    /// Tools that the configuration declares, by name.
+    pub http_tools: BTreeMap<String, HttpToolSettings>,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -121,7 +125,9 @@ impl Settings {
         let tokens = self.channels.values().filter_map(|c| c.token.as_ref());
         let hooks = self.hooks.commands.values();
         let variables = hooks.flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
-        keys.chain(tokens).chain(variables)
+        let tools = self.http_tools.values();
+        let secrets = tools.filter_map(|tool| tool.secret.as_ref());
+        keys.chain(tokens).chain(variables).chain(secrets)
     }
 }
 
@@ -140,6 +146,68 @@ pub struct FetchSettings {
     pub timeout_seconds: u64,
     /// KiB that are read of an answer.
     pub max_kib: usize,
+}
+
+/// `[tools.NAME] kind = "http"`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpToolSettings {
+    /// For models.
+    pub description: String,
+    /// Method, in capitals.
+    pub method: String,
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Path, and query where the address has one.
+    pub path: Placeholders,
+    /// Further parameters of the query.
+    pub query: Vec<(String, Placeholders)>,
+    /// Headers.
+    pub headers: Vec<(String, Placeholders)>,
+    /// JSON that is sent.
+    pub body: Option<HttpBody>,
+    /// JSON Schema of the arguments.
+    pub schema: serde_json::Value,
+    /// What a call touches.
+    pub access: Access,
+    /// Recovery class.
+    pub effect: Effect,
+    /// Keyed: the header of the key, and how long the service remembers it.
+    pub key: Option<(String, Duration)>,
+    /// The secret.
+    pub secret: Option<Secret>,
+    /// JSON pointer of the part that is read.
+    pub result: Option<String>,
+    /// Whether its answers are no untrusted content.
+    pub trusted: bool,
+    /// Seconds until the whole answer must be there.
+    pub timeout_seconds: u64,
+    /// KiB that are read of an answer.
+    pub max_kib: usize,
+}
+
+/// JSON with placeholders.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HttpBody {
+    /// As it stands: a number, a truth value, null.
+    Json(serde_json::Value),
+    /// A text.
+    Text(Placeholders),
+    /// A list.
+    Array(Vec<HttpBody>),
+    /// Members in order.
+    Object(Vec<(String, HttpBody)>),
+}
+
+impl HttpBody {
+    /// Every text in it.
+    pub fn texts(&self) -> Vec<&Placeholders> {
+        match self {
+            Self::Json(_) => Vec::new(),
+            Self::Text(text) => vec![text],
+            Self::Array(items) => items.iter().flat_map(Self::texts).collect(),
+            Self::Object(members) => members.iter().flat_map(|(_, item)| item.texts()).collect(),
+        }
+    }
 }
 
 /// What settings were made from, as far as a reload needs it.

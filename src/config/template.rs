@@ -358,6 +358,14 @@ self_approval = "console"
 # timeout_seconds = 30
 # max_kib = 2048
 
+# [tools.find_issue]         # a request to a service as a tool of its own (see The web in the guide)
+# kind = "http"
+# description = "Find issues of the tracker by words."
+# url = "https://tracker.example.org/api/issues"
+# query = { q = "{words}" }
+# headers = {}               # a token: { Authorization = "Bearer {secret}" }, and secret_env or secret_file
+# parameters = { words = { type = "string" } }
+
 # [hooks.rate_limit]         # built in; every limit that is left out does not exist
 # messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
 # tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel

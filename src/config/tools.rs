@@ -28,8 +28,8 @@ pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
 }
 
 /// Whether a table adds a tool.
-fn adds(name: &str, _table: &ToolTable) -> bool {
-    name == FETCH
+fn adds(name: &str, table: &ToolTable) -> bool {
+    name == FETCH || table.kind.is_some()
 }
 
 /// The least risk of tools, by name.
@@ -44,36 +44,74 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
                 .expected(format!("one of {}", inputs.tools.join(", ")))
                 .into());
         }
-        if !adds(name, table) {
-            only_risk(inputs, name, table)?;
+        if table.kind.is_some() && (name == FETCH || inputs.built_in.contains(&name.as_str())) {
+            let problem = format!("`{name}` is built in and cannot be declared");
+            let fault = inputs.fault(&["tools", name, "kind"], problem);
+            return Err(fault.next_step("Give your tool another name").into());
+        }
+        let foreign = foreign_keys(name, table);
+        if let Some((key, _)) = foreign.iter().find(|(_, given)| *given) {
+            let problem = format!("`{name}` has no such setting");
+            let fault = inputs.fault(&["tools", name, key], problem);
+            return Err(fault.expected(expected_keys(name, table)).into());
+        }
+        if !adds(name, table) && table.risk.is_none() {
+            let fault = inputs.fault(&["tools", name], "`risk` is missing");
+            return Err(fault.expected("low, medium, high or critical").into());
         }
         risks.extend(table.risk.map(|risk| (name.clone(), risk)));
     }
     Ok(risks)
 }
 
-/// A table of a tool that has no other settings.
-fn only_risk(inputs: &Inputs<'_>, name: &str, table: &ToolTable) -> Result<(), ConfigError> {
-    let given = [
+/// Keys that a table cannot have, and whether it has them.
+fn foreign_keys(name: &str, table: &ToolTable) -> Vec<(&'static str, bool)> {
+    let of_fetch = [
         ("allow", table.allow.is_some()),
         ("deny", table.deny.is_some()),
         ("private", table.private.is_some()),
         ("ports", table.ports.is_some()),
+    ];
+    let of_both = [
         ("timeout_seconds", table.timeout_seconds.is_some()),
         ("max_kib", table.max_kib.is_some()),
     ];
-    if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
-        let fault = inputs.fault(
-            &["tools", name, key],
-            format!("`{name}` has no such setting"),
-        );
-        return Err(fault.expected("only `risk`").into());
+    let declared = [
+        ("description", table.description.is_some()),
+        ("method", table.method.is_some()),
+        ("url", table.url.is_some()),
+        ("query", table.query.is_some()),
+        ("headers", table.headers.is_some()),
+        ("body", table.body.is_some()),
+        ("parameters", table.parameters.is_some()),
+        ("optional", table.optional.is_some()),
+        ("access", table.access.is_some()),
+        ("effect", table.effect.is_some()),
+        ("key_header", table.key_header.is_some()),
+        ("key_seconds", table.key_seconds.is_some()),
+        ("secret_env", table.secret_env.is_some()),
+        ("secret_file", table.secret_file.is_some()),
+        ("secret_command", table.secret_command.is_some()),
+        ("result", table.result.is_some()),
+        ("trusted", table.trusted.is_some()),
+    ];
+    if table.kind.is_some() {
+        of_fetch.to_vec()
+    } else if name == FETCH {
+        declared.to_vec()
+    } else {
+        [&of_fetch[..], &of_both, &declared].concat()
     }
-    if table.risk.is_none() {
-        let fault = inputs.fault(&["tools", name], "`risk` is missing".to_owned());
-        return Err(fault.expected("low, medium, high or critical").into());
+}
+
+fn expected_keys(name: &str, table: &ToolTable) -> &'static str {
+    if table.kind.is_some() {
+        "keys of a declared tool; these are of http_fetch"
+    } else if name == FETCH {
+        "allow, deny, private, ports, timeout_seconds, max_kib and risk"
+    } else {
+        "only `risk`, or `kind = \"http\"` to declare a tool"
     }
-    Ok(())
 }
 
 /// How `http_fetch` is configured; none = there is no such tool.

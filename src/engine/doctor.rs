@@ -461,6 +461,24 @@ fn hooks(settings: &Settings) -> Vec<Finding> {
         .collect()
 }
 
+/// Tools that the configuration declares: what each asks whom. One that cannot be used is a fault of the configuration.
+fn http_tools(settings: &Settings) -> impl Iterator<Item = Finding> {
+    settings.http_tools.iter().map(|(name, tool)| {
+        let secret = if tool.secret.is_some() {
+            ", its secret is there"
+        } else {
+            ""
+        };
+        ok(
+            &format!("tool {name}"),
+            format!(
+                "{} {}, {}, {}{secret}",
+                tool.method, tool.origin, tool.access, tool.effect
+            ),
+        )
+    })
+}
+
 /// Channels whose agents act on untrusted content without a person.
 fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     let channels = settings.channels.iter();
@@ -548,6 +566,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend(channels(settings, facts.process.channels.as_deref()));
     found.extend(settings.into_iter().flat_map(unguarded));
     found.extend(settings.into_iter().flat_map(hooks));
+    found.extend(settings.into_iter().flat_map(http_tools));
     found.extend(facts.process.cache.as_ref().map(|why| {
         warn(
             "response cache",

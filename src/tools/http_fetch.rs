@@ -183,7 +183,7 @@ impl HttpFetch {
                 may_be_private,
             );
             let found = found.await.map_err(Failure::NotSent)?;
-            let client = client(&at, &found, limits, false)?;
+            let client = client(&at, &found, limits)?;
             let answer = exchange(&client, request.clone(), limits).await?;
             let follows = matches!(answer.status, 301 | 302 | 303 | 307 | 308)
                 && matches!(request.method, Method::GET | Method::HEAD);
@@ -252,7 +252,9 @@ fn headers_of(args: &Value) -> Result<HeaderMap, String> {
             ));
         }
         let value = HeaderValue::from_str(value.as_str().unwrap_or_default()).map_err(|_| {
-            format!("the value of the header `{shown}` has a line break or a character that is not ASCII")
+            format!(
+                "the value of the header `{shown}` has a line break or another control character"
+            )
         })?;
         headers.insert(parsed, value);
     }

@@ -22,6 +22,7 @@ pub mod file_version;
 pub mod guard;
 pub mod http;
 pub mod http_fetch;
+pub mod http_tool;
 pub mod list_files;
 pub mod memory;
 pub mod move_file;

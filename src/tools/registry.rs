@@ -15,6 +15,7 @@ use crate::tools::canonical;
 use crate::tools::edit_file::edit_file;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::http_fetch::HttpFetch;
+use crate::tools::http_tool::HttpTool;
 use crate::tools::list_files::ListFiles;
 use crate::tools::memory::{Recall, Remember};
 use crate::tools::move_file::{delete_file, move_file};
@@ -22,7 +23,7 @@ use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
 use crate::tools::send_file::SendFile;
-use crate::tools::tool::{Tool, ToolSpec};
+use crate::tools::tool::{Tool, ToolSpec, reads};
 use crate::tools::write_file::WriteFile;
 
 /// Violations named in one message.
@@ -115,16 +116,6 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "ask_operator",
 ];
 
-/// Whether a call of this access leaves everything as it is.
-pub fn reads(access: Access) -> bool {
-    match access {
-        Access::ReadLocal | Access::ReadOpen => true,
-        Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => {
-            false
-        }
-    }
-}
-
 /// All tools, built-in first, in the order in which they were added.
 #[derive(Default)]
 pub struct Registry {
@@ -155,6 +146,9 @@ impl Registry {
     pub fn add_configured(&mut self, settings: &Settings) -> Result<(), RegistryError> {
         if let Some(fetch) = &settings.fetch {
             self.add(Arc::new(HttpFetch::new(fetch.clone())))?;
+        }
+        for (name, tool) in &settings.http_tools {
+            self.add(Arc::new(HttpTool::new(name, tool.clone())))?;
         }
         Ok(())
     }

@@ -59,6 +59,8 @@ pub enum RiskReason {
     ReadsHost(String),
     /// Sends a request that is no reading: its method and the host.
     SendsRequest(String, String),
+    /// Calls a service that the configuration declares: its host, and what the call touches.
+    CallsService(String, Access),
     /// The configuration does not list the host.
     UnlistedHost(String),
     /// Sends what is a credential by its name: of a header or a query parameter.
@@ -110,6 +112,14 @@ impl RiskReason {
             | Self::Network(_)
             | Self::SendsRequest(..)
             | Self::Unclassified => Risk::High,
+            Self::CallsService(_, access) => match access {
+                Access::ReadLocal | Access::ReadOpen => Risk::Low,
+                Access::WriteAdditive
+                | Access::Write
+                | Access::Send
+                | Access::Exec
+                | Access::Unknown => Risk::Medium,
+            },
             Self::CredentialFile(_) | Self::CredentialSent(_) => Risk::Critical,
             Self::Tainted(access) => match access {
                 Access::WriteAdditive | Access::Write | Access::Send | Access::Unknown => {
@@ -159,6 +169,12 @@ impl RiskReason {
             Self::ReadsHost(host) => format!("reads from {} over the network", short(host)),
             Self::SendsRequest(method, host) => {
                 format!("sends a {method} request to {}", short(host))
+            }
+            Self::CallsService(host, _) => {
+                format!(
+                    "calls a service that the configuration declares: {}",
+                    short(host)
+                )
             }
             Self::UnlistedHost(host) => format!(
                 "the configuration does not list {}: the address can carry text out",

@@ -21,6 +21,9 @@ use crate::protocol::rehearsal::RehearsalEnd;
 use crate::tools::place::PlacesBefore;
 use crate::tools::risk::RiskReason;
 
+/// Where tools come from that are part of the program.
+pub const BUILT_IN: &str = "built-in";
+
 /// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
@@ -42,6 +45,16 @@ pub struct ToolSpec {
     /// Whether a result may be given again instead of running once more; none = never. The registry takes it from tools
     /// that only read.
     pub cacheable: Option<Cacheable>,
+}
+
+/// Whether a call of this access leaves everything as it is.
+pub fn reads(access: Access) -> bool {
+    match access {
+        Access::ReadLocal | Access::ReadOpen => true,
+        Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => {
+            false
+        }
+    }
 }
 
 /// How long a result may be given again, and what else ends that.
@@ -257,7 +270,7 @@ pub trait Tool: Send + Sync {
 
     /// Where it comes from, in a few words.
     fn source(&self) -> String {
-        "built-in".to_owned()
+        BUILT_IN.to_owned()
     }
 
     /// Recovery class of one call. Arguments fit the schema already.

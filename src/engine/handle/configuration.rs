@@ -1,5 +1,7 @@
 //! Reading the configuration again while everything goes on. A configuration with any fault changes nothing.
 
+use std::sync::Arc;
+
 use crate::config::environment::Environment;
 use crate::config::layers;
 use crate::config::reload::{Plan, plan};
@@ -13,8 +15,10 @@ use crate::model::registry::Models;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
 use crate::protocol::enums::ReloadEffect;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::rule::FETCH;
 use crate::store::commands::record_reload::RecordReload;
 use crate::text::redact::Redactor;
+use crate::tools::tool::{BUILT_IN, Tool};
 
 /// Reads it, and applies what needs no restart; with `preview` it only compares.
 pub async fn reload(
@@ -77,7 +81,14 @@ pub async fn reload(
 /// The configuration as its files say it now. Reads files and runs the commands that print keys.
 async fn load(engine: &Engine) -> Result<Settings, Problem> {
     let flags = engine.settings.source.flags.clone();
-    let tools: Vec<String> = engine.tools.names().map(str::to_owned).collect();
+    // What the file adds is found in the file.
+    let always = |tool: &&Arc<dyn Tool>| tool.source() == BUILT_IN && tool.spec().name != FETCH;
+    let tools: Vec<String> = engine
+        .tools
+        .all()
+        .filter(always)
+        .map(|tool| tool.spec().name.to_string())
+        .collect();
     let loading = tokio::task::spawn_blocking(move || {
         let environment = Environment::capture();
         let tools: Vec<&str> = tools.iter().map(String::as_str).collect();

@@ -14,8 +14,7 @@ use crate::protocol::session::CachedResult;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::store::response_cache::counters::{CounterKey, CounterKind, Delta, local_day};
 use crate::store::response_cache::{Key, Made, NewResult, ResultLookup};
-use crate::tools::registry::reads;
-use crate::tools::tool::{Cacheable, DependsOn, EffectDisposition, Plan, ToolOutcome};
+use crate::tools::tool::{Cacheable, DependsOn, EffectDisposition, Plan, ToolOutcome, reads};
 
 pub mod key;
 pub mod state;

@@ -67,25 +67,17 @@ pub enum Failure {
     Lost(String),
 }
 
-/// A client whose only addresses of `host` are these. `proxied`: the proxy of the environment is used, which looks
-/// the name up itself.
-pub fn client(
-    url: &Url,
-    addresses: &[SocketAddr],
-    limits: Limits,
-    proxied: bool,
-) -> Result<Client, Failure> {
+/// A client whose only addresses of the host are these. It uses no proxy, which would look the name up itself.
+pub fn client(url: &Url, addresses: &[SocketAddr], limits: Limits) -> Result<Client, Failure> {
     // The process has one provider; a second installation is refused, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_WITHIN.min(limits.timeout))
         .timeout(limits.timeout)
         .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
         .referer(false)
         .user_agent(concat!("leverframe/", env!("CARGO_PKG_VERSION")));
-    if !proxied {
-        builder = builder.no_proxy();
-    }
     if let Some(host) = url.host_str() {
         builder = builder.resolve_to_addrs(host, addresses);
     }

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::console::decision::Bound;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, RuleMatcher, RuleScope, VerdictKind};
-use crate::protocol::rule::{HOST, RuleMatches, RulePatch, covers_commands};
+use crate::protocol::rule::{FETCH, HOST, RuleMatches, RulePatch, covers_commands};
 use crate::text::quote::quote;
 
 /// How long a rule can hold, in seconds; 0 = until it is removed.
@@ -127,7 +127,9 @@ pub fn fields(args: &Value) -> Vec<Option<String>> {
 /// What of a call can be compared: its arguments, and the host that its address leads to.
 pub fn compared(approval: &Approval) -> Value {
     let mut args = approval.args.clone();
-    if let (Some(map), Some(host)) = (args.as_object_mut(), &approval.plan.host) {
+    if approval.tool == FETCH
+        && let (Some(map), Some(host)) = (args.as_object_mut(), &approval.plan.host)
+    {
         map.insert(HOST.to_owned(), Value::from(host.as_str()));
     }
     args

@@ -20,6 +20,7 @@ fn the_configuration_example_loads() {
         ("HOME", home.path().to_str().unwrap()),
         ("ANTHROPIC_API_KEY", "not-a-key"),
         ("TELEGRAM_BOT_TOKEN", "not-a-token"),
+        ("TRACKER_TOKEN", "not-a-token"),
     ]
     .into_iter()
     .collect();

@@ -19,6 +19,7 @@ mod http_answers;
 mod http_fetch;
 mod http_guard;
 mod http_server;
+mod http_tool;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
