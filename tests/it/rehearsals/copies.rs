@@ -62,7 +62,7 @@ fn a_copy_holds_the_files_follows_no_link_and_goes_with_all_its_directories() {
         .mode();
     assert_eq!(copied & 0o7777, 0o755, "no set-user-ID bit");
     assert_eq!(
-        std::fs::metadata(&bench.place.join("one"))
+        std::fs::metadata(bench.place.join("one"))
             .unwrap()
             .permissions()
             .mode()

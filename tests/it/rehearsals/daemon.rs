@@ -277,11 +277,10 @@ async fn nothing_is_left_of_a_rehearsal_that_is_cut_off() {
     let marker = format!("31{}.5", std::process::id());
     let place = Place::new(&format!("echo x > made; sleep {marker}"), 60).await;
     let runs = || {
-        let found = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
             let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             words.starts_with(b"sleep\0") && String::from_utf8_lossy(&words).contains(&marker)
-        });
-        found
+        })
     };
     let begin = || {
         let (client, id) = (cli_rehearsal(&place.home, &place.asked), place.daemon.pid());
