@@ -186,7 +186,7 @@ pub fn body(
             body.text(Role::Outside, text);
         }
     }
-    let diffs = (layout.detail != CardDetail::Folded).then_some(layout.diff);
+    let diffs = (layout.detail != CardDetail::Folded).then_some((code, layout.diff));
     rehearsal::draw(console, approval, diffs, &mut body);
     unknown::draw(console, approval, &mut body);
     if let Some(args) = arguments_left(approval) {

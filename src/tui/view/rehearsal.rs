@@ -5,6 +5,7 @@ use crate::console::rehearsals::RehearsalState;
 use crate::protocol::approval::Approval;
 use crate::protocol::rehearsal::{HEADING, Rehearsal, RehearsalEnd};
 use crate::tui::action::Action;
+use crate::tui::code_colors::CodeColors;
 use crate::tui::theme::roles::Role;
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::Console;
@@ -19,7 +20,7 @@ const LINES: usize = 6;
 pub fn draw(
     console: Console<'_>,
     approval: &Approval,
-    diffs: Option<DiffLayout>,
+    diffs: Option<(&CodeColors, DiffLayout)>,
     body: &mut Body<'_>,
 ) {
     let Some(state) = console.model.host().rehearsals.of(approval) else {
@@ -73,14 +74,14 @@ fn folded(console: Console<'_>, rehearsal: &Rehearsal, body: &mut Body<'_>) {
     }
 }
 
-fn whole(rehearsal: &Rehearsal, diffs: DiffLayout, body: &mut Body<'_>) {
+fn whole(rehearsal: &Rehearsal, (code, layout): (&CodeColors, DiffLayout), body: &mut Body<'_>) {
     head(rehearsal, body);
     body.field("ran in", Role::Text, &rehearsal.sandbox);
     body.field("rehearsed by", Role::Text, &rehearsal.by);
     for file in &rehearsal.files {
         body.field("", Role::Outside, &file_line(file));
         if let Some(diff) = &file.diff {
-            body.diff(diff, diffs);
+            body.diff(code, &file.path, diff, layout);
         }
     }
     body.field("output", Role::Outside, rehearsal.output.trim_end());

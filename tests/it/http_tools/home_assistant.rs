@@ -48,7 +48,7 @@ fn home() -> (FakeHttp, Arc<Mutex<Vec<String>>>) {
     (http, calls)
 }
 
-async fn start(token: &str) -> (FakeHttp, Arc<Mutex<Vec<String>>>, Home, Daemon) {
+fn start(token: &str) -> (FakeHttp, Arc<Mutex<Vec<String>>>, Home, Daemon) {
     let (http, calls) = home();
     let tables = recipe().replace("http://homeassistant.local:8123", http.url());
     assert_eq!(tables.matches(http.url()).count(), 3, "{tables}");
@@ -69,7 +69,7 @@ fn results(continuation: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn an_agent_reads_the_home_and_asks_before_it_changes_it() {
-    let (_http, calls, _home, daemon) = start(TOKEN).await;
+    let (_http, calls, _home, daemon) = start(TOKEN);
     let session = daemon.session().await;
     let text = "TOOL:home_entities{}\nTHEN TOOL:home_state{\"entity_id\":\"light.kitchen\"}\n\
                 THEN TOOL:home_call_service{\"domain\":\"light\",\"service\":\"turn_on\",\"data\":{\"entity_id\":\"light.kitchen\",\"brightness\":120}}\n\
@@ -93,7 +93,7 @@ async fn an_agent_reads_the_home_and_asks_before_it_changes_it() {
 
 #[tokio::test]
 async fn what_the_home_refuses_can_be_read() {
-    let (_http, calls, _home, daemon) = start(TOKEN).await;
+    let (_http, calls, _home, daemon) = start(TOKEN);
     let session = daemon.session().await;
     let text = "TOOL:home_state{\"entity_id\":\"light.cellar\"}\nTHEN TOOL:home_state{\"entity_id\":\"../config\"}\nSAY:done";
     let continuation = daemon.send(&session, text).await;
@@ -106,7 +106,7 @@ async fn what_the_home_refuses_can_be_read() {
     assert!(said[1].contains("do not fit its schema"), "{said:#?}");
     assert_eq!(calls.lock().unwrap().len(), 1);
 
-    let (_http, _, _home, daemon) = start("another-token-than-the-right").await;
+    let (_http, _, _home, daemon) = start("another-token-than-the-right");
     let session = daemon.session().await;
     let continuation = daemon
         .send(&session, "TOOL:home_entities{}\nSAY:done")
