@@ -6,20 +6,15 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use leverframe::tools::sandbox::Sandbox;
 use serde_json::{Value, json};
 
 use crate::stories::bot::cli;
 use crate::support::daemon::{Daemon, Home};
-use crate::support::requirement;
+use crate::tools::harness;
 
 /// Whether programs are confined here; says so loudly where they are not.
 fn confined() -> bool {
-    let sandbox = Sandbox::probe();
-    if !sandbox.is_confined() {
-        requirement::missing("a sandbox", "rehearsals", "install bubblewrap");
-    }
-    sandbox.is_confined()
+    harness::sandbox().is_some()
 }
 
 /// A file of a tree: what it is and what is in it.

@@ -14,7 +14,7 @@ mod edits;
 mod executable_places;
 mod files;
 mod guard;
-mod harness;
+pub mod harness;
 mod http_answers;
 mod http_fetch;
 mod http_guard;
