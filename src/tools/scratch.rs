@@ -106,7 +106,7 @@ impl Stamp {
             kind: FileType::from_raw_mode(found.st_mode),
             inode: found.st_ino,
             changed,
-            mode: found.st_mode & 0o7777,
+            mode: permissions(found),
             size: u64::try_from(found.st_size).unwrap_or(0),
         }
     }
@@ -114,6 +114,15 @@ impl Stamp {
     fn is_directory(self) -> bool {
         self.kind == FileType::Directory
     }
+}
+
+/// The bits of a mode that are no type.
+#[expect(
+    clippy::useless_conversion,
+    reason = "the type of this field depends on the system"
+)]
+fn permissions(found: &Stat) -> u32 {
+    u32::from(found.st_mode) & 0o7777
 }
 
 /// What a program did to the files of a copy.
@@ -395,7 +404,7 @@ fn stat(entry: &Entry<'_>) -> std::io::Result<Stat> {
 }
 
 fn mode_of(entry: &Entry<'_>) -> Option<u32> {
-    stat(entry).ok().map(|found| found.st_mode & 0o7777)
+    stat(entry).ok().map(|found| permissions(&found))
 }
 
 /// Copies one file; its bytes. Where the file system can, both share them until one is changed.
