@@ -53,26 +53,26 @@ pub fn sentence(approval: &Approval) -> String {
 fn request(text: &str, approval: &Approval) -> String {
     let first = text.lines().next().unwrap_or_default();
     let (method, address) = first.split_once(' ').unwrap_or_default();
+    let place = place_of(address);
+    let end = if place.ends_with('…') { "" } else { "." };
+    format!("Calls {}: {method} {place}{end}", approval.tool)
+}
+
+/// Host and path of an address, as much as fits. Parameters can hold credentials, so the arguments have them.
+fn place_of(address: &str) -> String {
     let whole = address.split_once("://").map_or(address, |(_, rest)| rest);
     let place = whole.split_once('?').map_or(whole, |(place, _)| place);
     let mut shown: String = place.chars().take(MAX_COMMAND).collect();
     if shown.len() < whole.len() {
         shown.push('…');
     }
-    format!("Calls {}: {method} {shown}.", approval.tool)
+    shown
 }
 
-/// What is fetched, or what is sent where. Of the address as much as fits: the arguments have it whole.
+/// What is fetched, or what is sent where.
 fn fetch(body: Option<&str>, approval: &Approval) -> String {
     let argument = |name: &str| approval.args.get(name).and_then(Value::as_str);
-    let url = argument("url").unwrap_or_default();
-    let whole = url.split_once("://").map_or(url, |(_, rest)| rest);
-    // Parameters can hold credentials; what follows the question mark stands in the arguments.
-    let place = whole.split_once('?').map_or(whole, |(place, _)| place);
-    let mut shown: String = place.chars().take(MAX_COMMAND).collect();
-    if shown.len() < whole.len() {
-        shown.push('…');
-    }
+    let shown = place_of(argument("url").unwrap_or_default());
     match (body, argument("method").unwrap_or("GET")) {
         (Some(body), method) => format!("Sends {} to {shown} ({method}).", characters(body)),
         (None, method @ ("GET" | "HEAD")) => format!("Fetches {shown} ({method})."),

@@ -17,11 +17,11 @@ const OF_A_LINE: usize = size_of::<LogLine>();
 /// The lines. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct LogLines {
-    shared: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<Ring>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Ring {
     lines: VecDeque<LogLine>,
     bytes: usize,
     last: u64,

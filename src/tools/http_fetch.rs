@@ -15,7 +15,7 @@ use crate::config::settings::FetchSettings;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::http::answer;
-use crate::tools::http::exchange::{Answer, Failure, Limits, Request, client, exchange};
+use crate::tools::http::exchange::{Answer, Failure, Limits, Request, client, exchange, within};
 use crate::tools::http::hosts::any_covers;
 use crate::tools::http::resolver::{Resolver, SystemResolver, addresses, refusal};
 use crate::tools::http::url;
@@ -351,21 +351,7 @@ impl Tool for HttpFetch {
             Err(error) => return outcome_of(Failure::NotSent(error.to_string())),
         };
         let is_head = call.request.method == Method::HEAD;
-        let deadline = tokio::time::timeout(self.limits().timeout, self.answer(call));
-        let answered = tokio::select! {
-            answered = deadline => answered,
-            () = context.cancel.cancelled() => {
-                let why = "stopped before the answer came".to_owned();
-                return outcome_of(Failure::Lost(why));
-            }
-        };
-        let late = || {
-            let seconds = self.settings.timeout_seconds;
-            Err(Failure::Lost(format!(
-                "no whole answer came within {seconds} s"
-            )))
-        };
-        match answered.unwrap_or_else(|_| late()) {
+        match within(self.limits(), &context.cancel, self.answer(call)).await {
             Ok((answer, at)) => outcome(answer, at, is_head).await,
             Err(failure) => outcome_of(failure),
         }

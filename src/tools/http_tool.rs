@@ -17,7 +17,7 @@ use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::Effect;
 use crate::tools::canonical::sha256_hex;
 use crate::tools::http::answer;
-use crate::tools::http::exchange::{Answer, Failure, Limits, Request, client, exchange};
+use crate::tools::http::exchange::{Answer, Failure, Limits, Request, client, exchange, within};
 use crate::tools::http::resolver::{Resolver, SystemResolver, addresses};
 use crate::tools::http::url;
 use crate::tools::http_fetch::outcome_of;
@@ -295,21 +295,7 @@ impl Tool for HttpTool {
             request.headers.insert(name, key);
         }
         let base = request.url.clone();
-        let sent = tokio::time::timeout(self.limits().timeout, self.send(request));
-        let answered = tokio::select! {
-            answered = sent => answered,
-            () = context.cancel.cancelled() => {
-                let why = "stopped before the answer came".to_owned();
-                return outcome_of(Failure::Lost(why));
-            }
-        };
-        let late = || {
-            let seconds = self.settings.timeout_seconds;
-            Err(Failure::Lost(format!(
-                "no whole answer came within {seconds} s"
-            )))
-        };
-        match answered.unwrap_or_else(|_| late()) {
+        match within(self.limits(), &context.cancel, self.send(request)).await {
             Ok(answer) => self.outcome(answer, base).await,
             Err(failure) => outcome_of(failure),
         }

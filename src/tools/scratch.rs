@@ -242,11 +242,6 @@ impl Scratch {
         }
         changes
     }
-
-    /// Removes the copy. Blocks.
-    pub fn remove(self) {
-        drop(self);
-    }
 }
 
 impl Drop for Scratch {
@@ -269,9 +264,10 @@ fn remove_tree(root: &Path) {
                 tracing::warn!(path = %root.display(), %error, "cannot remove a copy of a workspace");
             }
             Err(_) => {
-                // A program took the right to write from a directory, or is still being killed.
-                permit(root, 0);
+                // A program is still being killed, or took the right to write from a directory. No rights are given
+                // while it may put a link in the place of one.
                 std::thread::sleep(PAUSE);
+                permit(root, 0);
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
-use crate::engine::turn::evaluate::{self, Evaluation, PolicyContext, Refusal};
+use crate::engine::turn::evaluate::{self, Evaluation, Refusal};
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::policy_context::PolicyContext;
 use crate::engine::views;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, DecisionKind};

@@ -190,7 +190,7 @@ impl Trial {
         let looking = self.engine.shutdown.child_token();
         off_the_async_threads(move || {
             let changes = scratch.changes(&guard, &looking);
-            scratch.remove();
+            drop(scratch);
             ran.map(|run| (run, changes))
         })
         .await?

@@ -7,8 +7,8 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::rule::Rule;
 
-/// Where a rule holds, as it is named.
-pub struct Place {
+/// What a rule is about beside calls: the channel, session or turn that a request names.
+pub struct RuleTarget {
     pub channel: Option<String>,
     pub session_id: Option<SessionId>,
     pub continuation_id: Option<ContinuationId>,
@@ -19,8 +19,8 @@ pub fn reach(
     engine: &Engine,
     before: Option<&Rule>,
     scope: Option<RuleScope>,
-    named: Place,
-) -> Result<(RuleScope, Place), Problem> {
+    named: RuleTarget,
+) -> Result<(RuleScope, RuleTarget), Problem> {
     let scope = match (scope, &named) {
         (Some(scope), _) => scope,
         (None, place) if place.continuation_id.is_some() => RuleScope::Turn,
@@ -36,7 +36,7 @@ pub fn reach(
     let turn = named
         .continuation_id
         .or_else(|| before.and_then(|rule| rule.continuation_id));
-    let nowhere = Place {
+    let nowhere = RuleTarget {
         channel: None,
         session_id: None,
         continuation_id: None,
@@ -51,16 +51,16 @@ pub fn reach(
         RuleScope::Channel => {
             let channel = channel.ok_or_else(|| missing("channel"))?;
             engine.channel(&channel)?;
-            Place {
+            RuleTarget {
                 channel: Some(channel),
                 ..nowhere
             }
         }
-        RuleScope::Session => Place {
+        RuleScope::Session => RuleTarget {
             session_id: Some(session.ok_or_else(|| missing("session_id"))?),
             ..nowhere
         },
-        RuleScope::Turn => Place {
+        RuleScope::Turn => RuleTarget {
             // That of the turn, which the store knows.
             session_id: None,
             continuation_id: Some(turn.ok_or_else(|| missing("continuation_id"))?),

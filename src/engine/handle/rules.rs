@@ -5,7 +5,7 @@ use crate::config::error::nearest;
 use crate::engine::call_shape::{self, CallShape, Location};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::rule_reach::{Place, reach};
+use crate::engine::handle::rule_reach::{RuleTarget, reach};
 use crate::engine::handle::{rule_address, unused_rules};
 use crate::engine::policy::{PolicyInput, covers};
 use crate::engine::problem::from_store;
@@ -234,7 +234,7 @@ pub fn fields(
             "`note` has more than {MAX_NOTE} bytes"
         )));
     }
-    let place = Place {
+    let place = RuleTarget {
         channel: patch.channel,
         session_id: patch.session_id,
         continuation_id: patch.continuation_id,

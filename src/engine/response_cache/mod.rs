@@ -10,7 +10,7 @@ use crate::engine::core::Engine;
 use crate::engine::response_cache::key::Facts;
 use crate::engine::response_cache::single_flight::{FlightResult, FlightRole, Lead};
 use crate::engine::response_cache::state::Shared;
-use crate::engine::turn::evaluate::PolicyContext;
+use crate::engine::turn::policy_context::PolicyContext;
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
 use crate::protocol::approval::Speaker;
 use crate::protocol::enums::{CacheMissReason, CacheScope, CacheSkipReason};

@@ -13,7 +13,7 @@ use crate::engine::context::block;
 use crate::engine::context::build::{MemoryContext, MemoryItem};
 use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
-use crate::engine::turn::evaluate::PolicyContext;
+use crate::engine::turn::policy_context::PolicyContext;
 use crate::protocol::enums::{ApprovalState, MemoryAuthor, MemoryKind, MemoryScope};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{MAX_TEXT, Memory, MemoryTarget};

@@ -22,6 +22,7 @@ pub mod open_call;
 pub mod outbound_files;
 pub mod pictures;
 pub mod plan_risk;
+pub mod policy_context;
 pub mod progress;
 pub mod proposal;
 pub mod reply;

@@ -21,12 +21,13 @@ use crate::engine::hooks::turn as hooks;
 use crate::engine::reconcile;
 use crate::engine::tool_cache::{self, StoredResult};
 use crate::engine::turn::error::TurnError;
-use crate::engine::turn::evaluate::{self, Evaluation, PolicyContext};
+use crate::engine::turn::evaluate::{self, Evaluation};
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::large_result::{self, ResultExcerpt};
 use crate::engine::turn::memory;
 use crate::engine::turn::outbound_files;
+use crate::engine::turn::policy_context::PolicyContext;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::enums::{

@@ -11,6 +11,7 @@ use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
 };
 use reqwest::{Client, Method, Response, Url};
+use tokio_util::sync::CancellationToken;
 
 use crate::tools::http::url;
 
@@ -91,6 +92,21 @@ pub fn client(url: &Url, addresses: &[SocketAddr], limits: Limits) -> Result<Cli
     builder
         .build()
         .map_err(|_| Failure::NotSent("no HTTP client can be made here".to_owned()))
+}
+
+/// What becomes of requests that end within the time of `limits` and before `cancel` fires.
+pub async fn within<T>(
+    limits: Limits,
+    cancel: &CancellationToken,
+    requests: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        ended = tokio::time::timeout(limits.timeout, requests) => ended.unwrap_or_else(|_| {
+            let seconds = limits.timeout.as_secs();
+            Err(Failure::Lost(format!("no whole answer came within {seconds} s")))
+        }),
+        () = cancel.cancelled() => Err(Failure::Lost("stopped before the answer came".to_owned())),
+    }
 }
 
 /// Sends a request and reads the answer.

@@ -71,7 +71,7 @@ fn a_copy_holds_the_files_follows_no_link_and_goes_with_all_its_directories() {
     );
     // A program took all rights from a directory.
     mode(&files.join("d"), 0);
-    scratch.remove();
+    drop(scratch);
     assert!(!bench.place.join("one").exists());
 }
 

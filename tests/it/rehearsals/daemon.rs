@@ -17,11 +17,11 @@ fn confined() -> bool {
     harness::sandbox().is_some()
 }
 
-/// A file of a tree: what it is and what is in it.
-type Found = (u32, i64, i64, Vec<u8>);
+/// An entry of a tree: what it is and what is in it.
+type TreeEntry = (u32, i64, i64, Vec<u8>);
 
 /// Everything below a directory: mode, time of the last change, and content or target.
-fn tree(root: &Path) -> BTreeMap<PathBuf, Found> {
+fn tree(root: &Path) -> BTreeMap<PathBuf, TreeEntry> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
     while let Some(directory) = open.pop() {
