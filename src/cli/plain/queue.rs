@@ -679,10 +679,15 @@ impl Shell<'_> {
 
     /// Rehearses the command of an approval, and prints what it would do.
     async fn rehearse(&mut self, approval_id: ApprovalId) -> Result<(), Failure> {
-        self.out
-            .line("rehearsing it in a throw-away copy of the workspace, without network …")?;
-        self.act(Command::RehearseCall(RehearseCall { approval_id }))
-            .await?;
+        self.out.line(
+            "rehearsing it in a throw-away copy of the workspace, without network; ctrl-c ends it …",
+        )?;
+        let command = Command::RehearseCall(RehearseCall { approval_id });
+        if self.act_until_interrupted(command).await?.is_none() {
+            return Ok(self
+                .out
+                .line("the rehearsal was ended; nothing is decided")?);
+        }
         let host = self.model.host();
         let approval = host.world.approvals.get(&approval_id);
         let lines = match approval.and_then(|approval| host.rehearsals.of(approval)) {

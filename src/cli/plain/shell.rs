@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::cli::exit::Failure;
 use crate::cli::plain::gate::Gate;
-use crate::cli::plain::input::{InputEvent, InputLine, LineReader};
+use crate::cli::plain::input::{Cut, InputEvent, InputLine, LineReader};
 use crate::cli::plain::out::Out;
 use crate::cli::terminal::cell;
 use crate::client::console_client::ConsoleClient;
@@ -425,6 +425,47 @@ impl<'h> Shell<'h> {
         });
         self.say_notices()?;
         Ok(done)
+    }
+
+    /// The same of what takes long: an interruption ends it. None = interrupted.
+    pub async fn act_until_interrupted(
+        &mut self,
+        command: Command,
+    ) -> Result<Option<bool>, Failure> {
+        let envelope = crate::cli::find::envelope(command.clone(), None);
+        let client = Arc::clone(&self.client);
+        let mut interrupted = self.heard.interruptions();
+        let mut missed = Vec::new();
+        let result = {
+            let work = client.submit(envelope);
+            tokio::pin!(work);
+            loop {
+                tokio::select! {
+                    result = &mut work => break Some(result),
+                    _ = interrupted.changed() => break None,
+                    // What happens meanwhile is kept, so that the engine never waits for this console.
+                    Some((_, message)) = self.incoming.recv() => missed.push(message),
+                }
+            }
+        };
+        for message in missed {
+            self.feed(message);
+        }
+        let Some(result) = result else {
+            match self.heard.skip_to_cut() {
+                Cut::End => self.ended = Some(QuitKind::Stop),
+                Cut::Terminate => self.ended = Some(QuitKind::Terminated),
+                Cut::Interrupt => self.out.line("")?,
+            }
+            return Ok(None);
+        };
+        let done = result.is_ok();
+        self.feed(DaemonMessage::Submitted {
+            command: Box::new(command),
+            result: result.map(Box::new).map_err(Box::new),
+        });
+        self.say_notices()?;
+        Ok(Some(done))
     }
 
     pub(super) fn say_notices(&mut self) -> Result<(), Failure> {

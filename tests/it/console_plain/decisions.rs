@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::console_plain::typist::Typist;
+use crate::console_plain::typist::{PROMPT, Typist};
 use crate::console_pty::door::{Door, WRITE};
 use crate::support::daemon::Home;
 
@@ -381,6 +381,30 @@ async fn a_command_is_rehearsed_and_still_waits() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(written(&home, "made.txt"), None);
+    let queue = typist.enter("queue");
+    assert!(queue.contains("execute_command"), "{queue}");
+    typist.quit();
+}
+
+#[tokio::test]
+async fn a_rehearsal_that_takes_long_is_ended_from_the_keyboard() {
+    if crate::tools::harness::sandbox().is_none() {
+        return;
+    }
+    let home = Home::new("");
+    let mut typist = Typist::at(&home);
+    let door = Door::of(&home);
+    let args = json!({"script": "sleep 300", "timeout_seconds": 400});
+    door.ask(&format!("TOOL:execute_command{args}\nSAY:done"))
+        .await;
+    typist.news("new: 1");
+    typist.enter("1");
+    typist.look();
+    typist.say("rehearse 1");
+    typist.hear("ctrl-c ends it");
+    typist.pty.send("\x03");
+    let said = typist.hear(PROMPT);
+    assert!(said.contains("the rehearsal was ended"), "{said}");
     let queue = typist.enter("queue");
     assert!(queue.contains("execute_command"), "{queue}");
     typist.quit();
