@@ -1,4 +1,4 @@
-//! How long a permission for a shape holds: what is offered, in words, and as it is sent.
+//! How long a permission for a shape holds: what is offered, what is chosen, in words, and as it is sent.
 
 use crate::clock::Timestamp;
 use crate::console::format;
@@ -19,7 +19,7 @@ pub enum Lifetime {
 /// What is offered beside the turn and the session, in seconds, the shortest first.
 const OFFERED: [u64; 4] = [30 * 60, SHAPE_SECONDS, 24 * 3600, 7 * 24 * 3600];
 /// Which of the offered ones stands there first: [`SHAPE_SECONDS`].
-pub const FIRST: usize = 2;
+const FIRST: usize = 2;
 
 /// What is offered at `now`, the shortest first.
 pub fn offered(now: Timestamp) -> Vec<Lifetime> {
@@ -29,6 +29,56 @@ pub fn offered(now: Timestamp) -> Vec<Lifetime> {
         .chain(times)
         .chain([Lifetime::Session])
         .collect()
+}
+
+/// The lifetimes that a dialog offers, and which of them is chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LifetimeChoice {
+    /// The shortest first.
+    offered: Vec<Lifetime>,
+    chosen: usize,
+}
+
+impl LifetimeChoice {
+    /// What is offered at `now`; 8 hours are chosen.
+    pub fn at(now: Timestamp) -> Self {
+        Self {
+            offered: offered(now),
+            chosen: FIRST,
+        }
+    }
+
+    /// The one that is chosen.
+    pub fn lifetime(&self) -> Lifetime {
+        let chosen = self.offered.get(self.chosen);
+        chosen.copied().unwrap_or(Lifetime::Turn)
+    }
+
+    /// Chooses the next longer or shorter one; whether there is one.
+    pub fn step(&mut self, longer: bool) -> bool {
+        let to = if longer {
+            (self.chosen + 1).min(self.offered.len().saturating_sub(1))
+        } else {
+            self.chosen.saturating_sub(1)
+        };
+        std::mem::replace(&mut self.chosen, to) != to
+    }
+
+    /// Chooses a time; it is offered from now on.
+    pub fn choose_time(&mut self, at: Timestamp) {
+        let lifetime = Lifetime::Until(at);
+        let known = self.offered.iter().position(|known| *known == lifetime);
+        self.chosen = known.unwrap_or_else(|| {
+            // Where it belongs: the turn is the shortest, the session the longest.
+            let place = self.offered.partition_point(|known| match known {
+                Lifetime::Turn => true,
+                Lifetime::Until(other) => *other < at,
+                Lifetime::Session => false,
+            });
+            self.offered.insert(place, lifetime);
+            place
+        });
+    }
 }
 
 fn after(now: Timestamp, seconds: u64) -> Lifetime {

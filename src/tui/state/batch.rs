@@ -2,6 +2,7 @@
 //! command after the other, each with the digest that was read on its own card.
 
 use crate::console::decision::{Bound, SnoozeChoice};
+use crate::console::lifetime::LifetimeChoice;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{DecisionKind, Risk};
 use crate::tui::action::Action;
@@ -56,6 +57,9 @@ pub struct Batch {
     pub action: Action,
     /// The decision.
     pub word: DecisionKind,
+    /// How long the permissions hold; none = each is for one call, or nothing is allowed. It does not change once
+    /// something was sent.
+    pub lasts: Option<LifetimeChoice>,
     /// Read by the model.
     pub reason: Option<String>,
     /// How long, for a snooze; the choices are the buttons.
@@ -134,7 +138,7 @@ impl Batch {
     pub const fn in_words(&self) -> &'static str {
         match self.action {
             Action::Approve => "runs once",
-            Action::AllowShape => "runs, and the same again unasked in its session",
+            Action::AllowShape => "runs, and the same again without asking",
             Action::Deny | Action::DenyWithReason => "is refused; the model goes on",
             Action::DenyAndStop => "is refused, and its turn ends",
             Action::Snooze => "is put off",

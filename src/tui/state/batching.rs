@@ -8,6 +8,7 @@ use crate::console::arming::Subject;
 use crate::console::decision::{self, Bound, snoozes};
 use crate::console::item::{self, ItemKey};
 use crate::console::labels::problem_text;
+use crate::console::lifetime::LifetimeChoice;
 use crate::console::model::Tone;
 use crate::console::{preview, queue};
 use crate::protocol::approval::{Approval, Preview};
@@ -130,6 +131,7 @@ pub fn open(state: &mut State, action: Action, reason: Option<String>) {
     let batch = Batch {
         action,
         word,
+        lasts: (action == Action::AllowShape).then(|| LifetimeChoice::at(state.model.now.wall)),
         reason,
         snoozes: snoozes(state.model.now.wall, latest),
         items,
@@ -314,15 +316,20 @@ pub fn press(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     let several = found.count(&Fate::Waits) > 1;
+    let lasts = (found.lasts.as_ref()).map(|lasts| lasts.lifetime().request(state.model.now.wall));
+    let (scope, expires_in_seconds) = match lasts {
+        Some((scope, seconds)) => (Some(scope), seconds),
+        None => (
+            (found.action == Action::Approve).then_some(DecisionScope::Once),
+            None,
+        ),
+    };
     let request = DecisionRequest {
         batch: several,
         reason: found.reason.clone(),
         minutes,
-        scope: match found.action {
-            Action::AllowShape => Some(DecisionScope::Session),
-            Action::Approve => Some(DecisionScope::Once),
-            _ => None,
-        },
+        scope,
+        expires_in_seconds,
         ..decision::request(&first.bound, found.word)
     };
     if let Some(batch) = batch(state) {
@@ -388,6 +395,7 @@ fn send_next(state: &mut State) -> Vec<Effect> {
                     reason: request.reason,
                     minutes: request.minutes,
                     scope: request.scope,
+                    expires_in_seconds: request.expires_in_seconds,
                     ..own
                 };
                 let effects = submit::submit(state, decision::command(&bound, request));

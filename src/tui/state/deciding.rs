@@ -2,6 +2,7 @@
 //! Nothing is sent from one before what it says has been on screen as it is, in full, for as long as the arming rule
 //! asks.
 
+use crate::clock::Timestamp;
 use crate::console::arming::{DialogExposure, DialogReport, Refusal, Subject};
 use crate::console::decision::{self, Bound};
 use crate::console::model::Tone;
@@ -85,7 +86,7 @@ pub fn step(state: &mut State, longer: bool) {
     };
     match &mut dialog.about {
         About::Shape(shape) => {
-            if shape.step(longer) {
+            if shape.lasts.step(longer) {
                 dialog.exposure.changed();
             }
         }
@@ -93,7 +94,29 @@ pub fn step(state: &mut State, longer: bool) {
             editor.step_life(longer);
             dialog.exposure.changed();
         }
-        About::Batch(_) => {}
+        About::Batch(batch) => {
+            // What was sent says how long already.
+            let lasts = batch.lasts.as_mut().filter(|_| batch.sending.is_none());
+            if lasts.is_some_and(|lasts| lasts.step(longer)) {
+                dialog.exposure.changed();
+            }
+        }
+    }
+}
+
+/// Lets what is allowed hold until this time.
+pub fn choose_time(state: &mut State, at: Timestamp) {
+    let Some(dialog) = top(state) else {
+        return;
+    };
+    let lasts = match &mut dialog.about {
+        About::Shape(shape) => Some(&mut shape.lasts),
+        About::Batch(batch) => batch.lasts.as_mut(),
+        About::Rule(_) => None,
+    };
+    if let Some(lasts) = lasts {
+        lasts.choose_time(at);
+        dialog.exposure.changed();
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::console::arming::{DialogExposure, Subject};
 use crate::console::decision::{Bound, SnoozeChoice};
-use crate::console::lifetime::Lifetime;
+use crate::console::lifetime::LifetimeChoice;
 use crate::console::release::Release;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{SessionId, ToolCallId};
@@ -338,30 +338,8 @@ pub struct Shape {
     pub bound: Bound,
     /// The call as it was shown.
     pub approval: Box<Approval>,
-    /// How long it can hold, the shortest first.
-    pub lives: Vec<Lifetime>,
-    /// Which of these.
-    pub chosen: usize,
-}
-
-impl Shape {
-    /// Takes the next longer or shorter life; whether there is one.
-    pub(super) fn step(&mut self, longer: bool) -> bool {
-        let to = if longer {
-            (self.chosen + 1).min(self.lives.len().saturating_sub(1))
-        } else {
-            self.chosen.saturating_sub(1)
-        };
-        std::mem::replace(&mut self.chosen, to) != to
-    }
-
-    /// How long it holds as chosen.
-    pub fn life(&self) -> Lifetime {
-        self.lives
-            .get(self.chosen)
-            .copied()
-            .unwrap_or(Lifetime::Turn)
-    }
+    /// How long it holds.
+    pub lasts: LifetimeChoice,
 }
 
 /// A dialog whose last press decides, and how long it has been looked at.

@@ -1,7 +1,7 @@
 //! Allowing one shape for longer than one call: what the dialog prints is exactly what is allowed, and for how long.
 
 use crate::console::decision::{self, Bound};
-use crate::console::lifetime::{self, Lifetime};
+use crate::console::lifetime::LifetimeChoice;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::duration;
@@ -20,8 +20,7 @@ pub fn open(state: &mut State, bound: Bound, approval: Approval) {
     let shape = Shape {
         bound,
         approval: Box::new(approval),
-        lives: lifetime::offered(state.model.now.wall),
-        chosen: lifetime::FIRST,
+        lasts: LifetimeChoice::at(state.model.now.wall),
     };
     deciding::open(state, About::Shape(shape));
 }
@@ -31,39 +30,21 @@ pub fn write(state: &mut State) -> Vec<Effect> {
     opening::open_begun(state, TextPurpose::ShapeLife, "")
 }
 
-/// A time was written: it is one of the lives from now on. The error says what was expected.
+/// A time was written: the dialog below takes it. The error says what was expected.
 pub fn written(state: &mut State, text: &str) -> Result<(), String> {
     let now = state.model.now.wall;
     let Some(at) = duration::ahead(text, now) else {
         return Err(format!("expected {EXPECTED}"));
     };
     state.modals.pop();
-    if let Some(dialog) = deciding::top(state)
-        && let About::Shape(shape) = &mut dialog.about
-    {
-        let life = Lifetime::Until(at);
-        shape.chosen = match shape.lives.iter().position(|known| *known == life) {
-            Some(known) => known,
-            None => {
-                // Where it belongs: the turn is the shortest, the session the longest.
-                let place = shape.lives.partition_point(|known| match known {
-                    Lifetime::Turn => true,
-                    Lifetime::Until(other) => *other < at,
-                    Lifetime::Session => false,
-                });
-                shape.lives.insert(place, life);
-                place
-            }
-        };
-        dialog.exposure.changed();
-    }
+    deciding::choose_time(state, at);
     Ok(())
 }
 
 /// What it sends.
 pub fn request(state: &State, shape: &Shape) -> DecisionRequest {
-    let life = shape.life();
-    let (scope, expires_in_seconds) = life.request(state.model.now.wall);
+    let lifetime = shape.lasts.lifetime();
+    let (scope, expires_in_seconds) = lifetime.request(state.model.now.wall);
     DecisionRequest {
         scope: Some(scope),
         expires_in_seconds,

@@ -99,6 +99,26 @@ pub fn draw(
     }
 }
 
+fn key(state: &State, action: Action) -> String {
+    let key = state.keymap.key_of(Context::Dialog, action);
+    key.unwrap_or_else(|| "(no key)".to_owned())
+}
+
+/// The keys that choose another lifetime.
+fn other_lifetimes(state: &State, own: bool) -> String {
+    let (longer, shorter) = (Action::DialogLonger, Action::DialogShorter);
+    let keys = format!(
+        "{} longer, {} shorter",
+        key(state, longer),
+        key(state, shorter)
+    );
+    if own {
+        let accept = key(state, Action::DialogAccept);
+        return format!("{keys}, {accept} a time or day of your own");
+    }
+    keys
+}
+
 fn shape_page(state: &State, theme: &Theme, shape: &Shape, width: usize) -> Page {
     let approval = &shape.approval;
     let mut body = Body::new(theme, width);
@@ -110,20 +130,12 @@ fn shape_page(state: &State, theme: &Theme, shape: &Shape, width: usize) -> Page
     let place = format!("{} · {}", approval.channel, approval.conversation);
     body.field("in", Role::Outside, &place);
     let now = state.model.now.wall;
-    body.field("lasts", Role::TextStrong, &shape.life().in_words(now));
-    let key = |action| {
-        state
-            .keymap
-            .key_of(Context::Dialog, action)
-            .unwrap_or_else(|| "(no key)".to_owned())
-    };
-    let others = format!(
-        "{} longer, {} shorter, {} a time or day of your own",
-        key(Action::DialogLonger),
-        key(Action::DialogShorter),
-        key(Action::DialogAccept)
+    body.field(
+        "lasts",
+        Role::TextStrong,
+        &shape.lasts.lifetime().in_words(now),
     );
-    body.field("", Role::TextMuted, &others);
+    body.field("", Role::TextMuted, &other_lifetimes(state, true));
     body.text(
         Role::TextMuted,
         "This call runs, and the same call again without asking, until then or until it is taken back on Rules. Anything \
@@ -131,8 +143,8 @@ fn shape_page(state: &State, theme: &Theme, shape: &Shape, width: usize) -> Page
     );
     let keys = format!(
         "{} allows it, {} closes",
-        key(Action::DialogAgain),
-        key(Action::DialogCancel)
+        key(state, Action::DialogAgain),
+        key(state, Action::DialogCancel)
     );
     Page {
         title: "Allow this shape".to_owned(),
@@ -361,6 +373,13 @@ fn batch_page(state: &State, theme: &Theme, batch: &Batch, width: usize) -> Page
     batch_head(batch, &mut body);
     for item in &batch.items {
         batch_row(theme, item, width, &mut body);
+    }
+    if let Some(lasts) = &batch.lasts {
+        let now = state.model.now.wall;
+        body.field("lasts", Role::TextStrong, &lasts.lifetime().in_words(now));
+        if batch.sending.is_none() {
+            body.field("", Role::TextMuted, &other_lifetimes(state, false));
+        }
     }
     let waits = batch.count(&Fate::Waits);
     let again = [Action::DialogApprove, Action::DialogAgain];

@@ -175,8 +175,10 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             return plain(match dialog.about {
                 About::Shape(_) => &[
                     Action::DialogAgain,
-                    Action::DialogPageDown,
                     Action::DialogCancel,
+                    Action::DialogLonger,
+                    Action::DialogShorter,
+                    Action::DialogPageDown,
                 ],
                 About::Batch(ref batch) if batch.is_again(Action::DialogApprove) => &[
                     Action::DialogApprove,
@@ -185,7 +187,24 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                     Action::DialogPageDown,
                     Action::DialogCancel,
                 ],
-                About::Rule(_) | About::Batch(_) => &[
+                About::Batch(ref batch) if batch.is_again(Action::DialogAgain) => &[
+                    Action::DialogAgain,
+                    Action::DialogNext,
+                    Action::DialogAccept,
+                    Action::DialogCancel,
+                    Action::DialogLonger,
+                    Action::DialogShorter,
+                    Action::DialogPageDown,
+                ],
+                About::Rule(_) => &[
+                    Action::DialogNext,
+                    Action::DialogAccept,
+                    Action::DialogCancel,
+                    Action::DialogLonger,
+                    Action::DialogShorter,
+                    Action::DialogPageDown,
+                ],
+                About::Batch(_) => &[
                     Action::DialogNext,
                     Action::DialogAccept,
                     Action::DialogPageDown,

@@ -322,6 +322,39 @@ fn marks_open_a_table_that_leaves_out_with_reasons_and_sends_one_by_one() {
 }
 
 #[test]
+fn marked_shapes_hold_as_long_as_the_table_says() {
+    let mut driver = marked();
+    driver.press("s");
+    let text = driver.text();
+    for said in [
+        "3 of 5 marked: each runs, and the same again without asking.",
+        "until 20:00 (in 8h), while this session lasts",
+        "+ longer, - shorter",
+        "Allow 3 shapes",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    driver.wait(800);
+    driver.press("+");
+    let text = driver.text();
+    assert!(text.contains("(in 24h)"), "{text}");
+    driver.press("s");
+    assert!(decided(&driver).is_empty(), "what it says has just changed");
+    driver.wait(800);
+    driver.press("s");
+    let (first, request) = decided(&driver).pop().unwrap();
+    // Two looks of 800 ms went by since the table opened.
+    let expected = (Some(DecisionScope::Session), Some(24 * 3600 - 1));
+    assert_eq!((request.scope, request.expires_in_seconds), expected);
+    // What was sent says how long: it is the same for the others.
+    driver.press("-");
+    answer(&mut driver, first, &request, None);
+    let (second, request) = decided(&driver).pop().unwrap();
+    assert_ne!(first, second);
+    assert_eq!((request.scope, request.expires_in_seconds), expected);
+}
+
+#[test]
 fn closing_the_table_stops_what_was_not_sent() {
     let mut driver = marked();
     driver.press("d tab");
