@@ -108,6 +108,9 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
+    /// Instructions of workspaces and skills, and which of them agents get
+    #[command(subcommand)]
+    Skills(crate::cli::skills::SkillCommands),
     /// What tools did to files, and undoing it
     #[command(subcommand)]
     Files(crate::cli::file_changes::FileCommands),

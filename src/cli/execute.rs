@@ -131,6 +131,9 @@ pub async fn execute(
             continuations::act(client, terminal, format, &id, act).await
         }
         Subcommands::Outbox(command) => deliveries(command, client, terminal, format).await,
+        Subcommands::Skills(command) => {
+            crate::cli::skills::run(command, client, terminal, format).await
+        }
         Subcommands::Files(FileCommands::List) => {
             file_changes::list(client, terminal, format).await
         }

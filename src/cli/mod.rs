@@ -52,6 +52,7 @@ pub mod routine;
 pub mod rules;
 pub mod run;
 pub mod sessions;
+pub mod skills;
 pub mod status;
 pub mod summary;
 pub mod sweep;

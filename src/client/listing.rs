@@ -11,9 +11,10 @@ use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListFleet, ListPairings, ListPeople, ListRoutines, ListTools, Query,
+    Answer, ListFleet, ListPairings, ListPeople, ListRoutines, ListSkills, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
+use crate::protocol::skill::Skill;
 use crate::protocol::tool::Tool;
 use crate::text::bars::bars;
 use crate::text::untrusted::{limit_line, reveal_line};
@@ -84,6 +85,7 @@ resources! {
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
     "people", "people of the configuration, their roles and ids", Person, ListPeople {};
     "routines", "what runs by a schedule", Routine, ListRoutines {};
+    "skills", "instructions of workspaces and skills, and which are trusted", Skill, ListSkills {};
     "tools", "what agents can call, and how that went", Tool, ListTools {};
 }
 
@@ -176,6 +178,24 @@ impl TableRow for Tool {
                     .map(|at| at.to_string())
                     .unwrap_or_default(),
             ),
+        ]
+    }
+}
+
+impl TableRow for Skill {
+    const HEADS: &'static [&'static str] = &["NAME", "STATE", "FILES", "TRUSTED", "BY", "ABOUT"];
+    const NOTHING: &'static str =
+        "no skills: [skills] folders names folders of them, and workspaces have AGENTS.md";
+
+    fn cells(&self) -> Vec<String> {
+        let about = self.problem.as_ref().unwrap_or(&self.description);
+        vec![
+            cell(&self.name),
+            self.state.to_string(),
+            self.files.to_string(),
+            or_dash(self.trusted_at.map(|at| at.to_string()).unwrap_or_default()),
+            cell(self.trusted_by.as_deref().unwrap_or("-")),
+            or_dash(cell(about)),
         ]
     }
 }

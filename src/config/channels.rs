@@ -225,6 +225,7 @@ impl Channel<'_> {
             fallback: table.fallback.clone(),
             fixed_model: table.fixed_model.unwrap_or(false),
             note: table.note.clone(),
+            skills: table.skills.clone(),
             parameters: parameters(
                 self.inputs,
                 &["channels", self.name],

@@ -58,6 +58,18 @@ pub struct ConfigFile {
     pub transcription: Option<TranscriptionTable>,
     /// `[memory]`.
     pub memory: MemoryTable,
+    /// `[skills]`.
+    pub skills: SkillsTable,
+}
+
+/// `[skills]`: what agents are taught, once an operator trusts it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkillsTable {
+    /// Folders of skills: each skill is a folder with a SKILL.md in one of them.
+    pub folders: Option<Vec<String>>,
+    /// Whether the AGENTS.md of a workspace counts.
+    pub instructions: Option<bool>,
 }
 
 /// `[hooks.NAME]`: a program of the operator, or the limits of `rate_limit`.
@@ -211,6 +223,8 @@ pub struct ChannelTable {
     pub fixed_model: Option<bool>,
     /// Text that the engine adds to the system text.
     pub note: Option<String>,
+    /// Names of the skills of this channel; left out: all that an operator trusts.
+    pub skills: Option<Vec<String>>,
     /// Sampling temperature of models on this channel, 0 to 2.
     pub temperature: Option<f64>,
     /// Share of the probability that tokens are taken from, above 0 and at most 1.

@@ -22,7 +22,9 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings, Source,
 };
 use crate::config::toml_text::TomlText;
-use crate::config::{attachments, hooks, http_tools, hygiene, key_files, memory, ownership, tools};
+use crate::config::{
+    attachments, hooks, http_tools, hygiene, key_files, memory, ownership, skills, tools,
+};
 use crate::protocol::budget::TurnLimits;
 
 /// Most faults of a configuration that are looked for.
@@ -238,6 +240,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         attachments: attachments::resolve(&inputs)?,
         transcription,
         memory,
+        skills: skills::resolve(&inputs)?,
         fetch: tools::fetch(&inputs)?,
         http_tools: http_tools::resolve(&inputs)?,
         tool_risk: tools::risks(&inputs)?,

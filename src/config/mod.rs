@@ -26,6 +26,7 @@ pub mod providers;
 pub mod reload;
 pub mod secrets;
 pub mod settings;
+pub mod skills;
 pub mod supervisor;
 pub mod template;
 pub mod toml_text;

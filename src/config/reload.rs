@@ -52,6 +52,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         memory,
         response_cache,
         hooks,
+        skills,
         fetch,
         http_tools,
         listen,
@@ -61,6 +62,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     loaded.paths = running.paths.clone();
     pins.pin("instance", instance, &mut loaded.instance);
     pins.pin("hooks", hooks, &mut loaded.hooks);
+    pins.pin("skills", skills, &mut loaded.skills);
     pins.pin("tools.http_fetch", fetch, &mut loaded.fetch);
     // The registry of tools is made at the start.
     let names: BTreeSet<&String> = http_tools.keys().chain(loaded.http_tools.keys()).collect();
@@ -181,6 +183,7 @@ fn pin_channel(
         fallback: _,
         fixed_model: _,
         note: _,
+        skills: _,
         parameters: _,
         require_mention: _,
         session_scope: _,

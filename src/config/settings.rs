@@ -100,6 +100,8 @@ pub struct Settings {
     pub transcription: Option<TranscriptionSettings>,
     /// What is remembered, and how long sessions are shortened.
     pub memory: MemorySettings,
+    /// Folders of skills, and instructions of workspaces.
+    pub skills: SkillSettings,
     /// How `http_fetch` is configured; none = there is no such tool.
     pub fetch: Option<FetchSettings>,
     /// Tools that the configuration declares, by name.
@@ -129,6 +131,15 @@ impl Settings {
         let secrets = tools.filter_map(|tool| tool.secret.as_ref());
         keys.chain(tokens).chain(variables).chain(secrets)
     }
+}
+
+/// `[skills]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillSettings {
+    /// Folders of skills, absolute.
+    pub folders: Vec<PathBuf>,
+    /// Whether the AGENTS.md of a workspace counts.
+    pub instructions: bool,
 }
 
 /// `[tools.http_fetch]`.
@@ -374,6 +385,8 @@ pub struct ChannelSettings {
     pub fixed_model: bool,
     /// Added to the system text.
     pub note: Option<String>,
+    /// Names of the skills of this channel; none = all.
+    pub skills: Option<Vec<String>>,
     /// How models are asked here, before what is set for the model and its provider.
     pub parameters: ModelParameters,
     /// In group chats: only when mentioned, replied to or commanded.

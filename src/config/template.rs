@@ -350,6 +350,10 @@ self_approval = "console"
 # ttl_minutes = 60
 # max_entries = 500
 
+# [skills]                   # agents get nothing of it before you trust it: leverframe skills list
+# folders = []               # folders of skills (SKILL.md), like "/srv/skills"
+# instructions = true        # the AGENTS.md of workspaces
+
 # [tools.http_fetch]         # with this table agents can fetch pages; each fetch asks unless rules or lists say otherwise
 # allow = ["docs.rs"]        # hosts that reading tells nothing; "*.example.org": all below it
 # deny = []                  # never reached; ["*"]: all that allow and private do not list

@@ -10,6 +10,7 @@ use crate::config::inputs::{Inputs, number};
 use crate::config::settings::FetchSettings;
 use crate::protocol::enums::Risk;
 use crate::protocol::rule::FETCH;
+use crate::protocol::skill::LOAD_SKILL;
 
 /// Most entries of a list of hosts.
 const MAX_HOSTS: usize = 1000;
@@ -23,6 +24,14 @@ pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
         if adds(name, table) && !names.contains(name) {
             names.push(name.clone());
         }
+    }
+    if config
+        .skills
+        .folders
+        .as_ref()
+        .is_some_and(|folders| !folders.is_empty())
+    {
+        names.push(LOAD_SKILL.to_owned());
     }
     names
 }

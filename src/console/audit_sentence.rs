@@ -110,6 +110,11 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             let why = facts.because("why");
             format!("{who} could not undo what {tool} did to files{why}")
         }
+        "skill.trusted" => format!("{who} trusted {}", facts.text("name").unwrap_or("a skill")),
+        "skill.distrusted" => {
+            let name = facts.text("name").unwrap_or("a skill");
+            format!("{who} does not trust {name} any more")
+        }
         "backup.written" => format!("{who} wrote a backup{}", facts.because("path")),
         "configuration.reloaded" => format!("{who} reloaded the configuration"),
         other => {

@@ -7,8 +7,9 @@ use crate::protocol::enums::{DecisionScope, ReloadEffect, VerdictKind};
 use crate::protocol::on_call::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Command, Decide, DiscoverModels, DrainChannel, Outcome, PauseChannel, PinCacheEntry,
-    ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, UpdateSession,
+    Command, Decide, DiscoverModels, DistrustSkill, DrainChannel, Outcome, PauseChannel,
+    PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, TrustSkill,
+    UpdateSession,
 };
 
 /// What was done, for the notice.
@@ -106,6 +107,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::RemoveRoutine(_) => "routine removed".to_owned(),
         Command::RunRoutine(_) => "routine started".to_owned(),
         Command::DiscoverModels(DiscoverModels {}) => "looked for model servers".to_owned(),
+        Command::TrustSkill(TrustSkill { name, .. }) => format!("{name} is trusted: agents get it"),
+        Command::DistrustSkill(DistrustSkill { name }) => {
+            format!("{name} is not trusted any more: agents do not get it")
+        }
         Command::AddRule(_) => "rule made".to_owned(),
         Command::ChangeRule(_) => "rule changed".to_owned(),
         Command::RemoveRule(_) => "rule removed".to_owned(),

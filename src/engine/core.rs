@@ -23,6 +23,7 @@ use crate::engine::open_calls::OpenCalls;
 use crate::engine::response_cache::state::Caching;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::sessions::Sessions;
+use crate::engine::skills::state::Skills;
 use crate::engine::tool_cache::state::ToolCache;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
@@ -113,6 +114,8 @@ pub struct Shared {
     pub hygiene: Hygiene,
     /// Searches by meaning.
     pub embeddings: Embeddings,
+    /// Instructions and skills that prompts hold.
+    pub skills: Skills,
 }
 
 impl std::ops::Deref for Engine {
@@ -155,6 +158,7 @@ impl Engine {
                 tool_cache,
                 hygiene: Hygiene::default(),
                 embeddings: Embeddings::default(),
+                skills: Skills::default(),
                 hooks,
                 store: parts.store,
                 configuration: RwLock::new(configuration),
@@ -214,16 +218,13 @@ impl Engine {
         })
     }
 
-    /// What every request of a channel begins with.
+    /// What every request of a channel begins with, with the instructions and skills that are trusted now.
     pub fn prefix(&self, channel: &str) -> Result<Arc<Prefix>, Problem> {
-        match self.prefixes.get(channel) {
-            Some(prefix) => Ok(Arc::clone(prefix)),
-            None => self.channel(channel).and_then(|_| {
-                Err(Problem::internal(format!(
-                    "channel `{channel}` has no prefix"
-                )))
-            }),
-        }
+        let settings = self.channel(channel)?;
+        let prefix = self.prefixes.get(channel);
+        let prefix = prefix
+            .ok_or_else(|| Problem::internal(format!("channel `{channel}` has no prefix")))?;
+        Ok(self.skills.extend(channel, settings, prefix))
     }
 
     /// Whether untrusted content makes calls of a channel ask in `full` too.

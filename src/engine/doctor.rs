@@ -15,13 +15,15 @@ use crate::engine::core::Engine;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
+use crate::engine::skills::list;
 use crate::engine::views;
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{
     AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Standing,
 };
-use crate::protocol::enums::{ChannelState, HygieneState};
+use crate::protocol::enums::{ChannelState, HygieneState, SkillState};
 use crate::protocol::problem::Problem;
+use crate::protocol::skill::Skill;
 use crate::store::files::{DatabaseFacts, FileFacts, look};
 use crate::store::{anchors, check};
 
@@ -602,6 +604,42 @@ async fn verify(engine: &Engine) -> Result<CheckReport, Problem> {
     Ok(report)
 }
 
+/// How files stand to what operators trust of them.
+fn skills(list: &[Skill]) -> Vec<Finding> {
+    let trusted = list.iter().filter(|one| one.state == SkillState::Trusted);
+    let mut found = Vec::new();
+    let count = trusted.count();
+    if count > 0 {
+        found.push(ok("skills", format!("{count} trusted")));
+    }
+    for one in list.iter().filter(|one| one.state.needs_review()) {
+        let name = &one.name;
+        let (said, step) = match (one.state, &one.problem) {
+            (SkillState::Invalid, problem) => (
+                format!(
+                    "{name} cannot be used: {}",
+                    problem.as_deref().unwrap_or("?")
+                ),
+                "mend its files".to_owned(),
+            ),
+            (SkillState::Missing, _) => (
+                format!("the files of {name} are gone; agents still get what was trusted"),
+                format!("`leverframe skills distrust {name}`"),
+            ),
+            (SkillState::Changed, _) => (
+                format!("{name} changed since it was trusted; agents still get that"),
+                format!("`leverframe skills trust {name}` shows the difference and asks"),
+            ),
+            (SkillState::New | SkillState::Trusted, _) => (
+                format!("nobody trusts {name} yet; agents do not get it"),
+                format!("`leverframe skills trust {name}` shows it and asks"),
+            ),
+        };
+        found.push(warn("skills", said, &step));
+    }
+    found
+}
+
 /// How this running installation is.
 pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem> {
     let settings = &engine.settings;
@@ -630,11 +668,13 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
             cache: engine.response_cache.file.problem(),
         },
     };
+    let mut found = findings(&facts);
+    found.extend(skills(&list(engine).await?.items));
     Ok(Doctor {
         at: facts.now,
         database: files.database.display().to_string(),
         live: true,
-        findings: findings(&facts),
+        findings: found,
         check: if with_check {
             Some(verify(engine).await?)
         } else {

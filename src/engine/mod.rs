@@ -49,6 +49,7 @@ pub mod routine;
 pub mod rules;
 pub mod scheduler;
 pub mod sessions;
+pub mod skills;
 pub mod slash;
 pub mod slash_decide;
 pub mod slash_routines;

@@ -12,7 +12,7 @@ use crate::engine::handle::{
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
-use crate::engine::{call_diff, costs, doctor, erase, fleet, what_if, why};
+use crate::engine::{call_diff, costs, doctor, erase, fleet, skills, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -103,6 +103,8 @@ impl Engine {
             ListPeople(_) => on_call::people(self),
             ListFileChanges(_) => file_changes::list(self),
             ListTools(_) => tools::list(self),
+            ListSkills(_) => skills::list(self),
+            GetSkill(q) => skills::review(self, q.name),
             GetLog(q) => {
                 let filter = &self.settings.log_filter;
                 ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))

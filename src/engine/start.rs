@@ -20,6 +20,7 @@ use crate::engine::problem::from_store;
 use crate::engine::progress;
 use crate::engine::reconcile;
 use crate::engine::routine::begin_due;
+use crate::engine::skills;
 use crate::engine::storage;
 use crate::engine::sweeper;
 use crate::engine::turn::runner;
@@ -51,6 +52,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     // Before anything runs in those workspaces.
     leftovers::look_again(engine, recovery.quarantine).await?;
     rehearsals::remove_left(engine).await;
+    skills::load(engine).await?;
     // Of a restored copy, another process may be in the middle of them.
     if !recovery.quarantine {
         file_changes::recover(engine).await;

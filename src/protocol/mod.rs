@@ -43,6 +43,7 @@ pub mod rule;
 pub(crate) mod schema;
 pub mod session;
 pub mod shorten;
+pub mod skill;
 pub mod slash;
 pub mod snapshot;
 pub mod summary;

@@ -17,6 +17,7 @@ use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::http_fetch::HttpFetch;
 use crate::tools::http_tool::HttpTool;
 use crate::tools::list_files::ListFiles;
+use crate::tools::load_skill::LoadSkill;
 use crate::tools::memory::{Recall, Remember};
 use crate::tools::move_file::{delete_file, move_file};
 use crate::tools::read_file::ReadFile;
@@ -144,6 +145,9 @@ impl Registry {
 
     /// Adds what the configuration asks for.
     pub fn add_configured(&mut self, settings: &Settings) -> Result<(), RegistryError> {
+        if !settings.skills.folders.is_empty() {
+            self.add(Arc::new(LoadSkill::default()))?;
+        }
         if let Some(fetch) = &settings.fetch {
             self.add(Arc::new(HttpFetch::new(fetch.clone())))?;
         }

@@ -17,6 +17,8 @@ pub enum RiskReason {
     ReadsResult,
     /// Reads what is remembered.
     ReadsMemory,
+    /// Reads a skill that an operator trusts.
+    ReadsSkill,
     /// Asks a person, and does nothing else.
     AsksPerson,
     /// Keeps a text for later turns.
@@ -86,6 +88,7 @@ impl RiskReason {
             Self::ReadsWorkspace
             | Self::ReadsResult
             | Self::ReadsMemory
+            | Self::ReadsSkill
             | Self::ReadsHost(_)
             | Self::AsksPerson => Risk::Low,
             // It says what may be wrong with a name, not what the call touches.
@@ -137,6 +140,7 @@ impl RiskReason {
             Self::ReadsWorkspace => "reads files of the workspace".to_owned(),
             Self::ReadsResult => "reads a result of this conversation again".to_owned(),
             Self::ReadsMemory => "reads what is remembered for this conversation".to_owned(),
+            Self::ReadsSkill => "reads a skill that an operator trusts".to_owned(),
             Self::AsksPerson => "asks a person and changes nothing".to_owned(),
             Self::Remembers(MemoryScope::Session) => {
                 "it is recalled in this session only".to_owned()

@@ -208,6 +208,11 @@ pub trait ToolHost: Send + Sync {
     async fn recall(&self, _query: &str, _limit: u32) -> Result<String, String> {
         Err(NO_MEMORY.to_owned())
     }
+
+    /// A file of a skill as an operator trusts it, SKILL.md where none is named; else why not, for the model.
+    async fn skill(&self, _name: &str, _file: Option<&str>) -> Result<String, String> {
+        Err("there are no skills here".to_owned())
+    }
 }
 
 /// Where runs of programs are written down, so that what they leave in the workspace is known even when this process

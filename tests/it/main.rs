@@ -57,6 +57,7 @@ mod retention;
 mod routines;
 mod rules;
 mod sessions;
+mod skills;
 mod store;
 mod store_model;
 mod stories;

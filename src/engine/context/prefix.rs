@@ -1,7 +1,9 @@
 //! The part of every request that stays the same: system text and tools of a channel, and the preferences of a session.
 //!
-//! Built once per channel when the engine starts. Depends on the configuration and on the preferences alone: no clock,
-//! no turn, no policy. So providers find it in their prompt caches from turn to turn.
+//! Built once per channel when the engine starts. Depends on the configuration, on what operators trust and on the
+//! preferences alone: no clock, no turn, no policy. So providers find it in their prompt caches from turn to turn.
+
+use std::fmt::Write as _;
 
 use crate::engine::context::estimate;
 use crate::model::request::ToolDefinition;
@@ -35,6 +37,27 @@ impl Prefix {
     pub fn narrowed(&self, offered: impl Fn(&str) -> bool) -> Self {
         let tools = self.tools.iter().filter(|tool| offered(&tool.name));
         Self::of(self.system.clone(), tools.cloned().collect())
+    }
+
+    /// The same with the instructions of a workspace, and the skills by name with what each is for.
+    #[must_use]
+    pub fn with_instructions(&self, instructions: Option<&str>, skills: &[(&str, &str)]) -> Self {
+        let mut system = self.system.clone();
+        if let Some(text) = instructions {
+            system.push_str(
+                "Instructions for this workspace (its AGENTS.md), which its operator trusts:\n",
+            );
+            system.push_str(text.trim_end());
+            system.push_str("\nEnd of these instructions.\n");
+        }
+        if !skills.is_empty() {
+            system.push_str("Skills; before a task that one describes, read it with load_skill:\n");
+        }
+        for (name, about) in skills {
+            let about: Vec<&str> = about.split_whitespace().collect();
+            let _ = writeln!(system, "- {name}: {}", about.join(" "));
+        }
+        Self::of(system, self.tools.clone())
     }
 
     /// The same with what models are told in every turn of a session, behind everything that its channel says.

@@ -9,6 +9,7 @@ use crate::engine::compaction;
 use crate::engine::core::Engine;
 use crate::engine::erase;
 use crate::engine::people;
+use crate::engine::skills;
 use crate::engine::sweeper;
 use crate::protocol::enums::PairingState;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -123,6 +124,8 @@ impl Engine {
             ChangeRoutine(c) => routines::change(self, by, &c.routine, c.patch),
             RemoveRoutine(c) => routines::remove(self, by, &c.routine),
             RunRoutine(c) => routines::run(self, by, &c.routine),
+            TrustSkill(c) => skills::trust(self, by, c.name, c.sha256),
+            DistrustSkill(c) => skills::distrust(self, by, c.name),
             AddRule(c) => rules::add(self, by, *c.rule),
             ChangeRule(c) => rules::change(self, by, c.id, *c.patch),
             RemoveRule(c) => rules::remove(self, by, c.id),

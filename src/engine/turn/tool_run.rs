@@ -19,6 +19,7 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::reconcile;
+use crate::engine::skills;
 use crate::engine::tool_cache::{self, StoredResult};
 use crate::engine::turn::error::TurnError;
 use crate::engine::turn::evaluate::{self, Evaluation};
@@ -109,6 +110,10 @@ impl ToolHost for LiveHost<'_> {
 
     async fn recall(&self, query: &str, limit: u32) -> Result<String, String> {
         memory::recall(&self.engine, self.rows, query, limit).await
+    }
+
+    async fn skill(&self, name: &str, file: Option<&str>) -> Result<String, String> {
+        skills::read(&self.engine, &self.rows.channel, name, file).await
     }
 }
 

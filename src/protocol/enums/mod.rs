@@ -84,6 +84,7 @@ mod delivery;
 mod log;
 mod memory;
 mod sessions;
+mod skills;
 
 pub use approvals::{
     Access, ApprovalKind, ApprovalState, Autonomy, DecisionKind, DecisionScope, Effect, Risk, Role,
@@ -104,3 +105,4 @@ pub use memory::{
 pub use sessions::{
     CitationKind, CompactionState, ContinuationState, SessionState, StepKind, ToolCallState,
 };
+pub use skills::{SkillKind, SkillState};

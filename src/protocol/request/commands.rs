@@ -40,6 +40,7 @@ use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
+use crate::protocol::skill::Skill;
 use crate::protocol::snapshot::{EngineStatus, Page, SweepReport};
 use crate::protocol::uncertain::ConversationChoice;
 
@@ -425,6 +426,20 @@ requests! {
 
     /// Looks for model servers on the engine's machine, with the lines that would declare them; none is used.
     DiscoverModels: Admin -> Discovery {}
+
+    /// Trusts instructions or a skill as its files are now: agents get it.
+    TrustSkill: Admin -> Skill {
+        /// Its name, or `instructions:` and a channel.
+        name: String,
+        /// Digest of its files as the person has read them.
+        sha256: String,
+    }
+
+    /// Trusts instructions or a skill no longer: agents do not get it.
+    DistrustSkill: Admin -> Skill {
+        /// Its name, or `instructions:` and a channel.
+        name: String,
+    }
 
     /// Makes a rule.
     AddRule: Admin -> Rule {

@@ -36,6 +36,7 @@ use crate::protocol::request::table::{Request, mismatch, requests};
 use crate::protocol::routine::{Routine, RoutineRun};
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions, RuleTest};
 use crate::protocol::session::{Continuation, OutboxItem, Session, Step, TranscriptEntry, Why};
+use crate::protocol::skill::{Skill, SkillReview};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
 use crate::protocol::tool::Tool;
@@ -443,6 +444,15 @@ requests! {
 
     /// The tools that agents can call, by name, and how their newest calls went.
     ListTools: Read -> Page<Tool> {}
+
+    /// Instructions of workspaces and skills: in files, and trusted. Instructions first, then by name.
+    ListSkills: Read -> Page<Skill> {}
+
+    /// A skill with the difference between what is trusted and its files.
+    GetSkill: Read -> SkillReview {
+        /// Its name, or `instructions:` and a channel.
+        name: String,
+    }
 
     /// The channels by name: how each stands, what waits, what it spent today, and its turns of the last 24 hours.
     ListFleet: Read -> Page<FleetChannel> {}

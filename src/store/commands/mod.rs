@@ -92,6 +92,7 @@ pub mod sweep_sessions;
 pub mod taint_session;
 pub mod take_over;
 pub mod tell_interrupted;
+pub mod trust_skill;
 pub mod undo_hygiene;
 pub mod update_session;
 pub mod watch_run;

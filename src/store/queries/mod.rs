@@ -29,6 +29,7 @@ pub mod rules;
 mod scan;
 pub mod sessions;
 pub mod shift;
+pub mod skills;
 pub mod snapshot;
 mod steps;
 pub mod sweep;

@@ -142,6 +142,7 @@ string_enums!(
     enums::RuleMatcher,
     enums::RuleScope,
     enums::SearchMethod,
+    enums::SkillKind,
 );
 
 /// Enums that are only written, or read as text.

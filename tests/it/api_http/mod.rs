@@ -26,6 +26,7 @@ mod samples_on_call;
 mod samples_pairing;
 mod samples_rare;
 mod samples_rehearsals;
+mod samples_skills;
 pub mod samples_traffic;
 mod schemas;
 mod server;

@@ -271,6 +271,8 @@ async fn reading_routes_become_the_query_they_name() {
             "sessions/{}/transcript?from=9&limit=10",
             samples::session_id()
         ),
+        "skills".to_owned(),
+        "skills/deploy".to_owned(),
     ];
     assert_eq!(paths.len(), samples_traffic::queries().len());
     for ((query, answer), path) in samples_traffic::queries().into_iter().zip(paths) {

@@ -37,6 +37,7 @@ use crate::api_http::samples_rare::{
     anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
 };
 use crate::api_http::samples_rehearsals;
+use crate::api_http::samples_skills;
 
 use crate::api_http::samples::*;
 
@@ -169,6 +170,7 @@ pub fn commands() -> Vec<Command> {
     .chain([Command::DismissRefusedCalls(DismissRefusedCalls {
         session_id: session_id(),
     })])
+    .chain(samples_skills::commands())
     .collect()
 }
 
@@ -220,6 +222,7 @@ pub fn outcomes() -> Vec<Outcome> {
     ]
     .into_iter()
     .chain(samples_memory::outcomes())
+    .chain(samples_skills::outcomes())
     .collect()
 }
 
@@ -449,6 +452,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
     .into_iter()
     .chain(samples_memory::queries())
     .chain([transcript_from()])
+    .chain(samples_skills::queries())
     .collect()
 }
 

@@ -38,6 +38,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[memory]", FILE, "MemoryTable"),
     ("[memory.hygiene]", FILE, "HygieneTable"),
     ("[memory.embeddings]", FILE, "EmbeddingsTable"),
+    ("[skills]", FILE, "SkillsTable"),
 ];
 
 /// What stands before the generated part.

@@ -31,6 +31,10 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         instance: "test".to_owned(),
         key_files: Vec::new(),
+        skills: leverframe::config::settings::SkillSettings {
+            folders: Vec::new(),
+            instructions: true,
+        },
         transcription: None,
         attachments: AttachmentSettings {
             max_files: 10,

@@ -6,7 +6,7 @@ use leverframe::protocol::enums::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, CompactionState, ContinuationState,
     DecisionKind, Disposition, Effect, HygieneState, MemoryAuthor, MemoryKind, MemoryScope,
     MemoryState, MissedRuns, OutboxClass, OutboxState, PairingState, Risk, RoutineRunState,
-    RuleMatcher, RuleScope, SessionState, StepKind, Surface, ToolCallState, Unattended,
+    RuleMatcher, RuleScope, SessionState, SkillKind, StepKind, Surface, ToolCallState, Unattended,
     VerdictKind,
 };
 use leverframe::store::transitions;
@@ -14,6 +14,7 @@ use leverframe::store::transitions;
 use crate::support::world::World;
 
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
+const SKILLS_SQL: &str = include_str!("../../../src/store/migrations/025_skills.sql");
 const LIFETIMES_SQL: &str = include_str!("../../../src/store/migrations/024_lifetimes.sql");
 const CHANNELS_SQL: &str = include_str!("../../../src/store/migrations/006_channels.sql");
 const PAIRINGS_SQL: &str = include_str!("../../../src/store/migrations/007_pairings.sql");
@@ -388,4 +389,11 @@ async fn the_audit_is_append_only_and_shows_what_was_changed() {
         .await
         .unwrap();
     assert_eq!(broken.unwrap_err().seq, 2);
+}
+
+#[test]
+fn every_check_of_schema_25_lists_exactly_the_words_of_its_vocabulary() {
+    let checked = compare(SKILLS_SQL, &[("skills", "kind", words_of(SkillKind::ALL))]);
+    let all = SKILLS_SQL.matches(" IN ('").count();
+    assert_eq!(all, checked, "a CHECK is not compared with its vocabulary");
 }

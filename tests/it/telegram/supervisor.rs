@@ -301,6 +301,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         fallback: None,
         fixed_model: false,
         note: None,
+        skills: None,
         parameters: leverframe::protocol::options::ModelParameters::default(),
         require_mention: true,
         session_scope: SessionScope::Chat,
