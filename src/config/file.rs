@@ -499,6 +499,8 @@ pub struct ToolTable {
     pub timeout_seconds: Option<u64>,
     /// KiB that are read of an answer.
     pub max_kib: Option<usize>,
+    /// Seconds for which the engine gives what was read again, where the channel says `tool_cache = true`; left out: never.
+    pub cache_seconds: Option<u64>,
     /// Declared: what models read about it.
     pub description: Option<String>,
     /// Declared: `GET` where nothing is said.

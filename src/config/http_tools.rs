@@ -13,6 +13,7 @@ use crate::config::inputs::{Inputs, number};
 use crate::config::placeholders::{Placeholders, SECRET, is_name};
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{HttpBody, HttpToolSettings};
+use crate::config::tools::cache;
 use crate::protocol::enums::{Access, Effect};
 
 /// Methods that can be declared; the first two only read.
@@ -144,7 +145,19 @@ impl Reader<'_> {
                 1024,
                 16 * 1024,
             )? as usize,
+            cache: self.cache(access, effect)?,
         })
+    }
+
+    fn cache(&self, access: Access, effect: Effect) -> Result<Option<Duration>, ConfigError> {
+        let cache = cache(self.inputs, self.name, self.table)?;
+        let only_reads = access == Access::ReadOpen && effect == Effect::ReadOnly;
+        if cache.is_some() && !only_reads {
+            let problem = "a call of this tool does more than read: each call must run";
+            let fault = self.fault("cache_seconds", problem);
+            return Err(fault.next_step("Leave `cache_seconds` out").into());
+        }
+        Ok(cache)
     }
 
     fn number(

@@ -157,6 +157,8 @@ pub struct FetchSettings {
     pub timeout_seconds: u64,
     /// KiB that are read of an answer.
     pub max_kib: usize,
+    /// How long what was read may be given again; none = never.
+    pub cache: Option<Duration>,
 }
 
 /// `[tools.NAME] kind = "http"`.
@@ -194,6 +196,8 @@ pub struct HttpToolSettings {
     pub timeout_seconds: u64,
     /// KiB that are read of an answer.
     pub max_kib: usize,
+    /// How long an answer may be given again; none = never.
+    pub cache: Option<Duration>,
 }
 
 /// JSON with placeholders.

@@ -361,6 +361,7 @@ self_approval = "console"
 # ports = []                 # beside 80 and 443
 # timeout_seconds = 30
 # max_kib = 2048
+# cache_seconds = 60         # a page is not fetched again so soon, where a channel has tool_cache = true
 
 # [tools.find_issue]         # a request to a service as a tool of its own (see The web in the guide)
 # kind = "http"

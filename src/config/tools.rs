@@ -3,6 +3,7 @@
 //! Nothing here reaches a host; whether a name leads to one is looked at in each call.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
@@ -14,6 +15,8 @@ use crate::protocol::skill::LOAD_SKILL;
 
 /// Most entries of a list of hosts.
 const MAX_HOSTS: usize = 1000;
+/// Longest time that a result may be given again: a day.
+const MAX_CACHE_SECONDS: u64 = 24 * 3600;
 
 /// Names of the tools that exist with this file: those that always do, and those that it adds.
 pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
@@ -84,6 +87,7 @@ fn foreign_keys(name: &str, table: &ToolTable) -> Vec<(&'static str, bool)> {
     let of_both = [
         ("timeout_seconds", table.timeout_seconds.is_some()),
         ("max_kib", table.max_kib.is_some()),
+        ("cache_seconds", table.cache_seconds.is_some()),
     ];
     let declared = [
         ("description", table.description.is_some()),
@@ -117,7 +121,7 @@ fn expected_keys(name: &str, table: &ToolTable) -> &'static str {
     if table.kind.is_some() {
         "keys of a declared tool; these are of http_fetch"
     } else if name == FETCH {
-        "allow, deny, private, ports, timeout_seconds, max_kib and risk"
+        "allow, deny, private, ports, timeout_seconds, max_kib, cache_seconds and risk"
     } else {
         "only `risk`, or `kind = \"http\"` to declare a tool"
     }
@@ -163,7 +167,19 @@ pub fn fetch(inputs: &Inputs<'_>) -> Result<Option<FetchSettings>, ConfigError> 
             1..=600,
         )?,
         max_kib: number(inputs, &key("max_kib"), table.max_kib, 2048, 1..=16 * 1024)?,
+        cache: cache(inputs, FETCH, table)?,
     }))
+}
+
+/// How long results of a tool may be given again.
+pub fn cache(
+    inputs: &Inputs<'_>,
+    name: &str,
+    table: &ToolTable,
+) -> Result<Option<Duration>, ConfigError> {
+    let key = ["tools", name, "cache_seconds"];
+    let seconds = number(inputs, &key, table.cache_seconds, 0, 0..=MAX_CACHE_SECONDS)?;
+    Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
 /// A list of hosts in lower case, each of which can be compared.

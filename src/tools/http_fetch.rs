@@ -23,7 +23,7 @@ use crate::tools::output::fit;
 use crate::tools::read_file::text;
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+    Cacheable, EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
 
 /// Redirects that are followed.
@@ -93,7 +93,7 @@ impl HttpFetch {
                 // The exchange ends before; each redirect is one more.
                 max_duration: Duration::from_secs(settings.timeout_seconds + 5),
                 key_lifetime: None,
-                cacheable: None,
+                cacheable: settings.cache.map(Cacheable::elsewhere),
             },
             settings,
             resolver,

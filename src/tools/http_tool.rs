@@ -24,7 +24,8 @@ use crate::tools::http_fetch::outcome_of;
 use crate::tools::output::fit;
 use crate::tools::risk::RiskReason;
 use crate::tools::tool::{
-    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec, reads,
+    Cacheable, EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+    reads,
 };
 
 /// What stands in place of the secret wherever people or models read.
@@ -59,7 +60,7 @@ impl HttpTool {
                 // The exchange ends before.
                 max_duration: Duration::from_secs(settings.timeout_seconds + 5),
                 key_lifetime: settings.key.as_ref().map(|(_, lifetime)| *lifetime),
-                cacheable: None,
+                cacheable: settings.cache.map(Cacheable::elsewhere),
             },
             settings,
             resolver,

@@ -24,7 +24,7 @@ use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
 use crate::tools::send_file::SendFile;
-use crate::tools::tool::{Tool, ToolSpec, reads};
+use crate::tools::tool::{DependsOn, Tool, ToolSpec, reads};
 use crate::tools::write_file::WriteFile;
 
 /// Violations named in one message.
@@ -163,7 +163,11 @@ impl Registry {
         if self.entry(&spec.name).is_some() {
             return Err(RegistryError::Duplicate(spec.name.to_string()));
         }
-        if spec.cacheable.is_some() && !(reads(spec.access) && spec.effect == Effect::ReadOnly) {
+        // Of a tool that reaches elsewhere the engine looks at each call.
+        let of_workspace = spec
+            .cacheable
+            .is_some_and(|cacheable| cacheable.depends_on == DependsOn::Workspace);
+        if of_workspace && !(reads(spec.access) && spec.effect == Effect::ReadOnly) {
             return Err(RegistryError::Cacheable {
                 tool: spec.name.to_string(),
                 access: spec.access,

@@ -42,8 +42,8 @@ pub struct ToolSpec {
     /// Keyed tools: how long the other side remembers a key after a run with it began; none = for ever. A run that
     /// begins late in it must still arrive in time, so declare less than the other side promises.
     pub key_lifetime: Option<Duration>,
-    /// Whether a result may be given again instead of running once more; none = never. The registry takes it from tools
-    /// that only read.
+    /// Whether a result may be given again instead of running once more; none = never. Only calls that read get one: the
+    /// registry takes no tool that can change what its results follow from.
     pub cacheable: Option<Cacheable>,
 }
 
@@ -66,11 +66,23 @@ pub struct Cacheable {
     pub depends_on: DependsOn,
 }
 
+impl Cacheable {
+    /// Of results that lie elsewhere.
+    pub fn elsewhere(ttl: Duration) -> Self {
+        Self {
+            ttl,
+            depends_on: DependsOn::Elsewhere,
+        }
+    }
+}
+
 /// What a result follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DependsOn {
     /// The files of the workspace: whatever may write there ends it.
     Workspace,
+    /// What lies elsewhere and changes behind our back: only time ends it.
+    Elsewhere,
 }
 
 impl DependsOn {
@@ -78,6 +90,7 @@ impl DependsOn {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Workspace => "workspace",
+            Self::Elsewhere => "elsewhere",
         }
     }
 }

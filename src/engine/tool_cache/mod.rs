@@ -36,6 +36,7 @@ struct Candidate {
     key: Key,
     asked: Key,
     made: Made,
+    depends_on: DependsOn,
     /// When the run begins: whatever changes behind our back from then on may not be in the result.
     began: Timestamp,
 }
@@ -52,11 +53,17 @@ fn count(engine: &Engine, rows: &TurnRows, tool: &str, counted: CounterKind) {
 }
 
 /// Under what a result of now is made; none while the workspace is being changed.
-fn made(engine: &Engine, rows: &TurnRows) -> Option<Made> {
-    let channel = engine.settings.channels.get(&rows.channel)?;
+fn made(engine: &Engine, rows: &TurnRows, depends_on: DependsOn) -> Option<Made> {
+    let changes = match depends_on {
+        DependsOn::Workspace => {
+            let channel = engine.settings.channels.get(&rows.channel)?;
+            engine.tool_cache.workspaces().settled(&channel.workspace)?
+        }
+        DependsOn::Elsewhere => 0,
+    };
     Some(Made {
         epoch: engine.store.epoch(),
-        changes: engine.tool_cache.workspaces().settled(&channel.workspace)?,
+        changes,
     })
 }
 
@@ -77,7 +84,9 @@ pub async fn consult(
     ) else {
         return nothing;
     };
-    if !engine.tool_cache.is_enabled() {
+    // One call of a tool may read where another one sends.
+    let only_reads = reads(plan.access) && row.call.effect == Effect::ReadOnly;
+    if !only_reads || !engine.tool_cache.is_enabled() {
         return nothing;
     }
     let miss = |reason| count(engine, rows, name, CounterKind::ToolMiss(reason));
@@ -86,10 +95,7 @@ pub async fn consult(
         return nothing;
     }
     let Cacheable { ttl, depends_on } = cacheable;
-    let made = match depends_on {
-        DependsOn::Workspace => made(engine, rows),
-    };
-    let Some(made) = made else {
+    let Some(made) = made(engine, rows, depends_on) else {
         miss(ToolCacheMiss::WorkspaceChanged);
         return nothing;
     };
@@ -114,6 +120,7 @@ pub async fn consult(
         key,
         asked,
         made,
+        depends_on,
         began: now,
     })));
     if rows.cache.fresh {
@@ -188,7 +195,7 @@ impl Pass {
         };
         let refused = may_keep(outcome, shown).and_then(|()| {
             // What changed while it ran may be half in it.
-            if made(engine, rows) == Some(candidate.made) {
+            if made(engine, rows, candidate.depends_on) == Some(candidate.made) {
                 Ok(())
             } else {
                 Err(ToolCacheSkipReason::WorkspaceChanged)

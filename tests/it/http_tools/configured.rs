@@ -53,6 +53,14 @@ fn a_setting_that_cannot_be_used_is_named() {
             "tools.write_file.max_kib: `write_file` has no such setting",
         ),
         (
+            "[tools.http_fetch]\ncache_seconds = 90000\n",
+            "a number from 0 to 86400",
+        ),
+        (
+            "[tools.x]\nkind = \"http\"\ndescription = \"d\"\nmethod = \"POST\"\nurl = \"https://a.example/x\"\ncache_seconds = 5\n",
+            "does more than read",
+        ),
+        (
             "[tools.write_file]\n",
             "tools.write_file: `risk` is missing",
         ),

@@ -164,6 +164,7 @@ pub fn settings() -> FetchSettings {
         ports: Vec::new(),
         timeout_seconds: 2,
         max_kib: 64,
+        cache: None,
     }
 }
 
