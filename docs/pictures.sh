@@ -43,8 +43,16 @@ take() {
     echo "docs/src/images/$1.svg"
 }
 
-"${tmux[@]}" new-session -d -s "$pane" -x 120 -y 36 \
-    "env -i HOME=$home PATH=$PATH LANG=C.UTF-8 TERM=xterm-256color COLORTERM=truecolor $PWD/$binary --demo --theme dark"
+# Starts a demo of this size with these arguments, in place of the one that runs.
+begin() {
+    local columns=$1 rows=$2
+    shift 2
+    "${tmux[@]}" kill-session -t "$pane" 2>/dev/null || true
+    "${tmux[@]}" new-session -d -s "$pane" -x "$columns" -y "$rows" \
+        "env -i HOME=$home PATH=$PATH LANG=C.UTF-8 TERM=xterm-256color COLORTERM=truecolor $PWD/$binary $* --theme dark"
+}
+
+begin 120 36 --demo
 see "5 need you"
 press j
 # The whole card is on the screen for a moment, so its keys are armed.
@@ -65,4 +73,12 @@ take channels
 press A j
 see "would have"
 take autonomy
+begin 140 24 --demo --fleet
+# Every channel has had a turn and an answer.
+see "need you"
+press F12
+see "Fleet"
+sleep 20
+press j
+take fleet
 docs/tour.py "$binary"
