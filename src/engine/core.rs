@@ -297,6 +297,17 @@ impl Engine {
         self.settings.paths.data_dir.join("file_changes")
     }
 
+    /// Ends what sessions keep running between calls: that of one session, or all of it. `why` is a clause for the model.
+    pub fn end_interpreters(&self, session: Option<SessionId>, why: &str) {
+        let tables = self.tools.all().filter_map(|tool| tool.interpreters());
+        for table in tables {
+            match session {
+                Some(session) => drop(table.end(session, why)),
+                None => table.end_all(why),
+            }
+        }
+    }
+
     /// Where throw-away copies of workspaces are while commands are rehearsed in them.
     pub fn rehearsals(&self) -> PathBuf {
         self.settings.paths.data_dir.join("rehearsals")
@@ -306,6 +317,7 @@ impl Engine {
     pub fn let_go(&self) {
         self.shutdown.cancel();
         self.sessions.halt_all(Halt::ShuttingDown);
+        self.end_interpreters(None, "the program was stopped");
     }
 
     /// Stops everything that runs and waits until it has let go.

@@ -27,6 +27,7 @@ pub mod hooks;
 pub mod hygiene;
 pub mod inbound;
 pub mod inbound_files;
+pub mod interpreters;
 pub mod leftovers;
 pub mod lock;
 pub mod log_lines;

@@ -15,6 +15,7 @@ use crate::engine::handle::{channels, rehearsals};
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
 use crate::engine::inbound_files;
+use crate::engine::interpreters;
 use crate::engine::leftovers;
 use crate::engine::problem::from_store;
 use crate::engine::progress;
@@ -95,6 +96,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     }
     engine.spawn(inbound_files::transcribe(engine.clone()));
     engine.spawn(storage::watch(engine.clone()));
+    engine.spawn(interpreters::end_with_sessions(engine.clone()));
     engine.spawn(sweeper::run(engine.clone()));
     engine.spawn(hygiene::run(engine.clone()));
     engine.spawn(erase::resume(engine.clone()));

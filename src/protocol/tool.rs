@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::enums::{Access, Effect};
+use crate::protocol::enums::{Access, Effect, InterpreterKind, InterpreterState};
+use crate::protocol::ids::SessionId;
 
 /// Calls that the figures of a tool are taken from: the newest of all tools.
 pub const COUNTED_CALLS: u64 = 10_000;
@@ -36,4 +37,27 @@ pub struct Tool {
     pub p50_ms: Option<u64>,
     /// When it was called last; none = not among these calls.
     pub last_call_at: Option<Timestamp>,
+}
+
+/// What a session keeps running between the calls of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interpreter {
+    /// Whose it is. A session has at most one of a kind.
+    pub session_id: SessionId,
+    /// Which.
+    pub kind: InterpreterKind,
+    /// Whether it runs a command.
+    pub state: InterpreterState,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// When its last command began or ended.
+    pub last_used_at: Timestamp,
+    /// Commands it was given, the one that runs included.
+    pub commands: u64,
+    /// When the command began that runs; none = none runs.
+    pub running_since: Option<Timestamp>,
+    /// Beginning of the command that runs, or that ran last; none = none yet.
+    pub command: Option<String>,
+    /// Process above everything that belongs to it; none = it has just ended.
+    pub pid: Option<u32>,
 }

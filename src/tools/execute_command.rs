@@ -376,6 +376,8 @@ impl ExecuteCommand {
             workspace: &context.workspace,
             files: files.workspace(),
             hidden: &context.hidden,
+            readable: &[],
+            writable: &[],
             protected: places.list(),
             cwd: &request.cwd,
             executable: &request.executable,

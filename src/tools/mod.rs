@@ -23,6 +23,7 @@ pub mod guard;
 pub mod http;
 pub mod http_fetch;
 pub mod http_tool;
+pub mod interpreters;
 pub mod list_files;
 pub mod load_skill;
 pub mod memory;

@@ -1,7 +1,7 @@
 //! Running a program: bounded output, bounded time, and nothing left behind.
 //!
-//! No program outlives its call: it runs below a supervisor, which kills it with all its descendants on
-//! timeout, on cancellation, when the call is dropped, when the program ends, and when this process dies.
+//! No program outlives its owner: it runs below a supervisor, which kills it with all its descendants on
+//! timeout, on cancellation, when its owner drops it, when the program ends, and when this process dies.
 
 use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -58,6 +58,61 @@ struct Parent {
     _release: std::sync::mpsc::Sender<()>,
 }
 
+/// A program below a supervisor, which may outlive the call that started it. It and everything below it is killed when
+/// this is dropped.
+pub struct RunningProcess {
+    child: Child,
+    supervisor: Supervisor,
+    _parent: Parent,
+}
+
+impl RunningProcess {
+    /// Starts a command; its environment is the variables that are set on it. The error is that of starting the
+    /// supervisor: nothing ran.
+    pub async fn start(
+        command: &std::process::Command,
+        stdin: Stdio,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> std::io::Result<Self> {
+        let mut command = Command::from(supervised(command)?);
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        let (child, parent) = spawn(command).await?;
+        Ok(Self {
+            supervisor: Supervisor::new(child.id()),
+            child,
+            _parent: parent,
+        })
+    }
+
+    /// The process id of the supervisor, below which everything of the program is; none = it was waited for.
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// The supervisor as a child, with the pipes that it was started with.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Asks the program to end.
+    pub fn ask(&self) {
+        self.supervisor.ask();
+    }
+
+    /// Kills the program and everything below it.
+    pub fn kill(&self) {
+        self.supervisor.kill();
+    }
+
+    /// How the program ended, once it has. Nothing is left below it then.
+    pub async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        let ended = self.child.wait().await;
+        self.supervisor.forget();
+        ended
+    }
+}
+
 async fn spawn(mut command: Command) -> std::io::Result<(Child, Parent)> {
     let (release, released) = std::sync::mpsc::channel::<()>();
     let (answer, answered) = tokio::sync::oneshot::channel();
@@ -98,21 +153,17 @@ pub async fn run(
     // One pipe for both streams: what was written first is read first.
     let (reader, writer) = std::io::pipe()?;
     let reader = Receiver::from_owned_fd(reader.into())?;
-    let mut command = Command::from(supervised(&command)?);
-    command
-        .stdin(if stdin.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        })
-        .stdout(writer.try_clone()?)
-        .stderr(writer);
-    let (mut child, _parent) = spawn(command).await?;
-    let mut supervisor = Supervisor::new(child.id());
-    if let Some(id) = child.id() {
+    let input = if stdin.is_some() {
+        Stdio::piped()
+    } else {
+        Stdio::null()
+    };
+    let (stdout, stderr) = (writer.try_clone()?.into(), writer.into());
+    let mut process = RunningProcess::start(&command, input, stdout, stderr).await?;
+    if let Some(id) = process.id() {
         let _ = started.set(id);
     }
-    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
+    if let (Some(mut pipe), Some(text)) = (process.child().stdin.take(), stdin) {
         // Ends by itself: with the text, or with the program that should have read it.
         tokio::spawn(async move {
             let _ = pipe.write_all(text.as_bytes()).await;
@@ -134,24 +185,23 @@ pub async fn run(
         }
         tokio::select! {
             read = written.read() => pieces.take(read, &mut output),
-            ended = child.wait(), if status.is_none() => {
+            ended = process.wait(), if status.is_none() => {
                 status = Some(ended);
-                supervisor.forget();
                 clock = (Due::Abandon, Instant::now() + LINGER);
             }
             () = cancel.cancelled(), if killed_as.is_none() && status.is_none() => {
                 killed_as = Some(ProcessEnd::Cancelled);
-                supervisor.ask();
+                process.ask();
                 clock = (Due::Kill, Instant::now() + GRACE);
             }
             () = tokio::time::sleep_until(clock.1) => match clock.0 {
                 Due::Timeout => {
                     killed_as = Some(ProcessEnd::TimedOut);
-                    supervisor.ask();
+                    process.ask();
                     clock = (Due::Kill, Instant::now() + GRACE);
                 }
                 Due::Kill => {
-                    supervisor.kill();
+                    process.kill();
                     clock = (Due::Abandon, Instant::now() + GIVE_UP);
                 }
                 Due::Abandon => break,

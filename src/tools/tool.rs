@@ -18,6 +18,7 @@ use crate::protocol::enums::{Access, Effect, MemoryScope};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::rehearsal::RehearsalEnd;
+use crate::protocol::tool::Interpreter;
 use crate::tools::place::PlacesBefore;
 use crate::tools::risk::RiskReason;
 
@@ -226,6 +227,11 @@ pub trait ToolHost: Send + Sync {
     async fn skill(&self, _name: &str, _file: Option<&str>) -> Result<String, String> {
         Err("there are no skills here".to_owned())
     }
+
+    /// Whether an earlier call of this tool ran in this session, in this process or an earlier one.
+    async fn ran_before(&self) -> bool {
+        false
+    }
 }
 
 /// Where runs of programs are written down, so that what they leave in the workspace is known even when this process
@@ -280,6 +286,19 @@ pub struct ToolContext<'a> {
     pub journal: Arc<dyn RunJournal>,
 }
 
+/// What a tool keeps running for sessions between its calls.
+pub trait InterpreterTable: Send + Sync {
+    /// Those that are there, the oldest first.
+    fn list(&self) -> Vec<Interpreter>;
+
+    /// Ends the one of a session, also during a command. `why` is a clause for the model: "a person ended it". False =
+    /// there was none.
+    fn end(&self, session: SessionId, why: &str) -> bool;
+
+    /// Ends all of them.
+    fn end_all(&self, why: &str);
+}
+
 /// One tool.
 #[async_trait]
 pub trait Tool: Send + Sync {
@@ -313,6 +332,11 @@ pub trait Tool: Send + Sync {
 
     /// Does it. Called only with arguments whose plan was allowed.
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome;
+
+    /// What it keeps running for sessions between its calls; none = it keeps nothing.
+    fn interpreters(&self) -> Option<&dyn InterpreterTable> {
+        None
+    }
 
     /// Runs a call in a throw-away copy of its workspace, which lies at `files` (absolute, canonical): nothing but the
     /// copy changes. The error says why it did not start.

@@ -47,6 +47,7 @@ pub async fn stop(
         reason: reason.clone(),
     });
     engine.sessions.halt_all(Halt::Held);
+    engine.end_interpreters(None, "an emergency stop ended it");
     let record = SetEmergencyStop {
         held: Some(reason),
         by: caller.reference(),

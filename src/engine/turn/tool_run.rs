@@ -115,6 +115,16 @@ impl ToolHost for LiveHost<'_> {
     async fn skill(&self, name: &str, file: Option<&str>) -> Result<String, String> {
         skills::read(&self.engine, &self.rows.channel, name, file).await
     }
+
+    async fn ran_before(&self) -> bool {
+        let (session, call, tool) = (self.session, self.call, self.row.call.name.clone());
+        let found = self
+            .engine
+            .store
+            .read(move |reader| reader.ran_before(session, &tool, call));
+        // It is about a sentence in a result.
+        found.await.unwrap_or(false)
+    }
 }
 
 /// Evaluates a call again, starts it, runs it and stores its outcome.

@@ -103,6 +103,7 @@ pub use memory::{
     HygieneReason, HygieneState, MemoryAuthor, MemoryKind, MemoryScope, MemoryState, SearchMethod,
 };
 pub use sessions::{
-    CitationKind, CompactionState, ContinuationState, SessionState, StepKind, ToolCallState,
+    CitationKind, CompactionState, ContinuationState, InterpreterKind, InterpreterState,
+    SessionState, StepKind, ToolCallState,
 };
 pub use skills::{SkillKind, SkillState};

@@ -133,3 +133,37 @@ string_enum!(/// State of a compaction.
     /// Nothing changed.
     Failed = "failed",
 });
+
+string_enum!(/// What a session keeps running between its calls.
+    InterpreterKind as "kind of interpreter" {
+    /// A shell, of the tool `bash`.
+    Bash = "bash",
+    /// A Python, of the tool `python`.
+    Python = "python",
+});
+
+impl InterpreterKind {
+    /// What it is called in a sentence.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Bash => "the shell",
+            Self::Python => "Python",
+        }
+    }
+
+    /// What ends with it, in words.
+    pub const fn state(self) -> &'static str {
+        match self {
+            Self::Bash => "variables, functions, background jobs and the working directory",
+            Self::Python => "variables, functions and imports",
+        }
+    }
+}
+
+string_enum!(/// Whether an interpreter runs something.
+    InterpreterState as "state of an interpreter" {
+    /// It waits for the next command.
+    Idle = "idle",
+    /// It runs one.
+    Running = "running",
+});

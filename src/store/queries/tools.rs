@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::ToolCallState;
+use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
@@ -24,6 +25,21 @@ pub struct ToolUsage {
 }
 
 impl Reader<'_> {
+    /// Whether a call of a tool ran in a session, other than `call`.
+    pub fn ran_before(
+        &self,
+        session: SessionId,
+        tool: &str,
+        call: ToolCallId,
+    ) -> Result<bool, StoreError> {
+        let found: Option<u64> = self.conn.value_opt(
+            "SELECT 1 FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+             WHERE c.session_id = ?1 AND t.name = ?2 AND t.id <> ?3 AND t.started_at IS NOT NULL LIMIT 1",
+            params![session, tool, call],
+        )?;
+        Ok(found.is_some())
+    }
+
     /// The newest calls by tool, at most `counted` of all tools together.
     pub fn tool_usage(&self, counted: u64) -> Result<BTreeMap<String, ToolUsage>, StoreError> {
         let calls = self.conn.rows(

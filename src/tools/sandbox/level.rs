@@ -45,6 +45,10 @@ pub(crate) struct Confinement {
     pub(crate) workspace: PathBuf,
     /// Not readable; none of it lies in the workspace.
     pub(crate) hidden: Vec<PathBuf>,
+    /// Directories that are readable, too.
+    pub(crate) readable: Vec<PathBuf>,
+    /// Directories that are readable and writable, too.
+    pub(crate) writable: Vec<PathBuf>,
     /// A program outside of the system directories that may be run, too.
     pub(crate) executable: Option<PathBuf>,
 }
@@ -126,9 +130,15 @@ fn free(command: &mut Command, program: &Program<'_>) {
 fn confinement(program: &Program<'_>) -> String {
     let system = |path: &Path| SYSTEM.iter().any(|place| path.starts_with(place));
     let outside = !program.executable.starts_with(program.workspace) && !system(program.executable);
+    let real = |directories: &[(PathBuf, PathBuf)]| {
+        let real = directories.iter().map(|(from, _)| from.clone());
+        real.collect()
+    };
     let confinement = Confinement {
         workspace: program.workspace.to_owned(),
         hidden: program.hidden.to_vec(),
+        readable: real(program.readable),
+        writable: real(program.writable),
         executable: outside.then(|| program.executable.to_owned()),
     };
     // Paths that are no UTF-8 do not become JSON; the helper refuses an empty word.

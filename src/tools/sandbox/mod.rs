@@ -18,7 +18,7 @@ pub mod program;
 pub mod watch;
 pub mod workspace;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
@@ -181,6 +181,15 @@ impl Sandbox {
                 "Landlock and seccomp: workspace only, its .git too; no network"
             }
             Level::None { .. } => "unsandboxed",
+        }
+    }
+
+    /// Where a program sees a directory of [`Program::readable`] or [`Program::writable`]: without bubblewrap nothing is
+    /// mounted, and it stays where it is.
+    pub fn seen_at<'d>(&self, (real, inside): &'d (PathBuf, PathBuf)) -> &'d Path {
+        match self.level() {
+            Level::Bubblewrap { .. } => inside,
+            Level::Landlock { .. } | Level::None { .. } => real,
         }
     }
 

@@ -204,6 +204,14 @@ pub(crate) fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, Str
             mask(&mut words, hidden, found.is_dir());
         }
     }
+    for (directories, option) in [
+        (program.readable, "--ro-bind"),
+        (program.writable, "--bind"),
+    ] {
+        for (from, to) in directories {
+            bind(&mut words, option, from, to);
+        }
+    }
     seal(&mut words);
     for (name, value) in program.environment {
         words.extend(["--setenv", name, value].map(OsString::from));

@@ -16,6 +16,11 @@ pub struct Program<'a> {
     pub files: &'a Path,
     /// Directories it must not see (absolute, canonical).
     pub hidden: &'a [PathBuf],
+    /// Directories that it may read beside the workspace: where each is, and where it sees it (both absolute). See
+    /// [`Sandbox::seen_at`](crate::tools::sandbox::Sandbox::seen_at).
+    pub readable: &'a [(PathBuf, PathBuf)],
+    /// The same of directories that it may write, too.
+    pub writable: &'a [(PathBuf, PathBuf)],
     /// What in the workspace it must not change.
     pub protected: &'a [ExecutableDirectory],
     /// Working directory, inside the workspace.

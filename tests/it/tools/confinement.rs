@@ -263,6 +263,8 @@ async fn a_link_swapped_in_before_the_start_stops_it() {
     let mut command = Sandbox::find(&places()).command(&Program {
         workspace: &bench.workspace,
         hidden: std::slice::from_ref(&bench.hidden),
+        readable: &[],
+        writable: &[],
         protected: protected.list(),
         cwd: &bench.workspace,
         executable: Path::new("/bin/sh"),

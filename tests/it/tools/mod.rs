@@ -20,6 +20,7 @@ mod http_fetch;
 mod http_guard;
 mod http_server;
 mod http_tool;
+mod interpreters;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]

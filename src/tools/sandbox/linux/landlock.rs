@@ -70,7 +70,7 @@ impl Confinement {
             .scope(Scope::from_all(VERSION))?
             .create()?
             .add_rules(path_beneath_rules(
-                [&self.workspace],
+                std::iter::once(&self.workspace).chain(&self.writable),
                 all & !special_files(),
             ))?
             .add_rules(path_beneath_rules(self.readable(), read))?
@@ -95,6 +95,7 @@ impl Confinement {
         }
         kernel_files(&mut readable);
         readable.extend(self.executable.clone());
+        readable.extend(self.readable.iter().cloned());
         readable
     }
 }

@@ -168,6 +168,8 @@ fn prove(level: &Level, places: &Places, began: Instant) -> Result<(), String> {
         &Program {
             workspace: &ground.targets.workspace,
             hidden: &hidden,
+            readable: &[],
+            writable: &[],
             protected: &[],
             cwd: &ground.targets.workspace,
             executable: &executable,
