@@ -11,24 +11,11 @@ use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
     AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
     CancelContinuation, ChangeRoutine, ChangeRule, CompactSession, CreateBackup, Decide,
-    DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel, EditMemory,
-    EmergencyStop, EndSession, EraseUser, ExplainCall, GetApproval, GetCache, GetCacheEntry,
-    GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetLog,
-    GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary,
-    GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals, ListAudit, ListCacheEntries,
-    ListChannels, ListCompactions, ListContinuations, ListDeliveries, ListFileChanges, ListFleet,
-    ListGrants, ListHooks, ListHygieneRuns, ListLeftovers, ListMemories, ListModels, ListPairings,
-    ListPeople, ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps,
-    ListTools, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory,
-    PreviewEraseUser, PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop,
-    ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
-    ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunRoutine,
-    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
-    Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange,
-    UndoHygiene, UpdateSession,
+    DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel, EditMemory, EmergencyStop, EndInterpreter, EndSession, EraseUser, ExplainCall, GetApproval, GetCache, GetCacheEntry, GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetLog, GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions, ListContinuations, ListDeliveries, ListFileChanges, ListFleet, ListGrants, ListHooks, ListHygieneRuns, ListInterpreters, ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
+use crate::protocol::tool::ShellRequest;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -50,6 +37,10 @@ fn agents() -> Vec<Route> {
         command::<TakeOverSession>(Post, "/v1/sessions/{id}/take-over").id("session_id"),
         command::<SendAsBot>(Post, "/v1/sessions/{id}/say").id("session_id"),
         command::<GiveBackSession>(Post, "/v1/sessions/{id}/release").id("session_id"),
+        command::<RunInShell>(Post, "/v1/sessions/{id}/shell")
+            .id("session_id")
+            .nested::<ShellRequest>("request"),
+        command::<EndInterpreter>(Post, "/v1/sessions/{id}/interpreters/end").id("session_id"),
         command::<CompactSession>(Post, "/v1/sessions/{id}/compact").id("session_id"),
         query::<ListCompactions>("/v1/compactions").named("session", "session_id"),
         query::<ListContinuations>("/v1/continuations").named("session", "session_id"),
@@ -105,6 +96,7 @@ fn channels() -> Vec<Route> {
         query::<GetSkill>("/v1/skills/{id}").id("name"),
         command::<TrustSkill>(Post, "/v1/skills/{id}/trust").id("name"),
         command::<DistrustSkill>(Delete, "/v1/skills/{id}/trust").id("name"),
+        query::<ListInterpreters>("/v1/interpreters"),
         query::<ListFleet>("/v1/fleet"),
         command::<SetOnCall>(Put, "/v1/on-call"),
     ]

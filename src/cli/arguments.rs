@@ -10,7 +10,7 @@ use crate::cli::log::LogArguments;
 use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::enums::{
     ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, HookPoint,
-    PairingState, SessionState,
+    InterpreterKind, PairingState, SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -137,10 +137,24 @@ pub enum Subcommands {
     },
     /// Print the newest lines of the daemon's log
     Log(LogArguments),
-    /// List a resource: fleet, pairings, people, routines, tools; alone, which resources there are
+    /// List a resource: fleet, interpreters, pairings, people, routines, tools; alone, which resources there are
     Get {
         /// Name of the resource
         resource: Option<String>,
+    },
+    /// Run a command in the shell of a session, as a person; without one, every line of the input
+    Shell {
+        /// Session: id or unique prefix
+        session: String,
+        /// What bash runs; its words are joined by spaces
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+        /// Seconds after which a command is stopped
+        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=900))]
+        timeout: Option<u64>,
+        /// End the shell instead, or the Python of the session
+        #[arg(long, value_name = "KIND", conflicts_with = "command", num_args = 0..=1, default_missing_value = "bash")]
+        end: Option<InterpreterKind>,
     },
     /// Why a tool call ran, asked or was refused
     Why {

@@ -12,7 +12,8 @@ use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
     audit, cache, channels, costs, doctor, emergency, get, hooks, log, memory, models, on_call,
-    policy, release, reload, resolve, routine, rules, sessions, summary, sweep, take_over, why,
+    policy, release, reload, resolve, routine, rules, sessions, shell, summary, sweep, take_over,
+    why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope};
@@ -105,6 +106,17 @@ pub async fn execute(
             file,
             format: wanted,
         }) => sessions::export(client, terminal, format, &id, file.as_deref(), wanted).await,
+        Subcommands::Shell {
+            session,
+            command,
+            timeout,
+            end: None,
+        } => shell::run(client, terminal, format, &session, &command, timeout).await,
+        Subcommands::Shell {
+            session,
+            end: Some(kind),
+            ..
+        } => shell::end(client, terminal, format, &session, kind).await,
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Policy(command) => policy::run(client, terminal, format, command).await,

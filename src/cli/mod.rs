@@ -53,6 +53,7 @@ pub mod rules;
 pub mod run;
 pub mod sessions;
 pub mod skills;
+pub mod shell;
 pub mod status;
 pub mod summary;
 pub mod sweep;

@@ -11,11 +11,11 @@ use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListFleet, ListPairings, ListPeople, ListRoutines, ListSkills, ListTools, Query,
+    Answer, ListFleet, ListInterpreters, ListPairings, ListPeople, ListRoutines, ListSkills, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
-use crate::protocol::tool::Tool;
+use crate::protocol::tool::{Interpreter, Tool};
 use crate::text::bars::bars;
 use crate::text::untrusted::{limit_line, reveal_line};
 
@@ -82,6 +82,7 @@ macro_rules! resources {
 
 resources! {
     "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
+    "interpreters", "shells and Pythons that sessions keep", Interpreter, ListInterpreters {};
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
     "people", "people of the configuration, their roles and ids", Person, ListPeople {};
     "routines", "what runs by a schedule", Routine, ListRoutines {};
@@ -196,6 +197,35 @@ impl TableRow for Skill {
             or_dash(self.trusted_at.map(|at| at.to_string()).unwrap_or_default()),
             cell(self.trusted_by.as_deref().unwrap_or("-")),
             or_dash(cell(about)),
+        ]
+    }
+}
+
+impl TableRow for Interpreter {
+    const HEADS: &'static [&'static str] = &[
+        "INTERPRETER",
+        "STATE",
+        "COMMANDS",
+        "BACKGROUND",
+        "STARTED",
+        "LAST",
+        "COMMAND",
+    ];
+    const NOTHING: &'static str = "no session keeps a shell or a Python";
+
+    fn cells(&self) -> Vec<String> {
+        let state = match self.running_since {
+            Some(since) => format!("{} since {since}", self.state),
+            None => self.state.to_string(),
+        };
+        vec![
+            format!("{}/{}", self.session_id, self.kind),
+            state,
+            self.commands.to_string(),
+            self.background.to_string(),
+            self.started_at.to_string(),
+            self.last_used_at.to_string(),
+            or_dash(limit_line(self.command.as_deref().unwrap_or_default(), 60)),
         ]
     }
 }

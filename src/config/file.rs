@@ -495,6 +495,10 @@ pub struct ToolTable {
     pub private: Option<Vec<String>>,
     /// `http_fetch`: ports beside 80 and 443.
     pub ports: Option<Vec<u16>>,
+    /// `bash`: minutes after which an idle shell ends.
+    pub idle_minutes: Option<u64>,
+    /// `bash`: most shells at once.
+    pub max_shells: Option<usize>,
     /// Seconds until the whole answer must be there.
     pub timeout_seconds: Option<u64>,
     /// KiB that are read of an answer.

@@ -242,6 +242,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         memory,
         skills: skills::resolve(&inputs)?,
         fetch: tools::fetch(&inputs)?,
+        bash: tools::bash(&inputs)?,
         http_tools: http_tools::resolve(&inputs)?,
         tool_risk: tools::risks(&inputs)?,
         listen,

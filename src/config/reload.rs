@@ -54,6 +54,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         hooks,
         skills,
         fetch,
+        bash,
         http_tools,
         listen,
         log_filter,
@@ -64,6 +65,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     pins.pin("hooks", hooks, &mut loaded.hooks);
     pins.pin("skills", skills, &mut loaded.skills);
     pins.pin("tools.http_fetch", fetch, &mut loaded.fetch);
+    pins.pin("tools.bash", bash, &mut loaded.bash);
     // The registry of tools is made at the start.
     let names: BTreeSet<&String> = http_tools.keys().chain(loaded.http_tools.keys()).collect();
     for name in names {

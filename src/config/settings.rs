@@ -104,6 +104,8 @@ pub struct Settings {
     pub skills: SkillSettings,
     /// How `http_fetch` is configured; none = there is no such tool.
     pub fetch: Option<FetchSettings>,
+    /// How `bash` is configured; none = there is no such tool.
+    pub bash: Option<BashSettings>,
     /// Tools that the configuration declares, by name.
     pub http_tools: BTreeMap<String, HttpToolSettings>,
     /// Risk overrides per tool name.
@@ -140,6 +142,15 @@ pub struct SkillSettings {
     pub folders: Vec<PathBuf>,
     /// Whether the AGENTS.md of a workspace counts.
     pub instructions: bool,
+}
+
+/// `[tools.bash]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BashSettings {
+    /// Minutes after which an idle shell ends.
+    pub idle_minutes: u64,
+    /// Most shells at once.
+    pub max_shells: usize,
 }
 
 /// `[tools.http_fetch]`.

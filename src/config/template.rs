@@ -363,6 +363,10 @@ self_approval = "console"
 # max_kib = 2048
 # cache_seconds = 60         # a page is not fetched again so soon, where a channel has tool_cache = true
 
+# [tools.bash]               # with this table each session has a shell that keeps its state (see A shell in the guide)
+# idle_minutes = 10          # until an idle shell ends
+# max_shells = 8             # at once
+
 # [tools.find_issue]         # a request to a service as a tool of its own (see The web in the guide)
 # kind = "http"
 # description = "Find issues of the tracker by words."

@@ -1,4 +1,4 @@
-//! `[tools.NAME]`: the least risk of tools, and `http_fetch`, which exists where the file has its table.
+//! `[tools.NAME]`: the least risk of tools, and the tools that exist where the file has their table.
 //!
 //! Nothing here reaches a host; whether a name leads to one is looked at in each call.
 
@@ -8,15 +8,23 @@ use std::time::Duration;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
 use crate::config::inputs::{Inputs, number};
-use crate::config::settings::FetchSettings;
+use crate::config::settings::{BashSettings, FetchSettings};
 use crate::protocol::enums::Risk;
-use crate::protocol::rule::FETCH;
+use crate::protocol::rule::{BASH, FETCH};
 use crate::protocol::skill::LOAD_SKILL;
 
 /// Most entries of a list of hosts.
 const MAX_HOSTS: usize = 1000;
 /// Longest time that a result may be given again: a day.
 const MAX_CACHE_SECONDS: u64 = 24 * 3600;
+/// Built-in tools that exist where the file has their table, and the keys of each.
+const ADDED: [(&str, &str); 2] = [
+    (
+        FETCH,
+        "allow, deny, private, ports, timeout_seconds, max_kib, cache_seconds and risk",
+    ),
+    (BASH, "idle_minutes, max_shells and risk"),
+];
 
 /// Names of the tools that exist with this file: those that always do, and those that it adds.
 pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
@@ -41,7 +49,11 @@ pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
 
 /// Whether a table adds a tool.
 fn adds(name: &str, table: &ToolTable) -> bool {
-    name == FETCH || table.kind.is_some()
+    is_added(name) || table.kind.is_some()
+}
+
+fn is_added(name: &str) -> bool {
+    ADDED.iter().any(|(added, _)| *added == name)
 }
 
 /// The least risk of tools, by name.
@@ -51,12 +63,19 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
     for (name, table) in &config.tools {
         if !inputs.tools.contains(&name.as_str()) {
             let fault = inputs.fault(&["tools", name], format!("there is no tool `{name}`"));
-            let fault = fault.nearest(name, inputs.tools.iter().copied().chain([FETCH]));
+            let fault = fault.nearest(
+                name,
+                inputs
+                    .tools
+                    .iter()
+                    .copied()
+                    .chain(ADDED.map(|(added, _)| added)),
+            );
             return Err(fault
                 .expected(format!("one of {}", inputs.tools.join(", ")))
                 .into());
         }
-        if table.kind.is_some() && (name == FETCH || inputs.built_in.contains(&name.as_str())) {
+        if table.kind.is_some() && (is_added(name) || inputs.built_in.contains(&name.as_str())) {
             let problem = format!("`{name}` is built in and cannot be declared");
             let fault = inputs.fault(&["tools", name, "kind"], problem);
             return Err(fault.next_step("Give your tool another name").into());
@@ -108,23 +127,39 @@ fn foreign_keys(name: &str, table: &ToolTable) -> Vec<(&'static str, bool)> {
         ("result", table.result.is_some()),
         ("trusted", table.trusted.is_some()),
     ];
-    if table.kind.is_some() {
-        of_fetch.to_vec()
-    } else if name == FETCH {
-        declared.to_vec()
-    } else {
-        [&of_fetch[..], &of_both, &declared].concat()
-    }
+    let of_bash = [
+        ("idle_minutes", table.idle_minutes.is_some()),
+        ("max_shells", table.max_shells.is_some()),
+    ];
+    let foreign: &[&[_]] = match name {
+        _ if table.kind.is_some() => &[&of_fetch, &of_bash],
+        FETCH => &[&declared, &of_bash],
+        BASH => &[&of_fetch, &of_both, &declared],
+        _ => &[&of_fetch, &of_both, &declared, &of_bash],
+    };
+    foreign.concat()
 }
 
 fn expected_keys(name: &str, table: &ToolTable) -> &'static str {
-    if table.kind.is_some() {
-        "keys of a declared tool; these are of http_fetch"
-    } else if name == FETCH {
-        "allow, deny, private, ports, timeout_seconds, max_kib, cache_seconds and risk"
-    } else {
-        "only `risk`, or `kind = \"http\"` to declare a tool"
+    let added = ADDED.iter().find(|(added, _)| *added == name);
+    match added {
+        _ if table.kind.is_some() => "keys of a declared tool; these are of built-in ones",
+        Some((_, keys)) => keys,
+        None => "only `risk`, or `kind = \"http\"` to declare a tool",
     }
+}
+
+/// How `bash` is configured; none = there is no such tool.
+pub fn bash(inputs: &Inputs<'_>) -> Result<Option<BashSettings>, ConfigError> {
+    let config = inputs.config();
+    let Some(table) = config.tools.get(BASH) else {
+        return Ok(None);
+    };
+    let key = |name| ["tools", BASH, name];
+    Ok(Some(BashSettings {
+        idle_minutes: number(inputs, &key("idle_minutes"), table.idle_minutes, 10, 1..=60)?,
+        max_shells: number(inputs, &key("max_shells"), table.max_shells, 8, 1..=64)?,
+    }))
 }
 
 /// How `http_fetch` is configured; none = there is no such tool.

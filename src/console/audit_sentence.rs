@@ -71,6 +71,18 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             format!("the permission for {tool}{place} ended with its turn")
         }
         "grant.removed" => format!("{who} took a permission for {tool}{place} back"),
+        "shell.started" => {
+            let command = facts.text("command").unwrap_or("");
+            format!("{who} ran in the shell of a session{place}: {command}")
+        }
+        "shell.ended" => {
+            let outcome = facts.text("outcome").unwrap_or("nobody knows");
+            format!("the command of {who} in a shell{place} ended: {outcome}")
+        }
+        "interpreter.ended" => {
+            let kind = facts.text("kind").unwrap_or("interpreter");
+            format!("{who} ended the {kind} of a session{place}")
+        }
         "rehearsal.started" => {
             format!("{who} rehearsed {tool}{place}, in a throw-away copy of the workspace")
         }

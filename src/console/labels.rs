@@ -131,6 +131,15 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::TestChannel(TestChannel { channel, .. }) => {
             format!("test on its way through {channel}")
         }
+        Command::RunInShell(_) => match outcome {
+            Outcome::RunInShell(run) => {
+                let mut lines = run.content.lines();
+                let told = lines.find(|line| !line.starts_with('['));
+                format!("ran in the shell: {}", told.unwrap_or_default())
+            }
+            _ => "ran in the shell".to_owned(),
+        },
+        Command::EndInterpreter(end) => format!("{} of the session ended", end.kind.noun()),
         Command::RehearseCall(_) => match outcome {
             Outcome::RehearseCall(rehearsal) => format!(
                 "rehearsed, not run: {}; {}",

@@ -7,7 +7,8 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::{
-    emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules, tools,
+    emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules, shell,
+    tools,
 };
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
@@ -105,6 +106,7 @@ impl Engine {
             ListTools(_) => tools::list(self),
             ListSkills(_) => skills::list(self),
             GetSkill(q) => skills::review(self, q.name),
+            ListInterpreters(_) => ready(Ok(shell::list(self))),
             GetLog(q) => {
                 let filter = &self.settings.log_filter;
                 ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))

@@ -54,6 +54,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     leftovers::look_again(engine, recovery.quarantine).await?;
     rehearsals::remove_left(engine).await;
     skills::load(engine).await?;
+    interpreters::remove_left(engine);
     // Of a restored copy, another process may be in the middle of them.
     if !recovery.quarantine {
         file_changes::recover(engine).await;

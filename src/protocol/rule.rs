@@ -148,6 +148,8 @@ pub const COMMANDS: &str = "execute_command";
 
 /// The tool whose calls go to a host.
 pub const FETCH: &str = "http_fetch";
+/// The tool that keeps a shell for each session.
+pub const BASH: &str = "bash";
 /// What rules compare of an address beside the whole: the host. No argument of [`FETCH`] has this name.
 pub const HOST: &str = "host";
 /// The argument of [`FETCH`] that is an address.

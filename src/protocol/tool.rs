@@ -60,4 +60,51 @@ pub struct Interpreter {
     pub command: Option<String>,
     /// Process above everything that belongs to it; none = it has just ended.
     pub pid: Option<u32>,
+    /// Processes that ran on in the background when its last command ended.
+    #[serde(default)]
+    pub background: u64,
+    /// Its newest commands, the oldest first; at most 20.
+    #[serde(default)]
+    pub recent: Vec<InterpreterCommand>,
+}
+
+/// A command that an interpreter was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InterpreterCommand {
+    /// When it began.
+    pub at: Timestamp,
+    /// Whether a person gave it, and no model.
+    pub by_person: bool,
+    /// Its beginning.
+    pub command: String,
+    /// How it ended, in words; none = it runs.
+    pub outcome: Option<String>,
+}
+
+/// A command for the shell of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShellRequest {
+    /// What bash runs; at most 256 KiB.
+    pub command: String,
+    /// Seconds after which it is stopped, 1 to 900; none = 60.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
+}
+
+/// A command that a person ran in the shell of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShellRun {
+    /// Whose shell.
+    pub session_id: SessionId,
+    /// Who ran it.
+    pub by: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// How it ended on the first line that has no brackets, then what it wrote; at most 1 MiB, redacted.
+    pub content: String,
+    /// Whether it failed, or did not run to its end.
+    pub is_error: bool,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
 }

@@ -152,7 +152,7 @@ pub(crate) async fn open(
         })?;
     let mut tools = Registry::builtin(&sandbox).context("the built-in tools")?;
     tools
-        .add_configured(&settings)
+        .add_configured(&settings, &sandbox)
         .context("the tools of the configuration")?;
     #[cfg(feature = "test-hooks")]
     let tools = crate::testing::tools::added_to(tools).context("the tools for tests")?;

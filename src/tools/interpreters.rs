@@ -15,12 +15,13 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::clock::Clock;
 use crate::protocol::enums::{InterpreterKind, InterpreterState};
 use crate::protocol::ids::SessionId;
-use crate::protocol::tool::Interpreter;
+use crate::protocol::tool::{Interpreter, InterpreterCommand};
 use crate::tools::output::first;
 use crate::tools::tool::{InterpreterTable, ToolHost};
 
-/// Most bytes of a command that are told of it.
+/// Most bytes of a command that are told of it, and most commands of one.
 const SHOWN: usize = 400;
+const RECENT: usize = 20;
 
 /// Bounds of a table.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +114,7 @@ impl<I> Shared<I> {
         let idle = slots
             .get_mut(&session)
             .filter(|slot| !slot.is_leased && slot.free_since.elapsed() >= self.limits.idle);
-        let minutes = match self.limits.idle.as_secs().div_ceil(60) {
+        let minutes = match self.limits.idle.as_secs().div_ceil(60).max(1) {
             1 => "a minute".to_owned(),
             minutes => format!("{minutes} minutes"),
         };
@@ -203,6 +204,10 @@ impl<I: Send + 'static> Interpreters<I> {
 }
 
 impl<I: Send + 'static> InterpreterTable for Interpreters<I> {
+    fn kind(&self) -> InterpreterKind {
+        self.shared.kind
+    }
+
     fn list(&self) -> Vec<Interpreter> {
         let slots = self.shared.slots();
         let mut rows: Vec<Interpreter> =
@@ -283,20 +288,49 @@ impl<I: Send + 'static> Lease<I> {
                 running_since: None,
                 command: None,
                 pid,
+                background: 0,
+                recent: Vec::new(),
             });
         });
     }
 
     /// Says that a command runs from now on.
     pub fn begin(&mut self, command: &str) {
+        self.begin_by(command, false);
+    }
+
+    /// The same of a command that a person gives, or a model.
+    pub fn begin_by(&mut self, command: &str, by_person: bool) {
         let now = self.shared.clock.now();
         self.change(|slot, _, _| {
             if let Some(row) = &mut slot.row {
+                let command = first(command, SHOWN).to_owned();
                 row.state = InterpreterState::Running;
                 row.running_since = Some(now);
                 row.last_used_at = now;
                 row.commands += 1;
-                row.command = Some(first(command, SHOWN).to_owned());
+                row.command = Some(command.clone());
+                if row.recent.len() == RECENT {
+                    row.recent.remove(0);
+                }
+                row.recent.push(InterpreterCommand {
+                    at: now,
+                    by_person,
+                    command,
+                    outcome: None,
+                });
+            }
+        });
+    }
+
+    /// Says how the command ended, and how many processes run on in the background.
+    pub fn finish(&mut self, outcome: &str, background: usize) {
+        self.change(|slot, _, _| {
+            if let Some(row) = &mut slot.row {
+                row.background = background as u64;
+                if let Some(command) = row.recent.last_mut() {
+                    command.outcome = Some(first(outcome, SHOWN).to_owned());
+                }
             }
         });
     }
@@ -309,6 +343,7 @@ impl<I: Send + 'static> Lease<I> {
                 slot.lost = Some(why.to_owned());
             }
         });
+        self.lost = Some(why.to_owned());
     }
 
     /// Changes what is told of the interpreter, unless it was ended from elsewhere.

@@ -8,6 +8,7 @@
 pub mod apply_patch;
 pub mod ask_operator;
 pub mod atomic;
+pub mod bash;
 pub mod canonical;
 pub mod change_diff;
 pub mod change_journal;
@@ -47,6 +48,8 @@ pub mod script;
 pub mod search_files;
 pub mod send_file;
 pub mod skill_folder;
+pub mod shell;
+pub mod terminal;
 pub mod text_edits;
 pub mod tool;
 pub mod version_control;

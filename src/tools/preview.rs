@@ -16,6 +16,7 @@ pub const MAX_CHARS: usize = 200;
 pub fn one_line(tool: &str, args: &Value) -> String {
     let text = match tool {
         "execute_command" => command_line(args),
+        "bash" => text_of(args, "command").map(ToOwned::to_owned),
         "read_file" | "write_file" | "edit_file" | "delete_file" | "send_file" => {
             text_of(args, "path").map(ToOwned::to_owned)
         }

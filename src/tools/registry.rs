@@ -11,6 +11,7 @@ use crate::config::settings::Settings;
 use crate::protocol::enums::{Access, Effect};
 use crate::tools::apply_patch::apply_patch;
 use crate::tools::ask_operator::AskOperator;
+use crate::tools::bash::{Bash, SHELLS};
 use crate::tools::canonical;
 use crate::tools::edit_file::edit_file;
 use crate::tools::execute_command::ExecuteCommand;
@@ -144,12 +145,20 @@ impl Registry {
     }
 
     /// Adds what the configuration asks for.
-    pub fn add_configured(&mut self, settings: &Settings) -> Result<(), RegistryError> {
+    pub fn add_configured(
+        &mut self,
+        settings: &Settings,
+        sandbox: &Sandbox,
+    ) -> Result<(), RegistryError> {
         if !settings.skills.folders.is_empty() {
             self.add(Arc::new(LoadSkill::default()))?;
         }
         if let Some(fetch) = &settings.fetch {
             self.add(Arc::new(HttpFetch::new(fetch.clone())))?;
+        }
+        if let Some(bash) = settings.bash {
+            let directory = settings.paths.data_dir.join(SHELLS);
+            self.add(Arc::new(Bash::new(sandbox.clone(), bash, directory)))?;
         }
         for (name, tool) in &settings.http_tools {
             self.add(Arc::new(HttpTool::new(name, tool.clone())))?;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
-use crate::protocol::enums::{Access, Effect, MemoryScope};
+use crate::protocol::enums::{Access, Effect, InterpreterKind, MemoryScope};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::rehearsal::RehearsalEnd;
@@ -228,6 +228,11 @@ pub trait ToolHost: Send + Sync {
         Err("there are no skills here".to_owned())
     }
 
+    /// Whether a person runs it, and no model: the session hears of that.
+    fn is_person(&self) -> bool {
+        false
+    }
+
     /// Whether an earlier call of this tool ran in this session, in this process or an earlier one.
     async fn ran_before(&self) -> bool {
         false
@@ -288,6 +293,9 @@ pub struct ToolContext<'a> {
 
 /// What a tool keeps running for sessions between its calls.
 pub trait InterpreterTable: Send + Sync {
+    /// Which interpreters these are.
+    fn kind(&self) -> InterpreterKind;
+
     /// Those that are there, the oldest first.
     fn list(&self) -> Vec<Interpreter>;
 

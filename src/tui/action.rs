@@ -179,6 +179,8 @@ actions! {
     Undo = "undo", Ordinary, "undo", "take back what was last decided on this console, while that can be; names it";
     NextHost = "next-host", Ordinary, "next host", "show the next of the daemons this console is attached to";
     TakeOver = "take-over", Ordinary, "take over", "write as the bot while its agent is held, or give it back";
+    Shell = "shell", Ordinary, "shell", "run commands in the shell of the session's agent";
+    EndInterpreter = "end-interpreter", Ordinary, "end it", "end the selected shell or Python with all that runs in it; asks first";
     DrainChannel = "drain-channel", Ordinary, "drain", "let the channel finish what was begun and take up nothing new, or again";
     TestChannel = "test-channel", Ordinary, "test", "send a message through the channel that says that it is a test";
     ShiftSummary = "shift-summary", Ordinary, "summary", "what waits, what is unusual, who did what: for whoever takes over";

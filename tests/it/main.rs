@@ -58,6 +58,7 @@ mod routines;
 mod rules;
 mod sessions;
 mod skills;
+mod shells;
 mod store;
 mod store_model;
 mod stories;

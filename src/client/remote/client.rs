@@ -26,6 +26,7 @@ fn takes_long(command: &Command) -> bool {
             | Command::ImportMemories(_)
             | Command::CompactSession(_)
             | Command::RehearseCall(_)
+            | Command::RunInShell(_)
     )
 }
 

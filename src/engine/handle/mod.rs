@@ -44,6 +44,7 @@ pub mod rule_reach;
 pub mod rule_suggestions;
 pub mod rules;
 pub mod sessions;
+pub mod shell;
 pub mod take_over;
 pub mod tools;
 pub mod unused_rules;
@@ -83,6 +84,8 @@ impl Engine {
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),
             Decide(c) => decide::decide(self, by, c.approval_id, c.decision),
+            RunInShell(c) => shell::run(self, by, c.session_id, c.request),
+            EndInterpreter(c) => shell::end(self, by, c.session_id, c.kind),
             RehearseCall(c) => rehearsals::run(self, by, c.approval_id),
             AssignApproval(c) => on_call::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => on_call::set_on_call(self, by, c.request),

@@ -6,11 +6,18 @@ use serde_json::Value;
 
 use crate::engine::command_risk;
 use crate::engine::policy;
+use crate::engine::programs::{SHELLS, file_name};
 use crate::protocol::approval::Preview;
 use crate::protocol::enums::{Access, Risk};
 use crate::text::scripts;
 use crate::tools::risk::{self, RiskReason};
 use crate::tools::tool::Plan;
+
+/// Whether a text that would run is one of a shell.
+fn is_shell(plan: &Plan) -> bool {
+    let program = plan.facts.executable.as_deref();
+    program.is_some_and(|program| SHELLS.contains(&file_name(program)))
+}
 
 /// The plan with the reasons for its risk that its tool does not know: its words, and where it stands. `floor` is the
 /// least risk that the configuration gives the tool.
@@ -25,6 +32,11 @@ pub fn with_reasons(
         Preview::Exec { argv } => {
             let cwd = plan.facts.cwd.as_deref().map_or(workspace, Path::new);
             (argv, command_risk::of_command(argv, cwd, workspace))
+        }
+        Preview::Text { text } if plan.access == Access::Exec && is_shell(&plan) => {
+            let cwd = plan.facts.cwd.as_deref().map_or(workspace, Path::new);
+            let argv = ["bash", "-c", text].map(str::to_owned);
+            (&[], command_risk::of_command(&argv, cwd, workspace))
         }
         Preview::Diff { .. } => {
             let named = plan.operands.iter().map(|(path, _)| path.as_str());

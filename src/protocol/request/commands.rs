@@ -17,7 +17,7 @@ use crate::protocol::command::{
     Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
 use crate::protocol::configuration::ConfigurationReload;
-use crate::protocol::enums::{HookPoint, MemoryKind, Scope, Surface};
+use crate::protocol::enums::{HookPoint, InterpreterKind, MemoryKind, Scope, Surface};
 use crate::protocol::file_change::FileChange;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
@@ -42,6 +42,7 @@ use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::skill::Skill;
 use crate::protocol::snapshot::{EngineStatus, Page, SweepReport};
+use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
 use crate::protocol::uncertain::ConversationChoice;
 
 /// A command with its origin.
@@ -536,6 +537,23 @@ requests! {
     RehearseCall: Approve -> Rehearsal {
         /// Which approval.
         approval_id: ApprovalId,
+    }
+
+    /// Runs a command in the shell of a session, as a person: nobody is asked, and the audit says who it was. The agent
+    /// hears of it with its next command. Refused while another command runs there.
+    RunInShell: Admin -> ShellRun {
+        /// Which session.
+        session_id: SessionId,
+        /// What runs.
+        request: ShellRequest,
+    }
+
+    /// Ends a shell, or another interpreter, of a session, with everything that runs in it.
+    EndInterpreter: Operate -> Interpreter {
+        /// Which session.
+        session_id: SessionId,
+        /// Which of its interpreters.
+        kind: InterpreterKind,
     }
 
     /// Lets a question wait for somebody in particular; decides nothing, and everybody still can.

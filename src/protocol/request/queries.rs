@@ -39,7 +39,7 @@ use crate::protocol::session::{Continuation, OutboxItem, Session, Step, Transcri
 use crate::protocol::skill::{Skill, SkillReview};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
-use crate::protocol::tool::Tool;
+use crate::protocol::tool::{Interpreter, Tool};
 use crate::protocol::uncertain::Uncertain;
 
 requests! {
@@ -453,6 +453,8 @@ requests! {
         /// Its name, or `instructions:` and a channel.
         name: String,
     }
+    /// Shells and other interpreters that sessions keep between the calls of their agents, the oldest first.
+    ListInterpreters: Read -> Page<Interpreter> {}
 
     /// The channels by name: how each stands, what waits, what it spent today, and its turns of the last 24 hours.
     ListFleet: Read -> Page<FleetChannel> {}

@@ -57,6 +57,7 @@ pub mod record_memory_use;
 pub mod record_progress;
 pub mod record_rehearsal;
 pub mod record_reload;
+pub mod record_shell;
 pub mod record_unknown_call;
 pub mod recover;
 pub mod refuse_call;

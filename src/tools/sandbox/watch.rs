@@ -138,24 +138,8 @@ fn look(
 /// What a process and all its descendants take, when that is too much.
 fn tree(root: u32) -> Option<Excess> {
     let (mut tasks, mut memory) = (0, 0);
-    let mut every = None;
-    let mut seen = HashSet::new();
-    let mut open = vec![root];
-    while let Some(process) = open.pop() {
-        // A process can be met twice when it gets another parent during the look.
-        if !seen.insert(process) {
-            continue;
-        }
-        let place = format!("/proc/{process}");
-        open.extend(match children(Path::new(&place)) {
-            Some(children) => children,
-            // The kernel was built without these lists.
-            None => every
-                .get_or_insert_with(by_parent)
-                .remove(&process)
-                .unwrap_or_default(),
-        });
-        let status = std::fs::read_to_string(format!("{place}/status")).unwrap_or_default();
+    for process in family(root) {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.split_whitespace().next()?.parse::<u64>().ok()
@@ -167,6 +151,44 @@ fn tree(root: u32) -> Option<Excess> {
         }
     }
     (memory > MAX_MEMORY).then_some(Excess::Memory(memory))
+}
+
+/// How many processes there are of a process and its descendants, without those that have ended and wait for their
+/// parent.
+pub fn processes(root: u32) -> usize {
+    let lives = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        // The name, in brackets, may hold anything; the state is the first field after it.
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
+    };
+    family(root).filter(lives).count()
+}
+
+/// A process and all its descendants, each once.
+fn family(root: u32) -> impl Iterator<Item = u32> {
+    let mut every = None;
+    let mut seen = HashSet::new();
+    let mut open = vec![root];
+    std::iter::from_fn(move || {
+        let process = loop {
+            let process = open.pop()?;
+            // One can be met twice when it gets another parent during the look.
+            if seen.insert(process) {
+                break process;
+            }
+        };
+        let place = format!("/proc/{process}");
+        open.extend(match children(Path::new(&place)) {
+            Some(children) => children,
+            // The kernel was built without these lists.
+            None => every
+                .get_or_insert_with(by_parent)
+                .remove(&process)
+                .unwrap_or_default(),
+        });
+        Some(process)
+    })
 }
 
 /// The children of a process: those of each of its threads. `None` where the kernel does not list them.

@@ -20,7 +20,7 @@ use crate::tui::state::modal::{HelpScope, TextPurpose};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
     assigning, command_line, disabled_reason, hosts, lists, models, mouse, navigation, opening,
-    panels, replaying, selection, submit, summary, taking_over, undo, why,
+    panels, replaying, selection, shell_screen, submit, summary, taking_over, undo, why,
 };
 
 /// Carries out an action that is not a decision.
@@ -102,6 +102,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         ),
         Action::Compose => taking_over::compose(state),
         Action::TakeOver => taking_over::take_over(state),
+        Action::Shell => shell_screen::open(state),
         Action::DrainChannel => taking_over::drain(state),
         Action::TestChannel => taking_over::test(state),
         Action::ShiftSummary => summary::open(state, None),
@@ -223,6 +224,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::PurgeAnswers
         | Action::FullCheck
         | Action::ResetHook
+        | Action::EndInterpreter
         | Action::Filter
         | Action::OpenQuestion
         | Action::VerifyAudit

@@ -36,6 +36,7 @@ use crate::tui::state::rule_coach::RuleCoach;
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::shell::ShellPanel;
 use crate::tui::state::transcript_end::TranscriptEnd;
 
 /// How long a notice at the bottom stays.
@@ -129,6 +130,8 @@ pub struct Screens {
     pub doctor: DoctorPanel,
     /// Resources.
     pub resources: ResourcesPanel,
+    /// The shell of a session.
+    pub shell: ShellPanel,
 }
 
 /// Everything.

@@ -18,6 +18,7 @@ const SESSION: &[Action] = &[
     Action::Models,
     Action::PauseSession,
     Action::TakeOver,
+    Action::Shell,
     Action::Export,
 ];
 /// What is about its channel.
@@ -52,6 +53,7 @@ const OPERATE: &[Action] = &[
     Action::PurgeAnswer,
     Action::PurgeAnswers,
     Action::ResetHook,
+    Action::EndInterpreter,
     Action::MemoryAdd,
     Action::MemoryEdit,
     Action::MemoryPin,
@@ -61,6 +63,7 @@ const OPERATE: &[Action] = &[
 ];
 /// What takes the scope `admin`.
 const ADMIN: &[Action] = &[
+    Action::Shell,
     Action::ReleaseStop,
     Action::RuleAdd,
     Action::RuleEdit,

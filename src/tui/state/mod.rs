@@ -66,6 +66,8 @@ pub mod screen;
 pub mod selection;
 pub mod session_view;
 pub mod shape;
+pub mod shell;
+pub mod shell_screen;
 pub mod submit;
 pub mod summary;
 pub mod taking_over;

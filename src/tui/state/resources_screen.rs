@@ -5,10 +5,13 @@ use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
-use crate::protocol::request::{Answer, Query};
+use crate::protocol::request::{Answer, Command, EndInterpreter, Query};
+use crate::protocol::tool::Interpreter;
 use crate::tui::action::Action;
+use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, List};
+use crate::tui::state::modal::{Confirm, Modal};
 use crate::tui::state::panel::{ListScreen, Opening, Panel};
 use crate::tui::state::resources::ResourcesPanel;
 
@@ -27,12 +30,18 @@ pub const PANEL: Panel = Panel {
         leave: |_| false,
     },
     open: |_| Opening::Detail,
-    perform: |_, _| None,
+    perform: |state, action| (action == Action::EndInterpreter).then(|| end(state)),
     copied,
-    session: |_| None,
+    session: |state| selected(state).map(|row| row.session_id),
     continuation: |_| None,
     channel: |_| None,
-    hints: |_| vec![Action::Open, Action::Filter, Action::CopyAll],
+    hints: |state| {
+        let mut hints = vec![Action::Open, Action::Filter, Action::CopyAll];
+        if selected(state).is_some() {
+            hints.extend([Action::Shell, Action::EndInterpreter]);
+        }
+        hints
+    },
 };
 
 fn ask(state: &State) -> Vec<Query> {
@@ -112,4 +121,40 @@ fn copied(state: &State, all: bool) -> Option<String> {
         return serde_json::to_string_pretty(&panel.selected()?.object).ok();
     }
     panel.list.selected.clone()
+}
+
+/// The interpreter that is selected on Resources; none = something else is listed there.
+fn selected(state: &State) -> Option<Interpreter> {
+    let row = state.screens.resources.selected()?;
+    serde_json::from_value(row.object.clone()).ok()
+}
+
+/// Ends the selected interpreter after a yes.
+fn end(state: &mut State) -> Vec<Effect> {
+    let Some(row) = selected(state) else {
+        return state.nothing(Action::EndInterpreter);
+    };
+    let command = row
+        .command
+        .as_deref()
+        .and_then(|command| command.lines().next());
+    state.modals.push(Modal::Confirm(Confirm {
+        title: format!("End {} of this session?", row.kind.noun()),
+        lines: vec![
+            format!(
+                "It has run {} commands; {} is the newest.",
+                row.commands,
+                command.unwrap_or("none")
+            ),
+            format!("Lost: {}.", row.kind.state()),
+        ],
+        label: "End it",
+        command: Command::EndInterpreter(EndInterpreter {
+            session_id: row.session_id,
+            kind: row.kind,
+        }),
+        bound: None,
+        chosen: 0,
+    }));
+    Vec::new()
 }

@@ -37,6 +37,8 @@ pub enum TextPurpose {
     Rule(RuleText),
     /// A message as the bot, in a conversation as it was taken over.
     Say(SessionId, TakeOverId),
+    /// A command in the shell of a session.
+    Shell(SessionId),
     /// What the rule on a card compares with.
     RuleValue,
     /// Until when the rule on a card holds.
@@ -58,6 +60,8 @@ pub enum Below {
     Choices,
     /// How much a search found.
     Matches,
+    /// What was run in a shell, and what it said.
+    Shell,
 }
 
 /// What enter does.
@@ -92,6 +96,7 @@ impl TextPurpose {
             | Self::RuleLife
             | Self::ShapeLife
             | Self::BatchReason
+            | Self::Shell(_)
             | Self::Assignment(_) => Enter::Finishes,
         }
     }
@@ -109,6 +114,7 @@ impl TextPurpose {
         match self {
             Self::CommandLine | Self::Assignment(_) => Below::Choices,
             Self::Search => Below::Matches,
+            Self::Shell(_) => Below::Shell,
             _ => Below::Nothing,
         }
     }
@@ -140,6 +146,7 @@ impl TextPurpose {
             | Self::RuleLife
             | Self::ShapeLife
             | Self::BatchReason
+            | Self::Shell(_)
             | Self::Assignment(_) => None,
         }
     }

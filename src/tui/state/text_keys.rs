@@ -15,7 +15,7 @@ use crate::tui::state::text_dialog::{Below, Enter, TextDialog, TextPurpose};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
     actions, assigning, batching, command_line, lists, memory_keys, models, rule_editing,
-    rules_screen, running, shape, submit,
+    rules_screen, running, shape, shell_screen, submit,
 };
 
 /// Longest reason that is sent.
@@ -292,6 +292,10 @@ fn finish(state: &mut State) -> Vec<Effect> {
             });
             write(state, &entry.purpose, &text, said)
         }
+        TextPurpose::Shell(session_id) => match shell_screen::run(state, *session_id, &text) {
+            Ok(effects) => effects,
+            Err(why) => refuse(state, why),
+        },
         TextPurpose::Preferences(session_id) => {
             let change = Command::UpdateSession(UpdateSession {
                 session_id: *session_id,

@@ -26,7 +26,7 @@ use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
     assigning, attached_files_screen, attaching, audit_screen, batching, decide, deciding,
     fleet_screen, going, hosts, input, lists, log_screen, memory, models, mouse, opening, panels,
-    replaying, rule_editing, summary, taking_over, text_keys, why,
+    replaying, rule_editing, shell_screen, summary, taking_over, text_keys, why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
@@ -224,6 +224,7 @@ fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect
                 .map(|answer| &**answer)
                 .map_err(|problem| &**problem);
             attached_files_screen::answered(state, &query, borrowed);
+            shell_screen::answered(state, &query, borrowed);
             let (taken, effects) = replaying::answered(state, &query, borrowed);
             if !taken {
                 answered(state, host, &query, result);
@@ -285,6 +286,7 @@ fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
     }
     let mut effects: Vec<Effect> = change.queries.into_iter().map(Effect::Query).collect();
     if focused {
+        effects.extend(shell_screen::happened(state, event));
         let asks = state.rule_coach.happened(event);
         effects.extend(asks.map(|query| Effect::Query(Query::SuggestRules(query))));
     }
@@ -384,6 +386,7 @@ fn submitted_here(
     };
     let mut effects = batching::submitted(state, command, result);
     models::submitted(state, command, result);
+    effects.extend(shell_screen::submitted(state, command, result));
     model::take_outcome(&mut state.model, host, command, result, sending);
     state.take_notices();
     let Ok(outcome) = result else {

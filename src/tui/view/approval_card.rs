@@ -10,7 +10,7 @@ use crate::console::preview::quoted;
 use crate::console::world::World;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::decision::effect_text;
-use crate::protocol::enums::ApprovalKind;
+use crate::protocol::enums::{Access, ApprovalKind};
 use crate::tui::action::Action;
 use crate::tui::code_colors::CodeColors;
 use crate::tui::links::{self, Link, LinkScope};
@@ -182,7 +182,11 @@ pub fn body(
         // Shown whole, with everything else that is known of it.
         Preview::Text { .. } if approval.unknown.is_some() => {}
         Preview::Text { text } => {
-            body.rule("Text that would be sent");
+            body.rule(if approval.access == Access::Exec {
+                "Text that would run"
+            } else {
+                "Text that would be sent"
+            });
             body.text(Role::Outside, text);
         }
     }

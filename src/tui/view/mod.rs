@@ -43,6 +43,7 @@ pub mod resources;
 pub mod rich;
 pub mod rules;
 pub mod screen;
+pub mod shell;
 pub mod summary;
 pub mod table;
 pub mod text_entry;

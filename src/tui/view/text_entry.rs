@@ -19,7 +19,7 @@ use crate::tui::state::text_dialog::{Below, Completion, TextDialog, TextPurpose}
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::{memory, rules, transcript};
+use crate::tui::view::{memory, rules, shell, transcript};
 
 /// Rows of a dialog with a note and one line.
 pub const HEIGHT: u16 = 4;
@@ -36,6 +36,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &
         // Always as many, so that the line stays where it is while choices come and go.
         Below::Choices => CHOICES.min(area.height.saturating_sub(4)),
         Below::Matches => 1,
+        Below::Shell => area.height.saturating_sub(5),
         Below::Nothing => 0,
     };
     let rows = match entry.field.kind() {
@@ -110,6 +111,14 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextDialog, area: Rect, buf: &
                 below,
                 &Line::from(span(theme, Role::TextMuted, found)),
             );
+        }
+        Below::Shell => {
+            let rows = Rect {
+                y: inner.y + below,
+                height: extra,
+                ..inner
+            };
+            shell::draw(theme, &state.screens.shell, rows.intersection(inner), buf);
         }
         Below::Nothing => {}
     }
@@ -236,6 +245,18 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
             (
                 format!("Message{place}{files}"),
                 sends("enter sends", entry),
+            )
+        }
+        TextPurpose::Shell(id) => {
+            let sessions = &state.model.world().sessions;
+            let place = sessions.get(id).map_or_else(String::new, |session| {
+                let name = session.title.as_deref().unwrap_or(&session.conversation);
+                format!(" of {} on {}", sanitize::line(name, 40), session.channel)
+            });
+            (
+                format!("Shell{place}"),
+                "enter runs a line, as you: nobody is asked, and the audit has it; esc leaves"
+                    .to_owned(),
             )
         }
         TextPurpose::Preferences(_) => (

@@ -259,6 +259,7 @@ async fn reading_routes_become_the_query_they_name() {
         "on-call".to_owned(),
         "people".to_owned(),
         "tools".to_owned(),
+        "interpreters".to_owned(),
         "fleet".to_owned(),
         "log?level=warn&after=7&limit=9".to_owned(),
         "memory/stats".to_owned(),

@@ -165,6 +165,17 @@ pub fn commands() -> Vec<Command> {
         samples_pairing::command(),
         samples_leftovers::command(),
         samples_rehearsals::command(),
+        Command::RunInShell(leverframe::protocol::request::RunInShell {
+            session_id: session_id(),
+            request: leverframe::protocol::tool::ShellRequest {
+                command: NASTY.to_owned(),
+                timeout_seconds: Some(9),
+            },
+        }),
+        Command::EndInterpreter(leverframe::protocol::request::EndInterpreter {
+            session_id: session_id(),
+            kind: leverframe::protocol::enums::InterpreterKind::Bash,
+        }),
         samples_file_changes::command(),
     ])
     .chain([Command::DismissRefusedCalls(DismissRefusedCalls {
@@ -217,6 +228,15 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::SetOnCall(on_call_status()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
         Outcome::RehearseCall(samples_rehearsals::rehearsal()),
+        Outcome::RunInShell(leverframe::protocol::tool::ShellRun {
+            session_id: session_id(),
+            by: "ana".to_owned(),
+            at: at(),
+            content: NASTY.to_owned(),
+            is_error: true,
+            duration_ms: 7,
+        }),
+        Outcome::EndInterpreter(interpreter()),
         Outcome::UndoFileChange(samples_file_changes::changed()),
         Outcome::DismissRefusedCalls(session()),
     ]
@@ -417,6 +437,10 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::ListTools(page(tool())),
         ),
         (
+            Query::ListInterpreters(leverframe::protocol::request::ListInterpreters {}),
+            Answer::ListInterpreters(page(interpreter())),
+        ),
+        (
             Query::ListFleet(leverframe::protocol::request::ListFleet {}),
             Answer::ListFleet(page(leverframe::protocol::fleet::FleetChannel {
                 name: "team".to_owned(),
@@ -539,5 +563,27 @@ pub fn tool() -> leverframe::protocol::tool::Tool {
         denied: 2,
         p50_ms: Some(3),
         last_call_at: Some(at()),
+    }
+}
+
+/// A shell that runs a command.
+fn interpreter() -> leverframe::protocol::tool::Interpreter {
+    leverframe::protocol::tool::Interpreter {
+        session_id: session_id(),
+        kind: leverframe::protocol::enums::InterpreterKind::Bash,
+        state: leverframe::protocol::enums::InterpreterState::Running,
+        started_at: at(),
+        last_used_at: at(),
+        commands: 2,
+        running_since: Some(at()),
+        command: Some(NASTY.to_owned()),
+        pid: Some(77),
+        background: 1,
+        recent: vec![leverframe::protocol::tool::InterpreterCommand {
+            at: at(),
+            by_person: true,
+            command: NASTY.to_owned(),
+            outcome: Some("exit status 0".to_owned()),
+        }],
     }
 }

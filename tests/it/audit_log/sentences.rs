@@ -65,6 +65,24 @@ fn a_sentence_says_how_long_something_is_allowed() {
 }
 
 #[test]
+fn sentences_say_who_used_a_shell() {
+    let detail =
+        json!({ "command": "make", "outcome": "exit status 2 after 0.1 s", "kind": "bash" });
+    assert_eq!(
+        said("shell.started", &detail),
+        "ana ran in the shell of a session on team: make"
+    );
+    assert_eq!(
+        said("shell.ended", &detail),
+        "the command of ana in a shell on team ended: exit status 2 after 0.1 s"
+    );
+    assert_eq!(
+        said("interpreter.ended", &detail),
+        "ana ended the bash of a session on team"
+    );
+}
+
+#[test]
 fn a_sentence_of_a_rehearsal_says_that_it_is_one() {
     let detail = json!({ "tool": "execute_command", "outcome": "exit status 3 after 0.1 s" });
     assert_eq!(

@@ -107,6 +107,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             undo_days: 7,
         },
         fetch: None,
+        bash: None,
         http_tools: BTreeMap::new(),
         tool_risk: BTreeMap::new(),
         listen: None,

@@ -3,6 +3,8 @@
 // Helpers fail tests by panicking, and a skipped test must say so.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
+#[cfg(target_os = "linux")]
+pub mod bash;
 mod canonical;
 mod command;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,192 @@
+//! People at the shells of sessions: what there is, a command of a person in one, and ending one.
+//!
+//! No command of a person asks anybody: the person is the decision. None runs without a row in the audit before it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::interpreters;
+use crate::engine::problem::from_store;
+use crate::engine::turn::evaluate::run_context;
+use crate::protocol::enums::{InterpreterKind, SessionState};
+use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::rule::BASH;
+use crate::protocol::session::Session;
+use crate::protocol::snapshot::Page;
+use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
+use crate::store::commands::record_shell::RecordShell;
+use crate::tools::output::first;
+use crate::tools::tool::{EffectDisposition, NoJournal, ToolContext, ToolHost, ToolOutcome};
+
+/// Most bytes of a command, and of how it ended, in the audit.
+const AUDITED: usize = 4096;
+
+/// A person at a shell.
+struct Person;
+
+#[async_trait]
+impl ToolHost for Person {
+    fn progress(&self, _: &str) {}
+
+    fn is_person(&self) -> bool {
+        true
+    }
+}
+
+/// The interpreters that there are.
+pub fn list(engine: &Engine) -> Page<Interpreter> {
+    Page::from(interpreters::rows(engine))
+}
+
+/// Ends one.
+pub async fn end(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    kind: InterpreterKind,
+) -> Result<Interpreter, Problem> {
+    let session = read(engine, session_id).await?;
+    let rows = interpreters::rows(engine);
+    let row = rows
+        .into_iter()
+        .find(|row| row.session_id == session_id && row.kind == kind);
+    let Some(row) = row else {
+        return Err(
+            Problem::not_found("interpreter", format!("{kind} of {session_id}"))
+                .hint("`leverframe get interpreters` lists those there are"),
+        );
+    };
+    let why = format!("{} ended it", caller.actor.label());
+    interpreters::end_one(engine, session_id, kind, &why);
+    let record = RecordShell {
+        action: "interpreter.ended",
+        session_id,
+        channel: session.channel,
+        by: caller.reference(),
+        detail: json!({ "kind": kind, "commands": row.commands }),
+    };
+    engine.store.write(record).await.map_err(from_store)?;
+    Ok(row)
+}
+
+/// Runs a command of a person in the shell of a session.
+pub async fn run(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    request: ShellRequest,
+) -> Result<ShellRun, Problem> {
+    let session = read(engine, session_id).await?;
+    if session.state != SessionState::Active {
+        let detail = format!("{} has ended", session.id);
+        return Err(
+            Problem::new(ProblemKind::Conflict, "not run", detail).hint("resume the session first")
+        );
+    }
+    let mut args = json!({ "command": request.command });
+    if let (Some(seconds), Some(map)) = (request.timeout_seconds, args.as_object_mut()) {
+        map.insert("timeout_seconds".to_owned(), Value::from(seconds));
+    }
+    if engine.tools.get(BASH).is_none() {
+        let detail = "there is no tool `bash`";
+        return Err(Problem::new(ProblemKind::NotOffered, "not run", detail)
+            .hint("add the table [tools.bash] to the configuration, and start the daemon again"));
+    }
+    let fits = engine.tools.validate(BASH, &args);
+    fits.map_err(|problem| Problem::invalid(problem.to_string()))?;
+    let record = |action, detail| RecordShell {
+        action,
+        session_id: session.id,
+        channel: session.channel.clone(),
+        by: caller.reference(),
+        detail,
+    };
+    let command = engine.redactor.redact(&request.command).into_owned();
+    let command = first(&command, AUDITED).to_owned();
+    let begins = record("shell.started", json!({ "command": command }));
+    let mut changes = engine.emergency.changes();
+    if engine.is_held() || engine.emergency.is_quarantined() {
+        let detail = "nothing runs during an emergency stop or a quarantine";
+        return Err(
+            Problem::new(ProblemKind::Unavailable, "not run", detail).hint("release it first")
+        );
+    }
+    engine.store.write(begins).await.map_err(from_store)?;
+    let (at, began) = (engine.clock.now(), Instant::now());
+    let cancel = engine.shutdown.child_token();
+    let outcome = {
+        let running = execute(engine, &session, &args, cancel.clone());
+        let mut running = std::pin::pin!(running);
+        tokio::select! {
+            outcome = &mut running => outcome,
+            () = async { drop(changes.wait_for(Option::is_some).await) } => {
+                cancel.cancel();
+                running.await
+            }
+        }
+    };
+    let content = match outcome {
+        Ok(ref outcome) => engine.redactor.redact(&outcome.content).into_owned(),
+        Err(ref problem) => problem.detail.clone(),
+    };
+    let told = content.lines().find(|line| !line.starts_with('['));
+    let told = first(told.unwrap_or_default(), AUDITED).to_owned();
+    let ends = record(
+        "shell.ended",
+        json!({ "command": command, "outcome": told }),
+    );
+    engine.store.write(ends).await.map_err(from_store)?;
+    let outcome = outcome?;
+    if outcome.disposition == EffectDisposition::ConfirmedNoEffect {
+        return Err(Problem::new(ProblemKind::Conflict, "not run", content)
+            .hint("`leverframe get interpreters` says what runs"));
+    }
+    Ok(ShellRun {
+        session_id: session.id,
+        by: caller.actor.label(),
+        at,
+        content,
+        is_error: outcome.is_error,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+async fn execute(
+    engine: &Engine,
+    session: &Session,
+    args: &Value,
+    cancel: tokio_util::sync::CancellationToken,
+) -> Result<ToolOutcome, Problem> {
+    let workspace = engine.channel(&session.channel)?.workspace.clone();
+    let Some(tool) = engine.tools.get(BASH) else {
+        return Err(Problem::internal("the tool vanished".to_owned()));
+    };
+    let everywhere = !engine.sandbox.is_confined();
+    let change = engine.tool_cache.workspaces().begin(&workspace, everywhere);
+    let context = ToolContext {
+        journal: Arc::new(NoJournal),
+        ..run_context(
+            engine,
+            workspace,
+            session.id,
+            ToolCallId::generate(),
+            String::new(),
+            cancel,
+            &Person,
+        )
+    };
+    let outcome = tool.execute(&context, args).await;
+    change.end();
+    Ok(outcome)
+}
+
+async fn read(engine: &Engine, id: SessionId) -> Result<Session, Problem> {
+    let found = engine.store.read(move |reader| reader.session(id));
+    found.await.map_err(from_store)
+}

@@ -1,0 +1,223 @@
+//! An agent's shell over calls, restarts and stops, and a person in it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::stories::bot::cli;
+use crate::support::daemon::{Daemon, Home};
+use crate::tools::bash::lives;
+use crate::tools::harness;
+
+const CONFIG: &str = "[channels.api]\nautonomy = \"full\"\npermanent_full = true\n[tools.bash]\n";
+
+fn home() -> Option<Home> {
+    harness::sandbox().map(|_| Home::new(CONFIG))
+}
+
+/// A turn that runs a command in the shell, from the message to its end: what the model read.
+async fn run(daemon: &Daemon, session: &str, command: &str) -> String {
+    let args = json!({ "command": command });
+    let turn = daemon
+        .send(session, &format!("TOOL:bash{args}\nSAY:done"))
+        .await;
+    daemon.wait_state(&turn, "completed").await;
+    let steps = daemon.get(&format!("/v1/continuations/{turn}/steps")).await;
+    steps["items"].to_string()
+}
+
+async fn interpreters(daemon: &Daemon) -> Vec<Value> {
+    let page = daemon.get("/v1/interpreters").await;
+    page["items"].as_array().unwrap().clone()
+}
+
+async fn gone(word: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while lives(word) {
+        assert!(Instant::now() < deadline, "{word} lives");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_asks_and_its_card_says_where_it_stands() {
+    if harness::sandbox().is_none() {
+        return;
+    }
+    let home = Home::new("[tools.bash]\n");
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    for (command, place) in [("mkdir d; cd d", "in a new shell"), ("sudo rm -rf x", "/d")] {
+        let args = json!({ "command": command });
+        daemon
+            .send(&session, &format!("TOOL:bash{args}\nSAY:done"))
+            .await;
+        let asked = daemon.wait_approval().await;
+        assert_eq!(asked["access"], "exec");
+        assert_eq!(asked["risk"], "high");
+        assert_eq!(asked["preview"]["text"], command);
+        assert!(asked["plan"].to_string().contains(place), "{asked:#}");
+        if command.starts_with("sudo") {
+            let reasons = asked["risk_reasons"].to_string();
+            assert!(reasons.contains("runs as another user: sudo"), "{reasons}");
+            assert!(reasons.contains("recursive delete"), "{reasons}");
+        }
+        assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
+        let turn = asked["continuation_id"].as_str().unwrap();
+        daemon.wait_state(turn, "completed").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn state_stays_until_the_daemon_dies_and_the_next_call_hears_of_that() {
+    let Some(home) = home() else { return };
+    let mut daemon = home.daemon();
+    let session = daemon.session().await;
+    let said = run(
+        &daemon,
+        &session,
+        "WORD=kept; setsid sleep 81818 & disown -a",
+    )
+    .await;
+    assert!(!said.contains("is new"), "{said}");
+    assert!(
+        run(&daemon, &session, "echo is-$WORD")
+            .await
+            .contains("is-kept")
+    );
+    assert!(lives("81818"));
+    let rows = interpreters(&daemon).await;
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["session_id"], json!(session));
+    assert_eq!(
+        (&rows[0]["state"], &rows[0]["commands"]),
+        (&json!("idle"), &json!(2))
+    );
+    daemon.kill();
+    gone("81818").await;
+    drop(daemon);
+    let daemon = home.daemon();
+    assert_eq!(interpreters(&daemon).await.len(), 0);
+    assert!(
+        !home.data().join("shells").exists(),
+        "what the shells left is removed"
+    );
+    let said = run(&daemon, &session, "echo is-[$WORD]").await;
+    assert!(
+        said.contains("the shell is new: the daemon was started again"),
+        "{said}"
+    );
+    assert!(said.contains("is-[]"), "{said}");
+    // Its end ends the shell, and what left the shell.
+    run(&daemon, &session, "setsid sleep 81819 & disown -a").await;
+    assert!(lives("81819"));
+    let (status, _) = daemon
+        .request("DELETE", &format!("/v1/sessions/{session}"), None)
+        .await;
+    assert_eq!(status, 200);
+    gone("81819").await;
+    assert_eq!(interpreters(&daemon).await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_runs_commands_in_the_shell_and_the_audit_says_so() {
+    let Some(home) = home() else { return };
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    run(&daemon, &session, "WORD=agent").await;
+    let (good, said) = cli(&home, &["shell", &session, "echo is-$WORD; WORD=person"]).await;
+    assert!(good && said.contains("is-agent"), "{said}");
+    let said = run(&daemon, &session, "echo is-$WORD").await;
+    assert!(
+        said.contains("a person ran a command in this shell"),
+        "{said}"
+    );
+    assert!(said.contains("is-person"), "{said}");
+    let (good, said) = cli(&home, &["get", "interpreters"]).await;
+    assert!(
+        good && said.contains(&session) && said.contains("echo is-"),
+        "{said}"
+    );
+    let path = format!("/v1/sessions/{session}/shell");
+    let (status, ran) = daemon
+        .request("POST", &path, Some(json!({"command": "exit 3"})))
+        .await;
+    assert_eq!(status, 200, "{ran:#}");
+    assert_eq!(ran["is_error"], true);
+    let (status, _) = daemon
+        .request(
+            "POST",
+            &path,
+            Some(json!({"command": "true", "timeout_seconds": 901})),
+        )
+        .await;
+    assert_eq!(status, 400);
+    let (good, said) = cli(&home, &["shell", &session, "--", "true"]).await;
+    assert!(good, "{said}");
+    let (good, said) = cli(&home, &["shell", &session, "--end"]).await;
+    assert!(good && said.contains("ended, after 1 commands"), "{said}");
+    let (good, said) = cli(&home, &["shell", &session, "--end"]).await;
+    assert!(!good && said.contains("get interpreters"), "{said}");
+    let rows = daemon.get("/v1/audit?limit=100").await;
+    let rows = rows["items"].as_array().unwrap().clone();
+    let of = |action: &str| rows.iter().filter(|row| row["action"] == action).count();
+    assert_eq!((of("shell.started"), of("shell.ended")), (3, 3));
+    assert_eq!(of("interpreter.ended"), 1);
+    let first = rows
+        .iter()
+        .rfind(|row| row["action"] == "shell.started")
+        .unwrap();
+    assert!(
+        first["detail"].as_str().unwrap().contains("echo is-$WORD"),
+        "{first:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emergency_stop_ends_every_shell_and_refuses_people() {
+    let Some(home) = home() else { return };
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    run(&daemon, &session, "setsid sleep 81820 & disown -a").await;
+    let args = json!({ "command": "sleep 81821" });
+    daemon
+        .send(&session, &format!("TOOL:bash{args}\nSAY:done"))
+        .await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !lives("81821") {
+        assert!(Instant::now() < deadline, "it does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let path = format!("/v1/sessions/{session}/shell");
+    let command = json!({"command": "true"});
+    let (status, busy) = daemon.request("POST", &path, Some(command.clone())).await;
+    assert_eq!(status, 409, "{busy:#}");
+    daemon.post("/v1/emergency-stop", json!({})).await;
+    gone("81820").await;
+    gone("81821").await;
+    assert_eq!(interpreters(&daemon).await.len(), 0);
+    let (status, held) = daemon.request("POST", &path, Some(command)).await;
+    assert_eq!(status, 503, "{held:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_a_crash_cut_off_has_an_unknown_outcome() {
+    let Some(home) = home() else { return };
+    let mut daemon = home.daemon();
+    let session = daemon.session().await;
+    let args = json!({ "command": "sleep 81822" });
+    let turn = daemon
+        .send(&session, &format!("TOOL:bash{args}\nSAY:done"))
+        .await;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !lives("81822") {
+        assert!(Instant::now() < deadline, "it does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    daemon.kill();
+    gone("81822").await;
+    drop(daemon);
+    let daemon = home.daemon();
+    let asked = daemon.wait_question("resolve_unknown", "bash").await;
+    assert_eq!(asked["continuation_id"], json!(turn));
+}
