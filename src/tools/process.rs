@@ -171,10 +171,7 @@ pub async fn run(
     }
     let mut written = Stream::new(reader);
     let mut output = BoundedOutput::default();
-    let mut pieces = Pieces {
-        pending: Vec::new(),
-        next: began,
-    };
+    let mut pieces = Pieces::default();
     let mut status: Option<std::io::Result<ExitStatus>> = None;
     let mut killed_as: Option<ProcessEnd> = None;
     // The next thing that time brings, and when.
@@ -206,7 +203,7 @@ pub async fn run(
                 }
                 Due::Abandon => break,
             },
-            () = tokio::time::sleep_until(pieces.next), if !pieces.pending.is_empty() => pieces.flush(host),
+            () = tokio::time::sleep_until(pieces.next()), if pieces.is_pending() => pieces.flush(host),
         }
     }
     pieces.flush(host);
@@ -264,20 +261,41 @@ impl Stream {
 }
 
 /// Output on its way to people watching, at a bounded rate.
-struct Pieces {
+pub(super) struct Pieces {
     pending: Vec<u8>,
     next: Instant,
 }
 
+impl Default for Pieces {
+    fn default() -> Self {
+        Self {
+            pending: Vec::new(),
+            next: Instant::now(),
+        }
+    }
+}
+
 impl Pieces {
-    fn take(&mut self, bytes: &[u8], output: &mut BoundedOutput) {
+    /// Takes what was written.
+    pub(super) fn take(&mut self, bytes: &[u8], output: &mut BoundedOutput) {
         output.push(bytes);
         let room = PIECE.saturating_sub(self.pending.len()).min(bytes.len());
         self.pending.extend_from_slice(&bytes[..room]);
     }
 
-    fn flush(&mut self, host: &dyn ToolHost) {
-        if !self.pending.is_empty() {
+    /// Whether something waits to be shown.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// When it may be shown.
+    pub(super) fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Shows it.
+    pub(super) fn flush(&mut self, host: &dyn ToolHost) {
+        if self.is_pending() {
             host.progress(&String::from_utf8_lossy(&self.pending));
             self.pending.clear();
         }

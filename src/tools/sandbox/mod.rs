@@ -15,6 +15,7 @@ pub mod level;
 mod linux;
 pub(crate) mod profile;
 pub mod program;
+pub mod tree;
 pub mod watch;
 pub mod workspace;
 

@@ -3,8 +3,7 @@
 //! The kernel counts memory for each process, does not count tasks for root, and does not count files at all. A
 //! thread looks at the run several times a second and cancels it when it takes too much.
 
-use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::tools::executable_places::disk_usage;
 use crate::tools::guard::Guard;
+use crate::tools::sandbox::tree;
 
 /// Most bytes of memory of its own that all processes of a run have together.
 pub const MAX_MEMORY: u64 = 1 << 30;
@@ -35,6 +35,8 @@ pub enum Excess {
     Memory(u64),
     /// Processes and threads.
     Tasks(usize),
+    /// Processes beside those of the interpreter itself, of so many.
+    Processes(usize, usize),
 }
 
 impl std::fmt::Display for Excess {
@@ -57,6 +59,12 @@ impl std::fmt::Display for Excess {
                 formatter,
                 "it had {count} processes and threads, of {MAX_TASKS}"
             ),
+            Self::Processes(count, most) => {
+                write!(
+                    formatter,
+                    "it had {count} processes beside its own, of {most}"
+                )
+            }
         }
     }
 }
@@ -72,21 +80,43 @@ pub struct Growth {
     pub most: u64,
 }
 
+/// How many processes a run may have.
+#[derive(Debug, Clone, Copy)]
+pub struct MostProcesses {
+    /// Those that it has before it starts any.
+    pub own: usize,
+    /// Those that it may have beside them.
+    pub more: usize,
+}
+
 /// A run that is looked at until [`Watch::end`].
 pub struct Watch {
     started: Arc<OnceLock<u32>>,
     stop: DropGuard,
+    ended: Sender<()>,
     looking: tokio::task::JoinHandle<Option<Excess>>,
 }
 
 impl Watch {
     /// Begins to look; `cancel` is how the run is ended.
     pub fn begin(guard: Guard, growth: Growth, cancel: CancellationToken) -> Self {
+        Self::counting(guard, growth, None, cancel)
+    }
+
+    /// The same of a run whose processes are counted without their threads.
+    pub fn counting(
+        guard: Guard,
+        growth: Growth,
+        most_processes: Option<MostProcesses>,
+        cancel: CancellationToken,
+    ) -> Self {
+        let (ended, has_ended) = channel();
         let started = Arc::new(OnceLock::new());
         let stop = CancellationToken::new();
         let (pid, stopped) = (Arc::clone(&started), stop.clone());
         let looking = tokio::task::spawn_blocking(move || {
-            let excess = look(&guard, growth, &pid, &stopped);
+            let stops = (&stopped, &has_ended);
+            let excess = look(&guard, growth, most_processes, &pid, stops);
             if excess.is_some() {
                 cancel.cancel();
             }
@@ -95,6 +125,7 @@ impl Watch {
         Self {
             started,
             stop: stop.drop_guard(),
+            ended,
             looking,
         }
     }
@@ -107,6 +138,7 @@ impl Watch {
     /// Ends the looking; says what the run was ended for.
     pub async fn end(self) -> Option<Excess> {
         drop(self.stop);
+        drop(self.ended);
         self.looking.await.ok().flatten()
     }
 }
@@ -114,12 +146,14 @@ impl Watch {
 fn look(
     guard: &Guard,
     growth: Growth,
+    most_processes: Option<MostProcesses>,
     process: &OnceLock<u32>,
-    stop: &CancellationToken,
+    (stop, ended): (&CancellationToken, &Receiver<()>),
 ) -> Option<Excess> {
     let mut next_walk = Instant::now() + MEASURE.max(growth.took * SHARE);
     while !stop.is_cancelled() {
-        if let Some(excess) = process.get().and_then(|process| tree(*process)) {
+        let process = process.get();
+        if let Some(excess) = process.and_then(|process| taken(*process, most_processes)) {
             return Some(excess);
         }
         let now = Instant::now();
@@ -130,109 +164,32 @@ fn look(
             }
             next_walk = Instant::now() + MEASURE.max(now.elapsed() * SHARE);
         }
-        std::thread::sleep(LOOK);
+        // It ends at once when the run does.
+        let _ = ended.recv_timeout(LOOK);
     }
     None
 }
 
 /// What a process and all its descendants take, when that is too much.
-fn tree(root: u32) -> Option<Excess> {
-    let (mut tasks, mut memory) = (0, 0);
-    for process in family(root) {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+fn taken(root: u32, most_processes: Option<MostProcesses>) -> Option<Excess> {
+    let (mut tasks, mut memory, mut processes) = (0, 0, 0);
+    for process in tree::family(root, MAX_TASKS + OWN_TASKS + 1) {
+        let status = tree::status(process);
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             line.split_whitespace().next()?.parse::<u64>().ok()
         };
         tasks += field("Threads:").unwrap_or(1) as usize;
         memory += field("RssAnon:").unwrap_or(0) * 1024;
+        processes += usize::from(process != root && tree::is_alive(&status));
         if tasks > MAX_TASKS + OWN_TASKS {
             return Some(Excess::Tasks(tasks - OWN_TASKS));
         }
     }
+    if let Some(MostProcesses { own, more }) = most_processes
+        && processes > own + more
+    {
+        return Some(Excess::Processes(processes - own, more));
+    }
     (memory > MAX_MEMORY).then_some(Excess::Memory(memory))
-}
-
-/// How many processes there are of a process and its descendants, without those that have ended and wait for their
-/// parent.
-pub fn processes(root: u32) -> usize {
-    let lives = |process: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        // The name, in brackets, may hold anything; the state is the first field after it.
-        stat.rsplit_once(") ")
-            .is_some_and(|(_, fields)| !fields.starts_with(['Z', 'X']))
-    };
-    family(root).filter(lives).count()
-}
-
-/// A process and all its descendants, each once.
-fn family(root: u32) -> impl Iterator<Item = u32> {
-    let mut every = None;
-    let mut seen = HashSet::new();
-    let mut open = vec![root];
-    std::iter::from_fn(move || {
-        let process = loop {
-            let process = open.pop()?;
-            // One can be met twice when it gets another parent during the look.
-            if seen.insert(process) {
-                break process;
-            }
-        };
-        let place = format!("/proc/{process}");
-        open.extend(match children(Path::new(&place)) {
-            Some(children) => children,
-            // The kernel was built without these lists.
-            None => every
-                .get_or_insert_with(by_parent)
-                .remove(&process)
-                .unwrap_or_default(),
-        });
-        Some(process)
-    })
-}
-
-/// The children of a process: those of each of its threads. `None` where the kernel does not list them.
-fn children(process: &Path) -> Option<Vec<u32>> {
-    let mut found = Vec::new();
-    // One that has just ended has none.
-    let Ok(threads) = std::fs::read_dir(process.join("task")) else {
-        return Some(found);
-    };
-    for thread in threads.flatten() {
-        match std::fs::read_to_string(thread.path().join("children")) {
-            Ok(list) => found.extend(
-                list.split_whitespace()
-                    .filter_map(|word| word.parse::<u32>().ok()),
-            ),
-            Err(_) if thread.path().exists() => return None,
-            Err(_) => {}
-        }
-    }
-    Some(found)
-}
-
-/// The children of every process of the machine.
-fn by_parent() -> HashMap<u32, Vec<u32>> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return children;
-    };
-    for entry in entries.flatten() {
-        let Some(process) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name, in brackets, may hold anything; the parent is the second field after it.
-        let parent = stat
-            .rsplit_once(") ")
-            .and_then(|(_, fields)| fields.split(' ').nth(1)?.parse().ok());
-        if let Some(parent) = parent {
-            children.entry(parent).or_default().push(process);
-        }
-    }
-    children
 }
