@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::enums::ApprovalKind;
 use crate::protocol::file_change::FILE_TOOLS;
-use crate::protocol::rule::FETCH;
+use crate::protocol::rule::{FETCH, PYTHON};
 use crate::text::quote::quote;
 
 /// Longest command in a sentence, in characters.
@@ -25,6 +25,10 @@ pub fn sentence(approval: &Approval) -> String {
             }
             Preview::Text { text } if tool == FETCH => fetch(Some(text), approval),
             Preview::None if tool == FETCH => fetch(None, approval),
+            Preview::Text { text } if tool == PYTHON => match text.trim().lines().count() {
+                1 => "Runs a line of Python.".to_owned(),
+                lines => format!("Runs {lines} lines of Python."),
+            },
             Preview::Text { text } if approval.plan.host.is_some() => request(text, approval),
             Preview::Text { text } => format!("Calls {tool} with a text of {}.", characters(text)),
             Preview::None if tool == "send_file" => {

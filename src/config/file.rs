@@ -495,9 +495,14 @@ pub struct ToolTable {
     pub private: Option<Vec<String>>,
     /// `http_fetch`: ports beside 80 and 443.
     pub ports: Option<Vec<u16>>,
-    /// `bash`: minutes after which an idle shell ends.
+    /// `python`: absolute path of the Python to use. Left out: the first of `/usr/bin/python3` and
+    /// `/usr/local/bin/python3`.
+    pub executable: Option<String>,
+    /// `bash`, `python`: minutes until a shell or an interpreter ends that no call uses.
     pub idle_minutes: Option<u64>,
-    /// `bash`: most shells at once.
+    /// `python`: sessions that have an interpreter at once.
+    pub max_interpreters: Option<usize>,
+    /// `bash`: sessions that have a shell at once.
     pub max_shells: Option<usize>,
     /// Seconds until the whole answer must be there.
     pub timeout_seconds: Option<u64>,

@@ -243,6 +243,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         skills: skills::resolve(&inputs)?,
         fetch: tools::fetch(&inputs)?,
         bash: tools::bash(&inputs)?,
+        python: tools::python(&inputs)?,
         http_tools: http_tools::resolve(&inputs)?,
         tool_risk: tools::risks(&inputs)?,
         listen,

@@ -55,6 +55,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         skills,
         fetch,
         bash,
+        python,
         http_tools,
         listen,
         log_filter,
@@ -66,6 +67,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     pins.pin("skills", skills, &mut loaded.skills);
     pins.pin("tools.http_fetch", fetch, &mut loaded.fetch);
     pins.pin("tools.bash", bash, &mut loaded.bash);
+    pins.pin("tools.python", python, &mut loaded.python);
     // The registry of tools is made at the start.
     let names: BTreeSet<&String> = http_tools.keys().chain(loaded.http_tools.keys()).collect();
     for name in names {

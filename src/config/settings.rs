@@ -106,6 +106,8 @@ pub struct Settings {
     pub fetch: Option<FetchSettings>,
     /// How `bash` is configured; none = there is no such tool.
     pub bash: Option<BashSettings>,
+    /// How `python` is configured; none = there is no such tool.
+    pub python: Option<PythonSettings>,
     /// Tools that the configuration declares, by name.
     pub http_tools: BTreeMap<String, HttpToolSettings>,
     /// Risk overrides per tool name.
@@ -123,6 +125,21 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Where the data sets of channels are, by the workspace of the channel. A workspace that two channels share has none:
+    /// neither may see those of the other.
+    pub fn dataset_directories(&self) -> BTreeMap<PathBuf, PathBuf> {
+        let all = self.paths.data_dir.join("datasets");
+        let is_shared = |workspace: &PathBuf| {
+            let same = |channel: &&ChannelSettings| &channel.workspace == workspace;
+            self.channels.values().filter(same).count() > 1
+        };
+        let channels = self.channels.iter();
+        channels
+            .filter(|(_, channel)| !is_shared(&channel.workspace))
+            .map(|(name, channel)| (channel.workspace.clone(), all.join(name)))
+            .collect()
+    }
+
     /// Every secret in it.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let keys = self.providers.values().filter_map(|p| p.api_key.as_ref());
@@ -151,6 +168,17 @@ pub struct BashSettings {
     pub idle_minutes: u64,
     /// Most shells at once.
     pub max_shells: usize,
+}
+
+/// `[tools.python]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonSettings {
+    /// The Python to use; none = the first that is found.
+    pub executable: Option<PathBuf>,
+    /// Minutes until an interpreter ends that no call uses.
+    pub idle_minutes: u64,
+    /// Most sessions that have an interpreter at once.
+    pub max_interpreters: usize,
 }
 
 /// `[tools.http_fetch]`.

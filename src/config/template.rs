@@ -367,6 +367,11 @@ self_approval = "console"
 # idle_minutes = 10          # until an idle shell ends
 # max_shells = 8             # at once
 
+# [tools.python]             # with this table agents can run Python in the sandbox; each session keeps its variables
+# executable = "/usr/bin/python3"   # left out: the first of /usr/bin/python3 and /usr/local/bin/python3
+# idle_minutes = 10          # until an interpreter ends that no call uses
+# max_interpreters = 8       # sessions that have one at once
+
 # [tools.find_issue]         # a request to a service as a tool of its own (see The web in the guide)
 # kind = "http"
 # description = "Find issues of the tracker by words."

@@ -1,29 +1,50 @@
 //! `[tools.NAME]`: the least risk of tools, and the tools that exist where the file has their table.
 //!
-//! Nothing here reaches a host; whether a name leads to one is looked at in each call.
+//! Nothing here reaches a host or runs a program; whether a name leads to a host is looked at in each call.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
 use crate::config::inputs::{Inputs, number};
-use crate::config::settings::{BashSettings, FetchSettings};
+use crate::config::settings::{BashSettings, FetchSettings, PythonSettings};
 use crate::protocol::enums::Risk;
-use crate::protocol::rule::{BASH, FETCH};
+use crate::protocol::rule::{BASH, FETCH, PYTHON};
 use crate::protocol::skill::LOAD_SKILL;
 
 /// Most entries of a list of hosts.
 const MAX_HOSTS: usize = 1000;
 /// Longest time that a result may be given again: a day.
 const MAX_CACHE_SECONDS: u64 = 24 * 3600;
-/// Built-in tools that exist where the file has their table, and the keys of each.
-const ADDED: [(&str, &str); 2] = [
+/// Built-in tools that exist where the file has their table, and the keys of each beside `risk`.
+const ADDED: [(&str, &[&str]); 3] = [
     (
         FETCH,
-        "allow, deny, private, ports, timeout_seconds, max_kib, cache_seconds and risk",
+        &[
+            "allow",
+            "deny",
+            "private",
+            "ports",
+            "timeout_seconds",
+            "max_kib",
+            "cache_seconds",
+        ],
     ),
-    (BASH, "idle_minutes, max_shells and risk"),
+    (BASH, &["idle_minutes", "max_shells"]),
+    (PYTHON, &["executable", "idle_minutes", "max_interpreters"]),
+];
+/// Keys that no declared tool has.
+const OF_BUILT_IN: [&str; 8] = [
+    "allow",
+    "deny",
+    "private",
+    "ports",
+    "executable",
+    "idle_minutes",
+    "max_shells",
+    "max_interpreters",
 ];
 
 /// Names of the tools that exist with this file: those that always do, and those that it adds.
@@ -52,7 +73,8 @@ fn adds(name: &str, table: &ToolTable) -> bool {
     is_added(name) || table.kind.is_some()
 }
 
-fn is_added(name: &str) -> bool {
+/// Whether a built-in tool exists only where the file has its table.
+pub fn is_added(name: &str) -> bool {
     ADDED.iter().any(|(added, _)| *added == name)
 }
 
@@ -80,8 +102,7 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
             let fault = inputs.fault(&["tools", name, "kind"], problem);
             return Err(fault.next_step("Give your tool another name").into());
         }
-        let foreign = foreign_keys(name, table);
-        if let Some((key, _)) = foreign.iter().find(|(_, given)| *given) {
+        if let Some(key) = foreign_key(name, table) {
             let problem = format!("`{name}` has no such setting");
             let fault = inputs.fault(&["tools", name, key], problem);
             return Err(fault.expected(expected_keys(name, table)).into());
@@ -95,20 +116,20 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
     Ok(risks)
 }
 
-/// Keys that a table cannot have, and whether it has them.
-fn foreign_keys(name: &str, table: &ToolTable) -> Vec<(&'static str, bool)> {
-    let of_fetch = [
+/// The keys of a table beside `kind` and `risk`.
+fn keys(table: &ToolTable) -> Vec<&'static str> {
+    let keys = [
         ("allow", table.allow.is_some()),
         ("deny", table.deny.is_some()),
         ("private", table.private.is_some()),
         ("ports", table.ports.is_some()),
-    ];
-    let of_both = [
+        ("executable", table.executable.is_some()),
+        ("idle_minutes", table.idle_minutes.is_some()),
+        ("max_shells", table.max_shells.is_some()),
+        ("max_interpreters", table.max_interpreters.is_some()),
         ("timeout_seconds", table.timeout_seconds.is_some()),
         ("max_kib", table.max_kib.is_some()),
         ("cache_seconds", table.cache_seconds.is_some()),
-    ];
-    let declared = [
         ("description", table.description.is_some()),
         ("method", table.method.is_some()),
         ("url", table.url.is_some()),
@@ -127,39 +148,34 @@ fn foreign_keys(name: &str, table: &ToolTable) -> Vec<(&'static str, bool)> {
         ("result", table.result.is_some()),
         ("trusted", table.trusted.is_some()),
     ];
-    let of_bash = [
-        ("idle_minutes", table.idle_minutes.is_some()),
-        ("max_shells", table.max_shells.is_some()),
-    ];
-    let foreign: &[&[_]] = match name {
-        _ if table.kind.is_some() => &[&of_fetch, &of_bash],
-        FETCH => &[&declared, &of_bash],
-        BASH => &[&of_fetch, &of_both, &declared],
-        _ => &[&of_fetch, &of_both, &declared, &of_bash],
-    };
-    foreign.concat()
+    let given = keys.into_iter().filter(|(_, given)| *given);
+    given.map(|(key, _)| key).collect()
 }
 
-fn expected_keys(name: &str, table: &ToolTable) -> &'static str {
+/// The keys that a built-in tool has beside `risk`.
+fn own_keys(name: &str) -> &'static [&'static str] {
     let added = ADDED.iter().find(|(added, _)| *added == name);
-    match added {
-        _ if table.kind.is_some() => "keys of a declared tool; these are of built-in ones",
-        Some((_, keys)) => keys,
-        None => "only `risk`, or `kind = \"http\"` to declare a tool",
-    }
+    added.map_or(&[], |(_, keys)| keys)
 }
 
-/// How `bash` is configured; none = there is no such tool.
-pub fn bash(inputs: &Inputs<'_>) -> Result<Option<BashSettings>, ConfigError> {
-    let config = inputs.config();
-    let Some(table) = config.tools.get(BASH) else {
-        return Ok(None);
+/// A key that the table has and its tool has not.
+fn foreign_key(name: &str, table: &ToolTable) -> Option<&'static str> {
+    let declared = table.kind.is_some();
+    let is_foreign = |key: &&str| match declared {
+        true => OF_BUILT_IN.contains(key),
+        false => !own_keys(name).contains(key),
     };
-    let key = |name| ["tools", BASH, name];
-    Ok(Some(BashSettings {
-        idle_minutes: number(inputs, &key("idle_minutes"), table.idle_minutes, 10, 1..=60)?,
-        max_shells: number(inputs, &key("max_shells"), table.max_shells, 8, 1..=64)?,
-    }))
+    keys(table).into_iter().find(is_foreign)
+}
+
+fn expected_keys(name: &str, table: &ToolTable) -> String {
+    match own_keys(name) {
+        _ if table.kind.is_some() => {
+            "keys of a declared tool; these are of built-in ones".to_owned()
+        }
+        [] => "only `risk`, or `kind = \"http\"` to declare a tool".to_owned(),
+        keys => format!("{} and risk", keys.join(", ")),
+    }
 }
 
 /// How `http_fetch` is configured; none = there is no such tool.
@@ -215,6 +231,27 @@ pub fn cache(
     let key = ["tools", name, "cache_seconds"];
     let seconds = number(inputs, &key, table.cache_seconds, 0, 0..=MAX_CACHE_SECONDS)?;
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
+}
+
+/// How `python` is configured; none = there is no such tool.
+pub fn python(inputs: &Inputs<'_>) -> Result<Option<PythonSettings>, ConfigError> {
+    let config = inputs.config();
+    let Some(table) = config.tools.get(PYTHON) else {
+        return Ok(None);
+    };
+    let executable = table.executable.as_ref().map(PathBuf::from);
+    if let Some(path) = executable.as_ref().filter(|path| !path.is_absolute()) {
+        let problem = format!("`{}` is no absolute path", path.display());
+        let fault = inputs.fault(&["tools", PYTHON, "executable"], problem);
+        return Err(fault.expected("a path as /usr/bin/python3").into());
+    }
+    let key = |name| ["tools", PYTHON, name];
+    let (idle, most) = (key("idle_minutes"), key("max_interpreters"));
+    Ok(Some(PythonSettings {
+        executable,
+        idle_minutes: number(inputs, &idle, table.idle_minutes, 10, 1..=24 * 60)?,
+        max_interpreters: number(inputs, &most, table.max_interpreters, 8, 1..=64)?,
+    }))
 }
 
 /// A list of hosts in lower case, each of which can be compared.

@@ -10,7 +10,7 @@ use crate::config::file::LoadedFile;
 use crate::config::key_files::workspace_around;
 use crate::config::ownership;
 use crate::config::paths::unfinished_restore;
-use crate::config::settings::{ProviderKind, Settings};
+use crate::config::settings::{ProviderKind, PythonSettings, Settings};
 use crate::engine::core::Engine;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
@@ -23,9 +23,11 @@ use crate::protocol::doctor::{
 };
 use crate::protocol::enums::{ChannelState, HygieneState, SkillState};
 use crate::protocol::problem::Problem;
+use crate::protocol::rule::PYTHON;
 use crate::protocol::skill::Skill;
 use crate::store::files::{DatabaseFacts, FileFacts, look};
 use crate::store::{anchors, check};
+use crate::tools::python::executable::{self, PythonProgram};
 
 /// Free space below which somebody should look, in bytes.
 const LITTLE_SPACE: u64 = 512 * 1024 * 1024;
@@ -45,6 +47,8 @@ pub struct Process {
     pub problems: Vec<String>,
     /// Why the response cache cannot be used.
     pub cache: Option<String>,
+    /// The Python of the tool `python`, or why there is none; none = no such tool is configured.
+    pub python: Option<Result<PythonProgram, String>>,
 }
 
 /// Everything findings are made of.
@@ -481,6 +485,34 @@ fn http_tools(settings: &Settings) -> impl Iterator<Item = Finding> {
     })
 }
 
+/// The Python of the tool `python`.
+fn python(python: &Result<PythonProgram, String>) -> Finding {
+    let about = "tool python";
+    match python {
+        Ok(found) => {
+            let has = found.packages.iter().map(|name| format!(", {name}"));
+            let lacks = match found.missing.as_slice() {
+                [] => String::new(),
+                names => format!("; without {}", names.join(", ")),
+            };
+            let (version, path) = (&found.version, found.path.display());
+            ok(
+                about,
+                format!(
+                    "Python {version} at {path}{}{lacks}",
+                    has.collect::<String>()
+                ),
+            )
+        }
+        Err(why) => warn(
+            about,
+            format!("there is no tool `python`: {why}"),
+            "install Python 3.9 or newer, for example `apt install python3` (python3-pandas and python3-matplotlib as \
+             you like), or name one with `executable` under [tools.python], and restart",
+        ),
+    }
+}
+
 /// Channels whose agents act on untrusted content without a person.
 fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     let channels = settings.channels.iter();
@@ -569,6 +601,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend(settings.into_iter().flat_map(unguarded));
     found.extend(settings.into_iter().flat_map(hooks));
     found.extend(settings.into_iter().flat_map(http_tools));
+    found.extend(facts.process.python.as_ref().map(python));
     found.extend(facts.process.cache.as_ref().map(|why| {
         warn(
             "response cache",
@@ -640,6 +673,19 @@ fn skills(list: &[Skill]) -> Vec<Finding> {
     found
 }
 
+/// The Python that a running engine uses, looked at once more.
+async fn python_of(engine: &Engine, settings: PythonSettings) -> Result<PythonProgram, String> {
+    let found = tokio::task::spawn_blocking(move || executable::find(&settings));
+    let found = found.await.map_err(|error| error.to_string())??;
+    if engine.tools.get(PYTHON).is_none() {
+        return Err(format!(
+            "{} can be used now, and could not at the start",
+            found.path.display()
+        ));
+    }
+    Ok(found)
+}
+
 /// How this running installation is.
 pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem> {
     let settings = &engine.settings;
@@ -651,6 +697,10 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
         .await
         .map_err(from_store)?;
     let sandbox = engine.sandbox.report_so_far();
+    let python = match settings.python.clone() {
+        Some(settings) => Some(python_of(engine, settings).await),
+        None => None,
+    };
     let facts = Facts {
         now: engine.clock.now(),
         settings: Ok(settings),
@@ -666,6 +716,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
             ),
             problems: engine.store.problem().into_iter().collect(),
             cache: engine.response_cache.file.problem(),
+            python,
         },
     };
     let mut found = findings(&facts);

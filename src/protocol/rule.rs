@@ -150,6 +150,8 @@ pub const COMMANDS: &str = "execute_command";
 pub const FETCH: &str = "http_fetch";
 /// The tool that keeps a shell for each session.
 pub const BASH: &str = "bash";
+/// The tool that runs Python. It exists where the configuration has its table, as [`FETCH`] does.
+pub const PYTHON: &str = "python";
 /// What rules compare of an address beside the whole: the host. No argument of [`FETCH`] has this name.
 pub const HOST: &str = "host";
 /// The argument of [`FETCH`] that is an address.

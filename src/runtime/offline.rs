@@ -37,6 +37,7 @@ use crate::store::queries::sessions::SessionFilter;
 use crate::store::reader::Reader;
 use crate::store::{EventsAfter, anchors, archive_files, check};
 use crate::text::redact::Redactor;
+use crate::tools::python::executable;
 use crate::tools::registry::BUILTIN_NAMES;
 use crate::tools::sandbox::Sandbox;
 
@@ -136,6 +137,10 @@ pub fn doctor(
             channels: None,
             problems: Vec::new(),
             cache: None,
+            python: settings
+                .as_ref()
+                .ok()
+                .and_then(|settings| settings.python.as_ref().map(executable::find)),
         },
     };
     Ok(Doctor {

@@ -39,6 +39,7 @@ pub mod place_scan;
 pub mod place_watch;
 pub mod preview;
 pub mod process;
+pub mod python;
 pub mod read_file;
 pub mod registry;
 pub mod risk;

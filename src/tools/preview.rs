@@ -25,6 +25,7 @@ pub fn one_line(tool: &str, args: &Value) -> String {
             .map(|(from, to)| format!("{from} → {to}")),
         "apply_patch" => text_of(args, "patch").map(patched),
         "http_fetch" => fetch(args),
+        "python" => text_of(args, "code").map(|code| code.trim().to_owned()),
         "list_files" => Some(listing(args)),
         "remember" => text_of(args, "text").map(quote),
         "ask_operator" => text_of(args, "question").map(quote),

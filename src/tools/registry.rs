@@ -21,6 +21,8 @@ use crate::tools::list_files::ListFiles;
 use crate::tools::load_skill::LoadSkill;
 use crate::tools::memory::{Recall, Remember};
 use crate::tools::move_file::{delete_file, move_file};
+use crate::tools::python::executable;
+use crate::tools::python::tool::Python;
 use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
@@ -144,7 +146,8 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds what the configuration asks for.
+    /// Adds what the configuration asks for; programs run at the sandbox level given. A Python that cannot be used is left
+    /// out: the doctor says why. Blocks while it is looked at.
     pub fn add_configured(
         &mut self,
         settings: &Settings,
@@ -152,6 +155,19 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         if !settings.skills.folders.is_empty() {
             self.add(Arc::new(LoadSkill::default()))?;
+        }
+        if let Some(python) = &settings.python {
+            match executable::find(python) {
+                Ok(found) => self.add(Arc::new(Python::new(
+                    sandbox.clone(),
+                    found,
+                    python,
+                    settings.dataset_directories(),
+                )))?,
+                Err(why) => {
+                    tracing::warn!(%why, "there is no tool `python`: no Python can be used");
+                }
+            }
         }
         if let Some(fetch) = &settings.fetch {
             self.add(Arc::new(HttpFetch::new(fetch.clone())))?;

@@ -51,6 +51,16 @@ pub enum RiskReason {
     WorkspaceProgram,
     /// Gives a shell a text that nobody takes apart.
     ShellScript,
+    /// Runs Python code that nobody takes apart.
+    RunsPython,
+    /// Runs in an interpreter in which nothing is defined yet.
+    NewInterpreter,
+    /// Names what starts programs.
+    StartsPrograms(String),
+    /// Names what runs code that does not stand in the call.
+    HiddenCode(String),
+    /// Names what deletes files.
+    DeletesFiles(String),
     /// Deletes directories with all that is in them, and how.
     RecursiveDelete(String),
     /// Runs as another user, and by which program.
@@ -92,7 +102,7 @@ impl RiskReason {
             | Self::ReadsHost(_)
             | Self::AsksPerson => Risk::Low,
             // It says what may be wrong with a name, not what the call touches.
-            Self::MixedScripts(_) => Risk::Low,
+            Self::MixedScripts(_) | Self::NewInterpreter => Risk::Low,
             Self::Remembers(MemoryScope::Session) => Risk::Low,
             Self::Remembers(MemoryScope::Channel) => Risk::Medium,
             Self::Remembers(MemoryScope::Global) => Risk::High,
@@ -110,6 +120,10 @@ impl RiskReason {
             | Self::ChangesFiles
             | Self::WorkspaceProgram
             | Self::ShellScript
+            | Self::RunsPython
+            | Self::StartsPrograms(_)
+            | Self::HiddenCode(_)
+            | Self::DeletesFiles(_)
             | Self::RecursiveDelete(_)
             | Self::OtherUser(_)
             | Self::Network(_)
@@ -167,6 +181,13 @@ impl RiskReason {
             Self::ChangesFiles => "runs a program that can change files".to_owned(),
             Self::WorkspaceProgram => "runs a program of the workspace".to_owned(),
             Self::ShellScript => "runs a shell script".to_owned(),
+            Self::RunsPython => "runs Python code".to_owned(),
+            Self::NewInterpreter => "the interpreter is new: nothing is defined in it".to_owned(),
+            Self::StartsPrograms(name) => format!("can start programs: {}", short(name)),
+            Self::HiddenCode(name) => {
+                format!("can run code that is not shown: {}", short(name))
+            }
+            Self::DeletesFiles(name) => format!("deletes files: {}", short(name)),
             Self::RecursiveDelete(how) => format!("recursive delete: {}", short(how)),
             Self::OtherUser(program) => format!("runs as another user: {}", short(program)),
             Self::Network(program) => format!("uses the network: {}", short(program)),

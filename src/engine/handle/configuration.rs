@@ -6,6 +6,7 @@ use crate::config::environment::Environment;
 use crate::config::layers;
 use crate::config::reload::{Plan, plan};
 use crate::config::settings::Settings;
+use crate::config::tools::is_added;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::channels;
@@ -15,7 +16,6 @@ use crate::model::registry::Models;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
 use crate::protocol::enums::ReloadEffect;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::rule::FETCH;
 use crate::store::commands::record_reload::RecordReload;
 use crate::text::redact::Redactor;
 use crate::tools::tool::{BUILT_IN, Tool};
@@ -82,7 +82,7 @@ pub async fn reload(
 async fn load(engine: &Engine) -> Result<Settings, Problem> {
     let flags = engine.settings.source.flags.clone();
     // What the file adds is found in the file.
-    let always = |tool: &&Arc<dyn Tool>| tool.source() == BUILT_IN && tool.spec().name != FETCH;
+    let always = |tool: &&Arc<dyn Tool>| tool.source() == BUILT_IN && !is_added(&tool.spec().name);
     let tools: Vec<String> = engine
         .tools
         .all()

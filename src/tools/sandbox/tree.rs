@@ -61,15 +61,17 @@ pub fn suspend(supervisor: u32) {
         if new.is_empty() {
             return;
         }
-        new.into_iter()
-            .for_each(|process| send(process, Signal::STOP));
+        for process in new {
+            send(process, Signal::STOP);
+        }
     }
 }
 
 /// Lets suspended processes below a supervisor go on.
 pub fn resume(supervisor: u32) {
-    let below = family(supervisor, usize::MAX).into_iter().skip(1);
-    below.for_each(|process| send(process, Signal::CONT));
+    for process in family(supervisor, usize::MAX).into_iter().skip(1) {
+        send(process, Signal::CONT);
+    }
 }
 
 fn send(process: u32, signal: Signal) {

@@ -11,6 +11,7 @@ use crate::console::world::World;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::decision::effect_text;
 use crate::protocol::enums::{Access, ApprovalKind};
+use crate::protocol::rule::PYTHON;
 use crate::tui::action::Action;
 use crate::tui::code_colors::CodeColors;
 use crate::tui::links::{self, Link, LinkScope};
@@ -181,6 +182,10 @@ pub fn body(
         }
         // Shown whole, with everything else that is known of it.
         Preview::Text { .. } if approval.unknown.is_some() => {}
+        Preview::Text { text } if approval.tool == PYTHON => {
+            body.rule("Python");
+            body.code(code, "python", text);
+        }
         Preview::Text { text } => {
             body.rule(if approval.access == Access::Exec {
                 "Text that would run"

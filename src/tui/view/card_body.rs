@@ -7,6 +7,7 @@ use crate::tui::sanitize;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::diff::{self, DiffColors, DiffLayout};
 use crate::tui::view::paint::{self, LABEL, span};
+use crate::tui::view::rich;
 
 /// Collects the lines of a card.
 pub struct Body<'t> {
@@ -131,6 +132,12 @@ impl<'t> Body<'t> {
         if !line.is_empty() {
             self.lines.push(Line::from(line));
         }
+    }
+
+    /// Code of a language.
+    pub fn code(&mut self, code: &CodeColors, language: &str, text: &str) {
+        let lines = rich::code_lines(self.theme, code, language, text, self.width);
+        self.lines.extend(lines);
     }
 
     /// A unified diff of a file.

@@ -47,6 +47,30 @@ pub fn markdown(theme: &Theme, code: &CodeColors, text: &str, width: usize) -> V
     out
 }
 
+/// The lines of code of a language, every byte of it.
+pub fn code_lines(
+    theme: &Theme,
+    code: &CodeColors,
+    language: &str,
+    text: &str,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let colors = code.get(theme, language, CodeKind::Code, text);
+    let plain = theme.style(Role::OutsideCode);
+    let mut out = Vec::new();
+    for (index, line) in text.split('\n').enumerate() {
+        let spans = colors.as_ref().and_then(|lines| lines.get(index));
+        let spans = spans.map_or(&[][..], Vec::as_slice);
+        let styled = colored(theme, line, 0, plain, spans);
+        out.extend(
+            styled_rows(&styled, plain, width)
+                .into_iter()
+                .map(Line::from),
+        );
+    }
+    out
+}
+
 /// A part of a line, which begins so many bytes into the line, with the colours of code on top of its style. Where the
 /// colour changes before a mark or a joiner, the mark stays with what it stands on.
 pub fn colored(

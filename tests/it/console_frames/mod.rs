@@ -21,5 +21,6 @@ pub mod models_dialog;
 pub mod money;
 mod pairing;
 mod pictures;
+mod python;
 pub(crate) mod screens;
 mod scrolling;

@@ -108,6 +108,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         fetch: None,
         bash: None,
+        python: None,
         http_tools: BTreeMap::new(),
         tool_risk: BTreeMap::new(),
         listen: None,

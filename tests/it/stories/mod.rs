@@ -17,6 +17,8 @@ mod http;
 mod large_calls;
 mod logs;
 mod nul;
+#[cfg(target_os = "linux")]
+mod python;
 mod questions;
 mod telegram;
 mod what_led_here;

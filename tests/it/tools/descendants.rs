@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::tools::harness::{Bench, confined, eventually};
 
 /// Whether a process with this word among its arguments is alive.
-fn alive(tag: &str) -> bool {
+pub fn alive(tag: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| {
             line.split(|byte| *byte == 0)

@@ -10,7 +10,7 @@ mod command;
 #[cfg(target_os = "linux")]
 mod confinement;
 #[cfg(target_os = "linux")]
-mod descendants;
+pub mod descendants;
 mod edits;
 #[cfg(target_os = "linux")]
 mod executable_places;
@@ -30,6 +30,8 @@ mod limits;
 mod operands;
 #[cfg(target_os = "linux")]
 mod proof;
+#[cfg(target_os = "linux")]
+pub mod python;
 mod registry;
 mod script;
 mod search;
