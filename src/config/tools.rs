@@ -178,6 +178,19 @@ fn expected_keys(name: &str, table: &ToolTable) -> String {
     }
 }
 
+/// How `bash` is configured; none = there is no such tool.
+pub fn bash(inputs: &Inputs<'_>) -> Result<Option<BashSettings>, ConfigError> {
+    let config = inputs.config();
+    let Some(table) = config.tools.get(BASH) else {
+        return Ok(None);
+    };
+    let key = |name| ["tools", BASH, name];
+    Ok(Some(BashSettings {
+        idle_minutes: number(inputs, &key("idle_minutes"), table.idle_minutes, 10, 1..=60)?,
+        max_shells: number(inputs, &key("max_shells"), table.max_shells, 8, 1..=64)?,
+    }))
+}
+
 /// How `http_fetch` is configured; none = there is no such tool.
 pub fn fetch(inputs: &Inputs<'_>) -> Result<Option<FetchSettings>, ConfigError> {
     let config = inputs.config();

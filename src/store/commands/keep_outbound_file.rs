@@ -6,7 +6,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::sql::{Json, Statements, params};
 
-/// Keeps the file of a call that runs. Once more, it stands in place of the first. Relaxed: the outcome of the call,
+/// Keeps a file of a call that runs. One of the same name stands in place of the first. Relaxed: the outcome of the call,
 /// behind it in the same log, is never there without it.
 #[derive(Debug, Clone)]
 pub struct KeepOutboundFile {
@@ -31,9 +31,9 @@ impl WriteCommand for KeepOutboundFile {
             .ok_or_else(|| StoreError::not_found("tool call", self.call_id))?;
         tx.refer_to_artifact(continuation, Some(self.call_id), &self.file.artifact)?;
         tx.conn.run(
-            "INSERT INTO outbound_files (tool_call_id, continuation_id, file, created_at) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (tool_call_id) DO UPDATE SET file = excluded.file",
-            params![self.call_id, continuation, Json(&self.file), tx.now],
+            "INSERT INTO outbound_files (tool_call_id, name, continuation_id, file, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (tool_call_id, name) DO UPDATE SET file = excluded.file",
+            params![self.call_id, self.file.name, continuation, Json(&self.file), tx.now],
         )?;
         Ok(())
     }

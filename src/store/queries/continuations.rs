@@ -5,6 +5,7 @@ use crate::protocol::bridge::ShownProgress;
 use crate::protocol::citation::Citations;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
+use crate::protocol::rule::PYTHON;
 use crate::protocol::session::{Continuation, Step, StepBody, TextBody};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
@@ -98,7 +99,7 @@ pub(crate) fn load_continuations(
         if continuation
             .tool_calls
             .iter()
-            .any(|call| call.name == SEND_FILE)
+            .any(|call| [SEND_FILE, PYTHON].contains(&call.name.as_str()))
         {
             continuation.files = load_outbound_files(conn, continuation.id)?;
         }

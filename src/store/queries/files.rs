@@ -55,14 +55,14 @@ fn file(row: &Row<'_>) -> Result<InboundFileRow, StoreError> {
     })
 }
 
-/// The files that go with the answer of a turn.
+/// The files that go with the answer of a turn, also those that a call kept before an error.
 pub(crate) fn load_outbound_files(
     conn: &Connection,
     id: ContinuationId,
 ) -> Result<Vec<SentFile>, StoreError> {
     conn.rows(
         "SELECT f.file FROM outbound_files f JOIN tool_calls t ON t.id = f.tool_call_id
-         WHERE f.continuation_id = ?1 AND t.state = 'succeeded' ORDER BY t.position",
+         WHERE f.continuation_id = ?1 AND t.state IN ('succeeded', 'failed') ORDER BY t.position, f.rowid",
         [id],
         |row| row.json("file"),
     )

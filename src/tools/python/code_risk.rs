@@ -39,7 +39,8 @@ const DELETES: [&str; 4] = ["os.remove", "os.unlink", "os.rmdir", "unlink"];
 const DELETES_ALL: [&str; 3] = ["shutil.rmtree", "rmtree", "os.removedirs"];
 
 /// Names, and what they are a reason of.
-const KINDS: [(&[&str], fn(String) -> RiskReason); 5] = [
+type Kind = (&'static [&'static str], fn(String) -> RiskReason);
+const KINDS: [Kind; 5] = [
     (&DELETES_ALL, RiskReason::RecursiveDelete),
     (&DELETES, RiskReason::DeletesFiles),
     (&PROGRAMS, RiskReason::StartsPrograms),

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::config::settings::PythonSettings;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::enums::{Access, Effect, InterpreterKind};
+use crate::text::scripts;
 use crate::tools::guard::Guard;
 use crate::tools::interpreters::{InterpreterLimits, Interpreters, Lease};
 use crate::tools::output;
@@ -353,6 +354,7 @@ impl Tool for Python {
             risk_reasons.push(RiskReason::Unconfined(why, self.sandbox.least_risk()));
         }
         risk_reasons.extend(code_risk::of_code(code));
+        risk_reasons.extend(scripts::warning(code).map(RiskReason::MixedScripts));
         let real = self
             .program
             .path

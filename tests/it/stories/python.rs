@@ -48,7 +48,7 @@ async fn a_picture_that_python_draws_reaches_the_chat() {
     std::fs::write(package.join("__init__.py"), "").unwrap();
     std::fs::write(package.join("pyplot.py"), PYPLOT).unwrap();
     let daemon = bot::start(&home, &telegram, &[200], &[]);
-    let code = "import sys, own_plots.pyplot as plt\nsys.modules['matplotlib.pyplot'] = plt\nplt.figure()\nprint('drawn')";
+    let code = "import sys, own_plots.pyplot as plt\nsys.modules['matplotlib.pyplot'] = plt\nplt.figure()\nplt.figure()\nprint('drawn')";
     telegram.user_says(
         100,
         &ben(),
@@ -70,21 +70,26 @@ async fn a_picture_that_python_draws_reaches_the_chat() {
     let card = telegram
         .messages(200)
         .iter()
-        .any(|m| m.text.contains("Runs 4 lines of Python"));
-    assert!(card || shown(&telegram, 200, "Runs 4 lines of Python").await.chat == 200);
+        .any(|m| m.text.contains("Runs 5 lines of Python"));
+    assert!(card || shown(&telegram, 200, "Runs 5 lines of Python").await.chat == 200);
     let (_, card) = cli(&home, &["approvals", "show", asked["id"].as_str().unwrap()]).await;
     assert!(
-        card.contains("Runs 4 lines of Python.") && card.contains("plt.figure()"),
+        card.contains("Runs 5 lines of Python.") && card.contains("plt.figure()"),
         "{card}"
     );
     assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
     shown(&telegram, 100, "here is the plot").await;
-    let photo = shown(&telegram, 100, "figure-1.png").await;
-    assert!(
-        photo.text.starts_with("<photo figure-1.png: "),
-        "{}",
-        photo.text
-    );
+    for name in ["figure-1.png", "figure-2.png"] {
+        let photo = shown(&telegram, 100, name).await;
+        let begin = format!("<photo {name}: ");
+        assert!(photo.text.starts_with(&begin), "{}", photo.text);
+    }
+    // Consoles find both with the turn.
+    let turn = asked["continuation_id"].as_str().unwrap();
+    let turn = daemon.get(&format!("/v1/continuations/{turn}")).await;
+    let names = turn["files"].as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|file| file["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["figure-1.png", "figure-2.png"]);
     assert_eq!(telegram.state().violations, Vec::<String>::new());
 }
 
