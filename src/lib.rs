@@ -7,6 +7,7 @@
 //! | [`protocol`], [`clock`], [`text`], [`crash`] | the base: plain types, time, outside text, crash points |
 //! | [`config`], [`store`], [`model`], [`tools`] | settings, the database, model providers, tools |
 //! | [`engine`] | sessions, turns, policy, approvals: the one gate everything goes through |
+//! | [`datasets`] | tables that people send: Parquet files, and questions of them |
 //! | [`channels`] | bridges to chat platforms |
 //! | [`client`] | the two traits of the seam, and the remote client |
 //! | [`console`] | the console without a screen: what is known, the Queue, the arming rule |
@@ -22,6 +23,7 @@ pub mod clock;
 pub mod config;
 pub mod console;
 pub mod crash;
+pub mod datasets;
 pub mod engine;
 pub mod model;
 pub mod protocol;

@@ -34,7 +34,7 @@ where
         nested: None,
     };
     let (object, bytes, has_body) = match &form.body {
-        Body::None => (&nothing, &b"{}"[..], false),
+        Body::None | Body::Stream => (&nothing, &b"{}"[..], false),
         Body::Object(Object {
             nested: Some((name, read)),
             required,

@@ -71,6 +71,8 @@ pub struct Parameter {
 pub enum Body {
     /// The route takes none.
     None,
+    /// Bytes of any kind, read as they come.
+    Stream,
     /// A JSON object without other fields than these; may be left out when nothing is required.
     Object(Object),
 }

@@ -12,6 +12,7 @@ pub mod cache;
 pub mod channels;
 pub mod connection;
 pub mod continuations;
+pub mod datasets;
 pub mod error;
 pub mod events;
 pub mod form;

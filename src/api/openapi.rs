@@ -221,6 +221,12 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
     }
     match &route.form.body {
         Body::None => {}
+        Body::Stream => {
+            operation["requestBody"] = json!({
+                "required": true,
+                "content": { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } },
+            });
+        }
         Body::Object(object) => {
             operation["requestBody"] = json!({
                 "required": !object.required.is_empty(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body as HttpBody, Bytes};
@@ -55,6 +55,8 @@ pub struct Call {
     pub headers: HeaderMap,
     /// The body, at most [`BODY_LIMIT`].
     pub body: Bytes,
+    /// The body of a route that reads it as it comes.
+    pub stream: Mutex<Option<HttpBody>>,
 }
 
 impl Call {
@@ -133,6 +135,17 @@ impl Call {
             surface,
             idempotency_key,
         })
+    }
+
+    /// The same without the key of the request: one of several commands that it becomes.
+    pub fn plain_envelope<C>(&self, command: C) -> Result<Envelope<C>, Refusal> {
+        self.envelope_from(command, Surface::Http, None)
+    }
+
+    /// The body of a route that reads it as it comes; empty where it was taken before.
+    pub fn take_stream(&self) -> HttpBody {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.take().unwrap_or_default()
     }
 
     /// The authenticated actor.

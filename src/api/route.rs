@@ -250,6 +250,12 @@ impl Route {
         self
     }
 
+    /// It takes bytes of any kind, and reads them as they come.
+    pub fn streamed(mut self) -> Self {
+        self.form().body = Body::Stream;
+        self
+    }
+
     /// `{id}` of the path fills this field.
     pub fn id(mut self, field: &'static str) -> Self {
         self.form().id = field;

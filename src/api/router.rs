@@ -1,10 +1,11 @@
 //! The one table of routes, and the router built from it. A route that is not in the table does not exist.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::RequestExt as _;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -18,8 +19,8 @@ use crate::api::request::{Call, read_body};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
-    artifacts, audit, cache, channels, continuations, events, generic, health, memory, on_call,
-    openapi, plain, sessions,
+    artifacts, audit, cache, channels, continuations, datasets, events, generic, health, memory,
+    on_call, openapi, plain, sessions,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -36,6 +37,7 @@ pub fn table() -> Vec<Route> {
         audit::routes(),
         on_call::routes(),
         artifacts::routes(),
+        datasets::routes(),
         events::routes(),
         health::routes(),
         generic::routes(),
@@ -104,9 +106,12 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
         .collect();
     let query = read_query(request.uri(), &route.form.query)?;
     let (parts, body) = request.into_parts();
-    let body = read_body(body).await?;
+    let (body, stream) = match &route.form.body {
+        Body::Stream => (Bytes::new(), Some(body)),
+        Body::None | Body::Object(_) => (read_body(body).await?, None),
+    };
     match &route.form.body {
-        Body::Object(_) => {}
+        Body::Object(_) | Body::Stream => {}
         Body::None if body.is_empty() => {}
         Body::None => {
             return Err(Problem::invalid("this route takes no request body").into());
@@ -123,6 +128,7 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
             .map_or(StatusCode::OK, |good| good.status),
         headers: parts.headers,
         body,
+        stream: Mutex::new(stream),
     };
     (route.handler)(api, call).await
 }

@@ -111,6 +111,9 @@ pub enum Subcommands {
     /// Instructions of workspaces and skills, and which of them agents get
     #[command(subcommand)]
     Skills(crate::cli::skills::SkillCommands),
+    /// Tables that people send: agents ask them without a program
+    #[command(subcommand)]
+    Datasets(crate::cli::datasets::DatasetCommands),
     /// What tools did to files, and undoing it
     #[command(subcommand)]
     Files(crate::cli::file_changes::FileCommands),
@@ -137,7 +140,7 @@ pub enum Subcommands {
     },
     /// Print the newest lines of the daemon's log
     Log(LogArguments),
-    /// List a resource: fleet, interpreters, pairings, people, routines, tools; alone, which resources there are
+    /// List a resource: datasets, fleet, interpreters, pairings, people, routines, skills, tools; alone, which resources there are
     Get {
         /// Name of the resource
         resource: Option<String>,

@@ -11,8 +11,7 @@ use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
-    audit, cache, channels, costs, doctor, emergency, get, hooks, log, memory, models, on_call,
-    policy, release, reload, resolve, routine, rules, sessions, shell, summary, sweep, take_over,
+    audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary, sweep, take_over,
     why,
 };
 use crate::client::console_client::ConsoleClient;
@@ -146,6 +145,7 @@ pub async fn execute(
         Subcommands::Skills(command) => {
             crate::cli::skills::run(command, client, terminal, format).await
         }
+        Subcommands::Datasets(command) => datasets::run(client, terminal, format, command).await,
         Subcommands::Files(FileCommands::List) => {
             file_changes::list(client, terminal, format).await
         }

@@ -66,6 +66,7 @@ fn list(terminal: &mut Terminal<'_>, what: &str, found: &Erasure) -> Result<(), 
             "turns with their calls, approvals and deliveries",
         ),
         (found.artifacts, "artifacts"),
+        (found.datasets, "datasets"),
         (found.cached, "cached responses"),
     ] {
         terminal.line(&format!("{count:>8}  {name}"))?;

@@ -16,6 +16,7 @@ pub mod completions;
 pub mod connect;
 pub mod continuations;
 pub mod costs;
+pub mod datasets;
 pub mod doctor;
 pub mod emergency;
 pub mod events;

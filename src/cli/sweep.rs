@@ -32,6 +32,8 @@ pub async fn run(
                 (report.sessions, "ended sessions"),
                 (report.artifacts, "artifacts"),
                 (report.artifact_files, "files of artifacts"),
+                (report.datasets, "datasets"),
+                (report.dataset_files, "files of datasets"),
                 (report.audit_rows, "rows of the audit"),
             ] {
                 terminal.line(&format!("{count:>10}  {what} {done}"))?;
@@ -50,7 +52,7 @@ pub async fn run(
             }
             terminal.line(&format!(
                 "{:>10}  bytes given back, in {} ms",
-                report.freed_bytes + report.artifact_bytes,
+                report.freed_bytes + report.artifact_bytes + report.dataset_bytes,
                 report.duration_ms
             ))
         }

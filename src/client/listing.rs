@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
+use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
 use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListFleet, ListInterpreters, ListPairings, ListPeople, ListRoutines, ListSkills, ListTools, Query,
+    Answer, ListDatasets, ListFleet, ListInterpreters, ListPairings, ListPeople, ListRoutines, ListSkills, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
@@ -81,6 +82,7 @@ macro_rules! resources {
 }
 
 resources! {
+    "datasets", "tables that people sent, and until when they stay", Dataset, ListDatasets { channel: None };
     "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
     "interpreters", "shells and Pythons that sessions keep", Interpreter, ListInterpreters {};
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
@@ -201,6 +203,26 @@ impl TableRow for Skill {
     }
 }
 
+impl TableRow for Dataset {
+    const HEADS: &'static [&'static str] = &[
+        "NAME", "CHANNEL", "ROWS", "COLUMNS", "SIZE", "FROM", "EXPIRES",
+    ];
+    const NOTHING: &'static str = "no datasets";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            cell(&self.name),
+            cell(&self.channel),
+            grouped(self.rows),
+            self.columns.len().to_string(),
+            size(self.bytes),
+            limit_line(&self.uploaded_by, 30),
+            self.expires_at
+                .map_or_else(|| "never".to_owned(), |at| at.to_string()),
+        ]
+    }
+}
+
 impl TableRow for Interpreter {
     const HEADS: &'static [&'static str] = &[
         "INTERPRETER",
@@ -227,6 +249,16 @@ impl TableRow for Interpreter {
             self.last_used_at.to_string(),
             or_dash(limit_line(self.command.as_deref().unwrap_or_default(), 60)),
         ]
+    }
+}
+
+/// Bytes in the unit that fits.
+pub fn size(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    match bytes {
+        0..KIB => format!("{bytes} B"),
+        KIB..1_048_576 => format!("{} KiB", bytes / KIB),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
     }
 }
 

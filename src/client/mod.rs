@@ -9,6 +9,8 @@ pub mod attachment;
 pub mod bridge_health;
 pub mod channel_port;
 pub mod console_client;
+pub mod dataset_lines;
+pub mod dataset_upload;
 pub mod export;
 pub mod listing;
 pub mod memory_lines;

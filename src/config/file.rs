@@ -54,6 +54,8 @@ pub struct ConfigFile {
     pub hooks: BTreeMap<String, HookTable>,
     /// `[attachments]`.
     pub attachments: AttachmentsTable,
+    /// `[datasets]`.
+    pub datasets: DatasetsTable,
     /// `[transcription]`.
     pub transcription: Option<TranscriptionTable>,
     /// `[memory]`.
@@ -375,6 +377,18 @@ pub struct AttachmentsTable {
     pub max_files: Option<usize>,
     /// MiB that the files of one message have at most.
     pub max_mib: Option<u64>,
+}
+
+/// `[datasets]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DatasetsTable {
+    /// Days that a dataset is kept; 0 = for ever.
+    pub keep_days: Option<u32>,
+    /// MiB that a file has at most that becomes one.
+    pub max_mib: Option<u64>,
+    /// MiB that the datasets of a channel take at most.
+    pub max_total_mib: Option<u64>,
 }
 
 /// `[transcription]`.

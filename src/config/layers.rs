@@ -23,7 +23,7 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{
-    attachments, hooks, http_tools, hygiene, key_files, memory, ownership, skills, tools,
+    attachments, datasets, hooks, http_tools, hygiene, key_files, memory, ownership, skills, tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -238,6 +238,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         key_files,
         hygiene: hygiene::resolve(&inputs)?,
         attachments: attachments::resolve(&inputs)?,
+        datasets: datasets::resolve(&inputs)?,
         transcription,
         memory,
         skills: skills::resolve(&inputs)?,

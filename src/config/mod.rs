@@ -6,6 +6,7 @@ pub mod attachments;
 pub mod backup_files;
 pub mod cache;
 pub mod channels;
+pub mod datasets;
 pub mod environment;
 pub mod error;
 pub mod file;

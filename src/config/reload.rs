@@ -44,6 +44,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         retention: _,
         hygiene: _,
         attachments: _,
+        datasets: _,
         transcription: _,
         tool_risk: _,
         key_files: _,

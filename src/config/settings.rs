@@ -96,6 +96,8 @@ pub struct Settings {
     pub hygiene: HygieneSettings,
     /// Files that come with messages.
     pub attachments: AttachmentSettings,
+    /// Tables that people send.
+    pub datasets: DatasetSettings,
     /// Who transcribes speech; none = nobody does.
     pub transcription: Option<TranscriptionSettings>,
     /// What is remembered, and how long sessions are shortened.
@@ -646,6 +648,17 @@ pub struct AttachmentSettings {
     pub max_files: usize,
     /// Bytes that they have at most, all together.
     pub max_bytes: u64,
+}
+
+/// Tables that people send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatasetSettings {
+    /// Days that one is kept; 0 = for ever.
+    pub keep_days: u32,
+    /// Bytes that a file has at most that becomes one.
+    pub max_bytes: u64,
+    /// Bytes that the datasets of a channel take at most.
+    pub max_total_bytes: u64,
 }
 
 /// Hygiene of the memory.

@@ -397,6 +397,11 @@ self_approval = "console"
 # max_files = 10             # of one message; 0 = none is taken
 # max_mib = 8                # all files of one message together, at most 20
 
+[datasets]                   # tables (CSV, TSV, JSON) that people send: agents ask them without Python
+# keep_days = 30             # then a dataset goes; 0 = never
+# max_mib = 256              # of the file that becomes one, at most 4096
+# max_total_mib = 1024       # all datasets of a channel together
+
 # [transcription]            # voice messages and other audio are turned into text; left out: nobody listens to them
 # provider = "openai"        # of kind openai-chat or openai-responses: its /audio/transcriptions gets the audio
 # model = "whisper-1"

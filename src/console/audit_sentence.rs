@@ -127,6 +127,18 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             let name = facts.text("name").unwrap_or("a skill");
             format!("{who} does not trust {name} any more")
         }
+        "dataset.added" => {
+            let name = facts.text("name").unwrap_or("");
+            format!("{who} sent the dataset {name}{place}")
+        }
+        "dataset.deleted" => {
+            let name = facts.text("name").unwrap_or("");
+            format!("{who} removed the dataset {name}{place}")
+        }
+        "dataset.exported" => {
+            let name = facts.text("name").unwrap_or("");
+            format!("{who} took a copy of the dataset {name}{place}")
+        }
         "backup.written" => format!("{who} wrote a backup{}", facts.because("path")),
         "configuration.reloaded" => format!("{who} reloaded the configuration"),
         other => {

@@ -98,6 +98,20 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::AcceptPairing(_) | Command::RefusePairing(_) | Command::RevokePairing(_) => {
             "pairing changed".to_owned()
         }
+        Command::BeginDatasetUpload(_) | Command::AppendDatasetUpload(_) => {
+            "the file is on its way".to_owned()
+        }
+        Command::FinishDatasetUpload(_) => match outcome {
+            Outcome::FinishDatasetUpload(dataset) => dataset.line(),
+            _ => "dataset made".to_owned(),
+        },
+        Command::ExportDataset(_) => "dataset copied".to_owned(),
+        Command::DeleteDataset(_) => match outcome {
+            Outcome::DeleteDataset(dataset) => {
+                format!("dataset {} of {} removed", dataset.name, dataset.channel)
+            }
+            _ => "dataset removed".to_owned(),
+        },
         Command::RunHygiene(_) => "memory tidied".to_owned(),
         Command::UndoHygiene(_) => "taken back".to_owned(),
         Command::TryHook(_) => "hook tried".to_owned(),

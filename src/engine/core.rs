@@ -12,6 +12,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::paths::hidden_from_tools;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::datasets::Datasets;
 use crate::engine::delivery::Delivery;
 use crate::engine::embeddings::state::Embeddings;
 use crate::engine::emergency::{ActiveStop, Emergency};
@@ -107,6 +108,8 @@ pub struct Shared {
     pub scheduler: Scheduler,
     /// Work that only one may do.
     pub maintenance: Maintenance,
+    /// Tables that people send.
+    pub datasets: Datasets,
     pub response_cache: Caching,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
@@ -154,6 +157,7 @@ impl Engine {
                 emergency: Emergency::new(held),
                 scheduler: Scheduler::default(),
                 maintenance: Maintenance::default(),
+                datasets: Datasets::default(),
                 response_cache,
                 tool_cache,
                 hygiene: Hygiene::default(),

@@ -20,6 +20,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::erase_user::{
     BeginErasure, EndErasure, EndedTurns, Loose, LooseThings, Rename, SharedSessions, WholeSessions,
 };
+use crate::store::commands::put_dataset::DatasetsOfPerson;
 use crate::store::commands::remove::CHUNK;
 use crate::store::commands::sweep_artifacts::UnusedArtifacts;
 use crate::store::error::StoreError;
@@ -74,6 +75,7 @@ fn counts(person: &str, traces: &Traces) -> Erasure {
         continuations: traces.turns.len() as u64,
         open: traces.open.len() as u64,
         artifacts: traces.artifacts.len() as u64,
+        datasets: traces.datasets.len() as u64,
         cached: 0,
         left: 0,
     }
@@ -316,20 +318,26 @@ impl Work<'_> {
         retention.remove(SharedSessions, &traces.shared).await?;
         let unused = [&traces.artifacts[..], &traces.unreferred[..]].concat();
         retention.remove(UnusedArtifacts, &unused).await?;
+        retention.remove(DatasetsOfPerson, &traces.datasets).await?;
         Ok(())
     }
 
     /// Files of artifacts that nobody refers to any more.
     async fn files(&self) -> Result<(), Problem> {
         for _ in 0..TRIES {
-            let removed = self.engine.store.remove_unnamed_files().await;
-            if removed.map_err(from_store)?.is_some() {
+            let store = &self.engine.store;
+            let removed = store.remove_unnamed_files().await.map_err(from_store)?;
+            let lock = store.dataset_lock().await;
+            let swept = store.sweep_dataset_files(&lock, false).await;
+            swept.map_err(from_store)?;
+            let left = store.sweep_dataset_files(&lock, true).await;
+            if removed.is_some() && left.map_err(from_store)?.files == 0 {
                 return Ok(());
             }
             tokio::time::sleep(PAUSE).await;
         }
         Err(half(
-            "the files of artifacts are needed by a backup or a running tool",
+            "the files of artifacts and datasets are needed by a backup or a running tool",
         ))
     }
 

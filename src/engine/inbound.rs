@@ -233,6 +233,7 @@ impl Engine {
         turn.files = TurnFiles {
             stored: Vec::new(),
             untranscribed: Vec::new(),
+            notes: Vec::new(),
             remote: files.iter().map(inbound_files::checked).collect(),
             group: group.map(str::to_owned),
         };

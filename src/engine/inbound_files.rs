@@ -9,6 +9,7 @@ use crate::clock::Day;
 use crate::clock::backoff::jitter;
 use crate::engine::budget;
 use crate::engine::core::Engine;
+use crate::engine::datasets;
 use crate::engine::delivery::Link;
 use crate::engine::embeddings::priced;
 use crate::engine::problem::from_store;
@@ -17,12 +18,12 @@ use crate::model::retry::retry_delay;
 use crate::model::transcription::Transcript;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::bridge::{FetchedFile, FileRequest, InboundFile};
-use crate::protocol::enums::OutboxClass;
+use crate::protocol::enums::{OutboxClass, Surface};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::Usage;
 use crate::store::commands::embed::{EmbeddingCall, ReserveEmbedding, SettleEmbedding};
 use crate::store::commands::receive_file::{ReceiveFile, ReceivedFile};
-use crate::store::input::NewNotice;
+use crate::store::input::{ActorRef, NewNotice};
 use crate::store::queries::files::InboundFileRow;
 use crate::text::untrusted::reveal_line;
 
@@ -96,9 +97,19 @@ pub async fn put(
                 let file = if is_transcribed(engine, &row.media_type) {
                     ReceivedFile::Stored(artifact)
                 } else {
+                    let note = if is_audio(&row.media_type) {
+                        Some(UNHEARD.to_owned())
+                    } else {
+                        let by = ActorRef {
+                            label: row.sender.1.clone(),
+                            id: row.sender.0.clone(),
+                            surface: Surface::Chat,
+                        };
+                        datasets::of_message(engine, &row.channel, &row.name, &artifact, by).await
+                    };
                     ReceivedFile::Ready {
                         artifact,
-                        note: is_audio(&row.media_type).then(|| UNHEARD.to_owned()),
+                        note,
                         notice: None,
                     }
                 };

@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::{
-    emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules, shell,
+    datasets, emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules, shell,
     tools,
 };
 use crate::engine::problem::from_store;
@@ -107,6 +107,9 @@ impl Engine {
             ListSkills(_) => skills::list(self),
             GetSkill(q) => skills::review(self, q.name),
             ListInterpreters(_) => ready(Ok(shell::list(self))),
+            ListDatasets(q) => datasets::list(self, q),
+            GetDataset(q) => datasets::describe(self, q.dataset),
+            QueryDataset(q) => datasets::query(self, q.dataset, q.query),
             GetLog(q) => {
                 let filter = &self.settings.log_filter;
                 ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))

@@ -6,6 +6,7 @@
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
+use crate::engine::datasets;
 use crate::engine::deadlines;
 use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
@@ -57,6 +58,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     interpreters::remove_left(engine);
     // Of a restored copy, another process may be in the middle of them.
     if !recovery.quarantine {
+        datasets::recover(engine).await;
         file_changes::recover(engine).await;
     }
     if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {

@@ -14,6 +14,7 @@ use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
 use crate::engine::turn::attachments;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
+use crate::store::commands::put_dataset::ExpiredDatasets;
 use crate::store::commands::reclaim_space::NoteSweep;
 use crate::store::commands::sweep_artifacts::UnusedArtifacts;
 use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
@@ -140,6 +141,7 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
             artifact_files = report.artifact_files,
             compactions = report.compactions,
             file_changes = report.file_changes,
+            datasets = report.datasets,
             audit_rows = report.audit_rows,
             freed_bytes = report.freed_bytes,
             duration_ms = report.duration_ms,
@@ -203,6 +205,7 @@ impl Sweep<'_> {
             .remove(OldSessions { before }, &ended)
             .await?;
         self.artifacts(&gone).await?;
+        self.datasets().await?;
         self.audit(by).await?;
         if preview {
             return Ok(());
@@ -334,6 +337,23 @@ impl Sweep<'_> {
             .await?;
         self.report.artifact_files += files.files;
         self.report.artifact_bytes += files.bytes;
+        Ok(())
+    }
+
+    async fn datasets(&mut self) -> Result<(), StoreError> {
+        let now = self.rules.now;
+        let store = &self.engine.store;
+        let expired = store
+            .read(move |reader| reader.expired_datasets(now))
+            .await?;
+        let old = ExpiredDatasets { now };
+        self.report.datasets = self.retention.remove(old, &expired).await?;
+        let lock = store.dataset_lock().await;
+        let files = store
+            .sweep_dataset_files(&lock, self.report.preview)
+            .await?;
+        self.report.dataset_files = files.files;
+        self.report.dataset_bytes = files.bytes;
         Ok(())
     }
 

@@ -127,6 +127,10 @@ id!(/// One run of a routine.
     RoutineRunId, "run_");
 id!(/// A rule that a person made.
     RuleId, "rul_");
+id!(/// A table that somebody sent.
+    DatasetId, "dst_");
+id!(/// A file on its way to become a dataset.
+    DatasetUploadId, "dup_");
 id!(/// One time that a person took a conversation over.
     TakeOverId, "tko_");
 

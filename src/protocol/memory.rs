@@ -253,6 +253,9 @@ pub struct Erasure {
     pub open: u64,
     /// Artifacts.
     pub artifacts: u64,
+    /// Datasets that came with their messages.
+    #[serde(default)]
+    pub datasets: u64,
     /// Cached responses.
     pub cached: u64,
     /// Rows that still hold their id after it: 0, or the erasure failed.

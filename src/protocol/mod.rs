@@ -16,6 +16,7 @@ pub mod citation;
 pub mod command;
 pub mod configuration;
 pub mod costs;
+pub mod dataset;
 pub mod decision;
 pub mod doctor;
 pub mod duration;

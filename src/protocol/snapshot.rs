@@ -52,6 +52,15 @@ pub struct SweepReport {
     /// Changes of files by tools that cannot be undone any more.
     #[serde(default)]
     pub file_changes: u64,
+    /// Datasets whose time is over.
+    #[serde(default)]
+    pub datasets: u64,
+    /// Files of datasets that the engine removed or never named.
+    #[serde(default)]
+    pub dataset_files: u64,
+    /// Their bytes.
+    #[serde(default)]
+    pub dataset_bytes: u64,
 }
 
 /// The engine as a whole.

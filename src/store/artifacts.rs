@@ -113,6 +113,11 @@ impl Store {
         blocking(move || read_file(&root, hash)).await
     }
 
+    /// Where the file of an artifact is.
+    pub fn artifact_file(&self, hash: ArtifactHash) -> PathBuf {
+        path_of(&self.inner.artifacts.root, hash)
+    }
+
     async fn load_artifact(&self, row: ArtifactRow) -> Result<Artifact, StoreError> {
         let root = self.inner.artifacts.root.clone();
         blocking(move || {

@@ -207,6 +207,7 @@ fn fresh(path: &Path) -> Result<File, BackupError> {
 struct Facts {
     manifest: BackupManifest,
     artifacts: Vec<(String, u64)>,
+    datasets: Vec<BackupMember>,
     sessions: u64,
     continuations: u64,
     open_continuations: u64,
@@ -235,7 +236,7 @@ fn write(
         .execute("VACUUM INTO ?1", [copy.to_string_lossy()])
         .map_err(|error| copying(&copy, error))?;
     let mut facts = examine(&copy, request)?;
-    facts.manifest.members = members(&copy, dir, request, &facts.artifacts)?;
+    facts.manifest.members = members(&copy, dir, request, &facts)?;
     let size = pack(out, &copy, &partial, dir, request, &facts)?;
     // Looked at again: copying took its time, and a rename would replace what appeared meanwhile.
     if std::fs::symlink_metadata(&request.file).is_ok() {
@@ -292,6 +293,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
         let version: i64 = conn.value("PRAGMA user_version", [])?;
         let reader = Reader { conn: &conn };
         let mut artifacts = Vec::new();
+        let mut datasets = Vec::new();
         if version == SCHEMA_VERSION {
             if let Err(broken) = reader.verify_audit()? {
                 return Err(StoreError::Corrupt(format!(
@@ -300,6 +302,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
                 )));
             }
             artifacts = reader.artifact_files()?;
+            datasets = reader.dataset_files()?;
         }
         let head = AuditHead::load(&conn)?;
         let count = |query: &str| -> Result<u64, StoreError> { conn.value(query, []) };
@@ -318,6 +321,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
                 members: Vec::new(),
             },
             artifacts,
+            datasets,
             sessions: count("SELECT count(*) FROM sessions")?,
             continuations: count("SELECT count(*) FROM continuations")?,
             open_continuations: count("SELECT count(*) FROM continuations WHERE ended_at IS NULL")?,
@@ -344,7 +348,7 @@ pub(crate) fn artifact_path(hash: &str) -> String {
 fn missing_artifact(path: &Path, error: &io::Error) -> BackupError {
     if error.kind() == io::ErrorKind::NotFound {
         return BackupError::Damaged(format!(
-            "the database names the artifact {}, which is not there; `leverframe doctor --check` lists what is missing",
+            "the database names {}, which is not there; `leverframe doctor --check` lists what is missing",
             path.display()
         ));
     }
@@ -355,7 +359,7 @@ fn members(
     copy: &Path,
     dir: &Path,
     request: &BackupRequest,
-    artifacts: &[(String, u64)],
+    facts: &Facts,
 ) -> Result<Vec<BackupMember>, BackupError> {
     let mut file = File::open(copy).map_err(|error| place(copy, &error))?;
     let (sha256, size) = digest(&mut file).map_err(|error| place(copy, &error))?;
@@ -364,7 +368,7 @@ fn members(
         size,
         sha256,
     }];
-    for (hash, _) in artifacts {
+    for (hash, _) in &facts.artifacts {
         let path = artifact_path(hash);
         let full = dir.join(&path);
         let data = std::fs::metadata(&full).map_err(|error| missing_artifact(&full, &error))?;
@@ -375,6 +379,8 @@ fn members(
             sha256: hash.clone(),
         });
     }
+    // What they hold is checked while it is copied.
+    members.extend(facts.datasets.iter().cloned());
     // Listed after the database was copied: what its copy does not hold any more is in these.
     for day in archive_files::days(dir)? {
         let at = |error: io::Error| place(&day.path, &error);

@@ -14,6 +14,7 @@ use crate::store::artifact_files::ArtifactFiles;
 use crate::store::backup::{BackupError, BackupRequest, backup_while_serving};
 use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
+use crate::store::datasets::DatasetFiles;
 use crate::store::error::StoreError;
 use crate::store::event_log::EventsAfter;
 use crate::store::reader::{Reader, in_read_transaction};
@@ -54,6 +55,7 @@ pub(crate) struct Inner {
     pub(super) readers: u32,
     pub(super) path: PathBuf,
     pub(super) artifacts: ArtifactFiles,
+    pub(super) datasets: DatasetFiles,
 }
 
 impl Inner {

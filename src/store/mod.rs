@@ -14,6 +14,7 @@ pub mod backup;
 pub mod check;
 pub mod command;
 pub mod commands;
+pub mod datasets;
 mod erase_archived;
 pub mod error;
 mod event_archive;

@@ -18,6 +18,7 @@ use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
+use crate::store::datasets::DatasetFiles;
 use crate::store::error::StoreError;
 use crate::store::handle::{Inner, OpenOptions, OpenedStore, Store};
 use crate::store::integrity;
@@ -260,6 +261,7 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
             readers: u32::try_from(readers).unwrap_or(1),
             path,
             artifacts: ArtifactFiles::new(&options.dir),
+            datasets: DatasetFiles::new(&options.dir),
         }),
     };
     Ok(OpenedStore {

@@ -17,6 +17,7 @@ use crate::store::archive_files;
 use crate::store::audit_chain::AuditHead;
 use crate::store::backup::{DATABASE_MEMBER, MANIFEST_MEMBER, artifact_path, digest, is_full};
 use crate::store::commands::quarantine::COPY_MARK;
+use crate::store::datasets;
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
@@ -438,6 +439,7 @@ pub(crate) fn belongs(path: &str) -> bool {
         ["artifacts", folder, hash] => hexadecimal(hash, 64) && hash.get(..2) == Some(folder),
         [archive_files::FOLDER, name] => archive_files::named(name).is_some(),
         ["config", "keymaps" | "themes", name] => toml(name),
+        [datasets::FOLDER, channel, file] => datasets::is_member(channel, file),
         _ => false,
     }
 }
@@ -555,6 +557,11 @@ fn verify(
                 for (hash, _) in reader.artifact_files()? {
                     if !dir.join(artifact_path(&hash)).exists() {
                         return Ok(Some(format!("the artifact {hash} is missing")));
+                    }
+                }
+                for dataset in reader.dataset_files()? {
+                    if !dir.join(&dataset.path).exists() {
+                        return Ok(Some(format!("the dataset {} is missing", dataset.path)));
                     }
                 }
             }

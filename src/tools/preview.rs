@@ -30,6 +30,9 @@ pub fn one_line(tool: &str, args: &Value) -> String {
         "remember" => text_of(args, "text").map(quote),
         "ask_operator" => text_of(args, "question").map(quote),
         "recall" => text_of(args, "query").map(quote),
+        "list_datasets" => Some("all".to_owned()),
+        "describe_dataset" => text_of(args, "name").map(ToOwned::to_owned),
+        "query_dataset" => Some(question(args)),
         "search_files" => text_of(args, "pattern").map(|pattern| {
             format!(
                 "{} in {}",
@@ -71,6 +74,22 @@ fn listing(args: &Value) -> String {
         Some(glob) => format!("{path} ({glob})"),
         None => path.to_owned(),
     }
+}
+
+/// The dataset, and what is asked of it.
+fn question(args: &Value) -> String {
+    let name = text_of(args, "name").unwrap_or_default();
+    let mut rest = args.clone();
+    match rest.as_object_mut() {
+        Some(fields) => {
+            fields.remove("name");
+            if fields.is_empty() {
+                return name.to_owned();
+            }
+        }
+        None => return name.to_owned(),
+    }
+    format!("{name} {}", canonical_json(&rest))
 }
 
 fn command_line(args: &Value) -> Option<String> {

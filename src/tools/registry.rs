@@ -13,6 +13,7 @@ use crate::tools::apply_patch::apply_patch;
 use crate::tools::ask_operator::AskOperator;
 use crate::tools::bash::{Bash, SHELLS};
 use crate::tools::canonical;
+use crate::tools::datasets::DatasetTool;
 use crate::tools::edit_file::edit_file;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::http_fetch::HttpFetch;
@@ -118,6 +119,9 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "recall",
     "send_file",
     "ask_operator",
+    "list_datasets",
+    "describe_dataset",
+    "query_dataset",
 ];
 
 /// All tools, built-in first, in the order in which they were added.
@@ -143,6 +147,9 @@ impl Registry {
         registry.add(Arc::new(Recall::default()))?;
         registry.add(Arc::new(SendFile::default()))?;
         registry.add(Arc::new(AskOperator::default()))?;
+        for tool in DatasetTool::all() {
+            registry.add(Arc::new(tool))?;
+        }
         Ok(registry)
     }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
 use crate::protocol::enums::{Access, Effect, InterpreterKind, MemoryScope};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
@@ -218,6 +219,25 @@ pub trait ToolHost: Send + Sync {
         Err(NO_MEMORY.to_owned())
     }
 
+    /// The datasets of the channel, by name; else why not, for the model.
+    async fn datasets(&self) -> Result<Vec<Dataset>, String> {
+        Err(NO_DATASETS.to_owned())
+    }
+
+    /// What is in the columns of a dataset, by its name; else why not, for the model.
+    async fn describe_dataset(&self, _name: &str) -> Result<DatasetDescription, String> {
+        Err(NO_DATASETS.to_owned())
+    }
+
+    /// The answer to a question of a dataset; else why there is none, for the model.
+    async fn query_dataset(
+        &self,
+        _name: &str,
+        _query: DatasetQuery,
+    ) -> Result<DatasetRows, String> {
+        Err(NO_DATASETS.to_owned())
+    }
+
     /// What is remembered and a query is found in, for the model; else why there is no answer.
     async fn recall(&self, _query: &str, _limit: u32) -> Result<String, String> {
         Err(NO_MEMORY.to_owned())
@@ -238,6 +258,9 @@ pub trait ToolHost: Send + Sync {
         false
     }
 }
+
+/// What a host says that has no tables.
+const NO_DATASETS: &str = "there are no datasets here";
 
 /// Where runs of programs are written down, so that what they leave in the workspace is known even when this process
 /// dies during one.
@@ -327,6 +350,11 @@ pub trait Tool: Send + Sync {
     /// reads such a result is tainted.
     fn untrusted(&self, _args: &Value) -> Option<String> {
         None
+    }
+
+    /// Whether models are told of it where the channel has datasets or has none. A call is judged the same either way.
+    fn is_offered(&self, _has_datasets: bool) -> bool {
+        true
     }
 
     /// Finds what the call would do. Arguments fit the schema already. Never has an effect.

@@ -27,6 +27,8 @@ fn takes_long(command: &Command) -> bool {
             | Command::CompactSession(_)
             | Command::RehearseCall(_)
             | Command::RunInShell(_)
+            | Command::FinishDatasetUpload(_)
+            | Command::ExportDataset(_)
     )
 }
 
@@ -47,7 +49,10 @@ impl ConsoleClient for RemoteClient {
     }
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
-        let long = matches!(query, Query::PreviewHygiene(_));
+        let long = matches!(
+            query,
+            Query::PreviewHygiene(_) | Query::GetDataset(_) | Query::QueryDataset(_)
+        );
         self.post("v1/query", &query, long).await
     }
 

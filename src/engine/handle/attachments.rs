@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 use crate::engine::core::Engine;
+use crate::engine::datasets;
 use crate::engine::inbound_files::{self, is_media_type, plain_name};
 use crate::engine::problem::from_store;
 use crate::protocol::artifact::NewAttachment;
@@ -12,6 +13,7 @@ use crate::protocol::hex::hex;
 use crate::protocol::problem::Problem;
 use crate::store::artifacts::StoredArtifact;
 use crate::store::commands::ingest_turn::{BINARY, IngestTurn};
+use crate::store::input::ActorRef;
 
 /// A file with a name that is one component of a path.
 pub struct File {
@@ -95,6 +97,14 @@ pub async fn store(
         if inbound_files::is_transcribed(engine, &file.media_type) {
             turn.files.untranscribed.push(named);
         } else {
+            let by = ActorRef {
+                label: turn.origin.requester.display.clone(),
+                id: turn.origin.requester.id.clone(),
+                surface: turn.origin.surface,
+            };
+            let (name, stored) = &named;
+            let note = datasets::of_message(engine, &turn.origin.channel, name, stored, by).await;
+            turn.files.notes.extend(note);
             turn.files.stored.push(named);
         }
         stored.push(artifact);

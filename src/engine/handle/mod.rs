@@ -22,6 +22,7 @@ pub mod cache;
 pub mod channels;
 pub mod configuration;
 pub mod continuations;
+pub mod datasets;
 pub mod decide;
 pub mod decision;
 pub mod deliveries;
@@ -106,6 +107,11 @@ impl Engine {
             CreateBackup(c) => backup::write(self, by, c.path),
             ReloadConfiguration(c) => configuration::reload(self, by, c.preview),
             Sweep(c) => sweeper::on_demand(self, by, c.preview),
+            BeginDatasetUpload(c) => datasets::begin(self, by, c),
+            AppendDatasetUpload(c) => datasets::append(self, by, c),
+            FinishDatasetUpload(c) => datasets::finish(self, by, c.upload_id),
+            ExportDataset(c) => datasets::export(self, by, c),
+            DeleteDataset(c) => datasets::delete(self, by, c.dataset),
             TestModel(c) => models::test(self, by, c.model),
             DiscoverModels(_) => models::discover(self, by).map(Ok),
             PinCacheEntry(c) => cache::pin(self, by, c.id, c.pinned),

@@ -88,10 +88,15 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> Result<Outcome, TurnError
     let prefix = engine
         .prefix(&rows.channel)
         .map_err(|problem| TurnError::Bug(problem.to_string()))?;
-    let prefix = match rows.options.allow_tools {
-        Some(_) => Arc::new(prefix.narrowed(|name| rows.options.allows(name))),
-        None => prefix,
-    };
+    let channel = rows.channel.clone();
+    let has_datasets = engine
+        .store
+        .read_here(move |reader| reader.has_datasets(&channel))
+        .await?;
+    let prefix = Arc::new(prefix.narrowed(|name| {
+        let tool = engine.tools.get(name);
+        rows.options.allows(name) && tool.is_none_or(|tool| tool.is_offered(has_datasets))
+    }));
     let prefix = match &rows.preferences {
         Some(preferences) => Arc::new(prefix.with_preferences(preferences)),
         None => prefix,

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::datasets;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::reconcile;
 use crate::engine::skills;
@@ -31,6 +32,7 @@ use crate::engine::turn::outbound_files;
 use crate::engine::turn::policy_context::PolicyContext;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
 use crate::protocol::enums::{
     ApprovalKind, ApprovalState, Effect, MemoryScope, ToolCallState, VerdictKind,
 };
@@ -104,6 +106,33 @@ impl ToolHost for LiveHost<'_> {
             .map_err(|error| format!("`{path}` cannot be kept: {error}"))
     }
 
+    async fn datasets(&self) -> Result<Vec<Dataset>, String> {
+        let channel = self.rows.channel.clone();
+        let all = self
+            .engine
+            .store
+            .read(move |rows| rows.datasets(Some(&channel)));
+        let all = all.await.map_err(|error| error.to_string())?;
+        for dataset in &all {
+            self.read_dataset(dataset).await?;
+        }
+        Ok(all)
+    }
+
+    async fn describe_dataset(&self, name: &str) -> Result<DatasetDescription, String> {
+        let dataset = datasets::of_channel(&self.engine, &self.rows.channel, name).await?;
+        self.read_dataset(&dataset).await?;
+        let described = datasets::describe(&self.engine, dataset).await;
+        described.map_err(|problem| problem.detail)
+    }
+
+    async fn query_dataset(&self, name: &str, query: DatasetQuery) -> Result<DatasetRows, String> {
+        let dataset = datasets::of_channel(&self.engine, &self.rows.channel, name).await?;
+        self.read_dataset(&dataset).await?;
+        let answered = datasets::query(&self.engine, &dataset, query).await;
+        answered.map_err(|problem| problem.detail)
+    }
+
     async fn remember(&self, text: &str, scope: MemoryScope) -> Result<String, String> {
         memory::remember(&self.engine, self.rows, self.row, text, scope).await
     }
@@ -124,6 +153,18 @@ impl ToolHost for LiveHost<'_> {
             .read(move |reader| reader.ran_before(session, &tool, call));
         // It is about a sentence in a result.
         found.await.unwrap_or(false)
+    }
+}
+
+impl LiveHost<'_> {
+    /// The session is tainted before the model reads what taints it.
+    async fn read_dataset(&self, dataset: &Dataset) -> Result<(), String> {
+        let taint = TaintSession {
+            session_id: self.session,
+            taint: dataset.taint.iter().cloned().collect(),
+        };
+        let noted = self.engine.persist(taint).await;
+        noted.map_err(|error| error.to_string())
     }
 }
 

@@ -80,6 +80,7 @@ macro_rules! string_enum {
 mod approvals;
 mod automation;
 mod caches;
+mod datasets;
 mod delivery;
 mod log;
 mod memory;
@@ -95,6 +96,7 @@ pub use caches::{
     CacheEviction, CacheMissReason, CacheScope, CacheSkipReason, CostGrouping, ToolCacheMiss,
     ToolCacheSkipReason,
 };
+pub use datasets::{AggregateFunction, ColumnType, Comparison, DatasetFormat};
 pub use delivery::{
     ChannelKind, ChannelState, Disposition, FloodKind, OutboxClass, OutboxState, PairingState,
 };

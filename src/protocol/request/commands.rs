@@ -17,13 +17,14 @@ use crate::protocol::command::{
     Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
 use crate::protocol::configuration::ConfigurationReload;
-use crate::protocol::enums::{HookPoint, InterpreterKind, MemoryKind, Scope, Surface};
+use crate::protocol::dataset::{Base64Bytes, Dataset, DatasetPart, DatasetUpload};
+use crate::protocol::enums::{DatasetFormat, HookPoint, InterpreterKind, MemoryKind, Scope, Surface};
 use crate::protocol::file_change::FileChange;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{
-    ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, RoutineId, RuleId, SessionId,
-    TakeOverId, ToolCallId,
+    ApprovalId, ContinuationId, DatasetUploadId, HygieneRunId, MemoryId, OutboxId, RoutineId,
+    RuleId, SessionId, TakeOverId, ToolCallId,
 };
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::{
@@ -191,6 +192,50 @@ requests! {
     RetryContinuation: Operate -> Continuation {
         /// Which one.
         continuation_id: ContinuationId,
+    }
+
+    /// Begins to send a file that is to become a dataset: parts follow.
+    BeginDatasetUpload: Operate -> DatasetUpload {
+        /// Whose agents can ask it.
+        channel: String,
+        /// Its name; what is no letter or digit becomes `_`. None = from the name of the file.
+        #[serde(default)]
+        name: Option<String>,
+        /// Name of the file: the end says what it is.
+        file: String,
+    }
+
+    /// Sends the next part of a file.
+    AppendDatasetUpload: Operate -> DatasetUpload {
+        /// Which upload.
+        upload_id: DatasetUploadId,
+        /// Bytes that were sent before.
+        offset: u64,
+        /// The part, at most 4 MiB.
+        data: Base64Bytes,
+    }
+
+    /// Makes the dataset of a file that was sent.
+    FinishDatasetUpload: Operate -> Dataset {
+        /// Which upload.
+        upload_id: DatasetUploadId,
+    }
+
+    /// Takes a copy of a dataset, a piece at a time.
+    ExportDataset: Read -> DatasetPart {
+        /// Its id, its name, or `CHANNEL/NAME`.
+        dataset: String,
+        /// As what.
+        format: DatasetFormat,
+        /// Which piece: 0, then what the one before says.
+        #[serde(default)]
+        part: u64,
+    }
+
+    /// Removes a dataset for good.
+    DeleteDataset: Operate -> Dataset {
+        /// Its id, its name, or `CHANNEL/NAME`.
+        dataset: String,
     }
 
     /// Answers an approval.

@@ -10,6 +10,7 @@ use crate::protocol::cache::{CacheEntry, CacheStats};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
+use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::enums::{
     ApprovalState, ContinuationState, CostGrouping, LogLevel, OutboxState, PairingState, Scope,
@@ -455,6 +456,28 @@ requests! {
     }
     /// Shells and other interpreters that sessions keep between the calls of their agents, the oldest first.
     ListInterpreters: Read -> Page<Interpreter> {}
+
+    /// Tables that people sent, by channel and name.
+    ListDatasets: Read -> Page<Dataset> {
+        /// Only of this channel.
+        #[serde(default)]
+        channel: Option<String>,
+    }
+
+    /// A dataset, what is in its columns, and its first rows.
+    GetDataset: Read -> DatasetDescription {
+        /// Its id, its name, or `CHANNEL/NAME`.
+        dataset: String,
+    }
+
+    /// Asks a dataset: which rows, which columns, which groups.
+    QueryDataset: Read -> DatasetRows {
+        /// Its id, its name, or `CHANNEL/NAME`.
+        dataset: String,
+        /// The question.
+        #[serde(flatten)]
+        query: DatasetQuery,
+    }
 
     /// The channels by name: how each stands, what waits, what it spent today, and its turns of the last 24 hours.
     ListFleet: Read -> Page<FleetChannel> {}

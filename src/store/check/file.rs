@@ -7,6 +7,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use crate::store::artifact_files::{FOLDER, path_of};
+use crate::store::backup::digest;
 use crate::store::check::rule::{Findings, Rule, Violation, code};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -23,6 +24,11 @@ pub(crate) const RULES: &[Rule] = &[
         "I25",
         "artifact whose file is not there or has another content",
         artifacts,
+    ),
+    code(
+        "I32",
+        "dataset whose file is not there or has another content",
+        datasets,
     ),
 ];
 
@@ -89,6 +95,31 @@ pub fn check_artifacts(reader: &Reader<'_>, data_dir: &Path) -> Result<Vec<Viola
         },
     )?;
     Ok(found)
+}
+
+/// I32: every row has its file below the data directory, with that size and that hash.
+fn datasets(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {
+    let dir = reader.conn.path().map(Path::new).and_then(Path::parent);
+    let dir = dir.unwrap_or(Path::new(".")).to_owned();
+    for dataset in reader.dataset_files()? {
+        found.rows += 1;
+        let content = std::fs::File::open(dir.join(&dataset.path));
+        let wrong = match content.and_then(|mut file| digest(&mut file)) {
+            Err(error) => Some(format!("its file cannot be read: {error}")),
+            Ok((_, size)) if size != dataset.size => Some(format!(
+                "its file has {size} bytes, the row says {}",
+                dataset.size
+            )),
+            Ok((sha256, _)) if sha256 != dataset.sha256 => {
+                Some("its file has another content".to_owned())
+            }
+            Ok(_) => None,
+        };
+        if let Some(wrong) = wrong {
+            found.add(|| format!("{}: {wrong}", dataset.path));
+        }
+    }
+    Ok(())
 }
 
 fn foreign_keys(reader: &Reader<'_>, found: &mut Findings) -> Result<(), StoreError> {

@@ -63,6 +63,8 @@ pub struct TurnFiles {
     pub stored: Vec<(String, ArtifactRef)>,
     /// Those that are stored and are to be transcribed. The turn waits for that.
     pub untranscribed: Vec<(String, ArtifactRef)>,
+    /// What the model is told of them beside their paths.
+    pub notes: Vec<String>,
     /// Those that are still at the platform. The turn waits for them.
     pub remote: Vec<InboundFile>,
     /// What this message has in common with others that their sender sent as one. Where the turn of an earlier one
@@ -302,6 +304,9 @@ impl IngestTurn {
         }
         for (name, artifact) in &self.files.stored {
             attach(id, name, artifact, &mut attachments, &mut text);
+        }
+        for note in &self.files.notes {
+            add_line(&mut text, note);
         }
         let requester = &self.origin.requester;
         let speaker = Speaker {

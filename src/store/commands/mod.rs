@@ -39,6 +39,7 @@ pub mod llm_result;
 pub mod park;
 pub mod pause_flooded;
 pub mod probe;
+pub mod put_dataset;
 pub mod put_routine;
 pub mod put_rule;
 pub mod quarantine;

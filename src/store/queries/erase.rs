@@ -78,6 +78,8 @@ pub struct Traces {
     pub approvals: Vec<RawId>,
     /// Routines that write to them.
     pub routines: Vec<RawId>,
+    /// Datasets that came with their messages.
+    pub datasets: Vec<RawId>,
     /// Artifacts that only their turns refer to.
     pub artifacts: Vec<[u8; 32]>,
     /// Artifacts that nobody refers to: what an erasure leaves that died between the turns and their artifacts.
@@ -96,6 +98,7 @@ impl Traces {
             && self.inbox.is_empty()
             && self.approvals.is_empty()
             && self.routines.is_empty()
+            && self.datasets.is_empty()
             && self.artifacts.is_empty()
             && self.unreferred.is_empty()
     }
@@ -350,6 +353,19 @@ impl Store {
                     || session.is_some_and(|session| whole.contains(&session))
                 {
                     traces.memories.push(MemoryId::from_bytes(id));
+                }
+            },
+        )
+        .await?;
+
+        self.each_row(
+            "SELECT position, id, sender FROM datasets
+             WHERE position > ?1 AND sender IS NOT NULL ORDER BY position LIMIT ?2",
+            |row| Ok((row.get("position")?, (row.get("id")?, row.get("sender")?))),
+            start(),
+            |(id, sender): (RawId, String)| {
+                if sender == person {
+                    traces.datasets.push(id);
                 }
             },
         )

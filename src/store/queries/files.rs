@@ -27,12 +27,14 @@ pub struct InboundFileRow {
     pub artifact: Option<ArtifactRef>,
     /// The message, by the platform's id.
     pub message_ref: Option<String>,
+    /// Who sent the message: stable platform id and display name.
+    pub sender: (String, String),
     /// Files that the turn has already, and their bytes.
     pub received: (usize, u64),
 }
 
 const FILE: &str = "SELECT f.id, f.continuation_id, f.channel, s.conversation, f.reference, f.name, f.media_type,
-        f.artifact, c.message_ref, c.attachments
+        f.artifact, c.message_ref, c.attachments, c.requester_id, c.requester_display
      FROM inbound_files f JOIN continuations c ON c.id = f.continuation_id JOIN sessions s ON s.id = c.session_id
      WHERE c.ended_at IS NULL";
 
@@ -48,6 +50,7 @@ fn file(row: &Row<'_>) -> Result<InboundFileRow, StoreError> {
         media_type: row.get("media_type")?,
         artifact: row.json_opt("artifact")?,
         message_ref: row.get("message_ref")?,
+        sender: (row.get("requester_id")?, row.get("requester_display")?),
         received: (
             attachments.len(),
             attachments.iter().map(|file| file.artifact.size).sum(),

@@ -6,6 +6,7 @@ pub mod channels;
 pub mod compactions;
 pub mod continuations;
 pub mod costs;
+pub mod datasets;
 pub mod engine_facts;
 pub mod erase;
 pub mod files;

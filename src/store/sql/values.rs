@@ -8,9 +8,9 @@ use crate::clock::{Day, Timestamp};
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::enums;
 use crate::protocol::ids::{
-    ApprovalId, CompactionId, ContinuationId, HygieneRunId, InboxId, MemoryId, ModelAttemptId,
-    OutboxId, RoutineId, RoutineRunId, RuleId, SessionId, TakeOverId, TokenId, ToolAttemptId,
-    ToolCallId,
+    ApprovalId, CompactionId, ContinuationId, DatasetId, HygieneRunId, InboxId, MemoryId,
+    ModelAttemptId, OutboxId, RoutineId, RoutineRunId, RuleId, SessionId, TakeOverId, TokenId,
+    ToolAttemptId, ToolCallId,
 };
 use crate::store::input::{BudgetKind, EngineNotice};
 
@@ -65,6 +65,7 @@ ids!(
     ModelAttemptId,
     OutboxId,
     RoutineId,
+    DatasetId,
     RoutineRunId,
     RuleId,
     SessionId,

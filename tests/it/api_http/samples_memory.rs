@@ -81,6 +81,7 @@ pub fn erasure() -> Erasure {
         continuations: 3,
         open: 4,
         artifacts: 5,
+        datasets: 1,
         cached: 6,
         left: u64::MAX,
     }

@@ -34,6 +34,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[response_cache]", FILE, "ResponseCacheTable"),
     ("[hooks.NAME]", FILE, "HookTable"),
     ("[attachments]", FILE, "AttachmentsTable"),
+    ("[datasets]", FILE, "DatasetsTable"),
     ("[transcription]", FILE, "TranscriptionTable"),
     ("[memory]", FILE, "MemoryTable"),
     ("[memory.hygiene]", FILE, "HygieneTable"),

@@ -14,11 +14,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", BASE),
     ("client", BASE),
     ("model", &["config", "protocol", "clock", "text", "crash"]),
+    ("datasets", &["protocol"]),
     ("tools", &["config", "protocol", "clock", "text", "crash"]),
     (
         "engine",
         &[
-            "config", "store", "model", "tools", "protocol", "clock", "text", "crash",
+            "config", "store", "model", "tools", "datasets", "protocol", "clock", "text", "crash",
         ],
     ),
     (
@@ -82,6 +83,7 @@ const BANS: &[(&[&str], &str, &[&str])] = &[
         &["config"],
     ),
     (&["rusqlite", "::"], "rusqlite", &["store"]),
+    (&["parquet", "::"], "parquet", &["datasets"]),
     (&["axum", "::"], "axum", &["api"]),
     (&["env", "::", "var"], "env::var", &["config"]),
     (&["env", "::", "var_os"], "env::var", &["config"]),

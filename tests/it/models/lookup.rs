@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, AttachmentSettings, BudgetSettings, EngineSettings, HygieneSettings,
-    MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
+    ApprovalSettings, AttachmentSettings, BudgetSettings, DatasetSettings, EngineSettings,
+    HygieneSettings, MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
     RetentionSettings, SelfApproval, Settings, Source,
 };
 use leverframe::model::prices;
@@ -36,6 +36,11 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             instructions: true,
         },
         transcription: None,
+        datasets: DatasetSettings {
+            keep_days: 30,
+            max_bytes: 1 << 28,
+            max_total_bytes: 1 << 30,
+        },
         attachments: AttachmentSettings {
             max_files: 10,
             max_bytes: 8 * 1024 * 1024,

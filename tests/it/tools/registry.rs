@@ -38,6 +38,9 @@ fn the_catalogue_is_short_ordered_and_stable() {
             "recall",
             "send_file",
             "ask_operator",
+            "list_datasets",
+            "describe_dataset",
+            "query_dataset",
         ]
     );
     let size: usize = registry()

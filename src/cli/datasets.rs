@@ -1,0 +1,302 @@
+//! `leverframe datasets list|upload|show|query|export|delete`: tables that agents can ask.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use crate::cli::exit::Failure;
+use crate::cli::find::{envelope, submit};
+use crate::cli::table;
+use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::client::dataset_lines::{self, aggregate, condition};
+use crate::client::dataset_upload::FileUpload;
+use crate::client::listing::{TableRow as _, size};
+use crate::protocol::dataset::{Aggregate, Condition, Dataset, DatasetDescription, DatasetQuery};
+use crate::protocol::enums::{DatasetFormat, Surface};
+use crate::protocol::request::{
+    DeleteDataset, ExportDataset, GetDataset, ListDatasets, QueryDataset,
+};
+use crate::text::untrusted::limit_line;
+
+/// `datasets`.
+#[derive(Debug, Subcommand)]
+pub enum DatasetCommands {
+    /// List datasets by channel and name
+    List {
+        /// Only of this channel
+        #[arg(long)]
+        channel: Option<String>,
+    },
+    /// Make a dataset of a file: CSV, TSV, JSON or JSON lines
+    Upload {
+        /// The file
+        file: PathBuf,
+        /// Whose agents can ask it
+        #[arg(long)]
+        channel: String,
+        /// Its name; where it is left out, the one of the file
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Show what is in its columns, and its first rows
+    Show {
+        /// Its id, its name, or CHANNEL/NAME
+        dataset: String,
+    },
+    /// Ask it: `datasets query sales --where "amount > 10" --group-by city --aggregate "sum amount"`
+    Query {
+        /// Its id, its name, or CHANNEL/NAME
+        dataset: String,
+        /// What is asked
+        #[command(flatten)]
+        question: QuestionFlags,
+    },
+    /// Write it into one new file, or to standard output
+    Export {
+        /// Its id, its name, or CHANNEL/NAME
+        dataset: String,
+        /// The file; where it is left out or `-`, standard output
+        file: Option<PathBuf>,
+        /// csv or parquet; where it is left out, by the end of the file's name, else csv
+        #[arg(long = "as", value_name = "FORMAT")]
+        wanted: Option<DatasetFormat>,
+    },
+    /// Remove it for good
+    Delete {
+        /// Its id, its name, or CHANNEL/NAME
+        dataset: String,
+    },
+}
+
+/// What is asked of a dataset.
+#[derive(Debug, Args)]
+pub struct QuestionFlags {
+    /// Columns, commas between them
+    #[arg(long, value_delimiter = ',')]
+    select: Vec<String>,
+    /// COLUMN OP VALUE, with = != < <= > >= contains in is_null; once for each condition, all must hold
+    #[arg(long = "where", value_name = "CONDITION", value_parser = condition)]
+    conditions: Vec<Condition>,
+    /// One row for each different set of values of these columns, commas between them
+    #[arg(long, value_delimiter = ',')]
+    group_by: Vec<String>,
+    /// FN [COLUMN] [as NAME], with count sum min max avg median `count_distinct`; once for each
+    #[arg(long, value_name = "AGGREGATE", value_parser = aggregate)]
+    aggregate: Vec<Aggregate>,
+    /// A column of the answer that it is sorted by
+    #[arg(long)]
+    order_by: Option<String>,
+    /// The largest first
+    #[arg(long)]
+    descending: bool,
+    /// Most rows
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+}
+
+/// Carries one out.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: DatasetCommands,
+) -> Result<(), Failure> {
+    match command {
+        DatasetCommands::List { channel } => {
+            let page = client.call(ListDatasets { channel }).await?;
+            table::page(terminal, format, &page)
+        }
+        DatasetCommands::Upload {
+            file,
+            channel,
+            name,
+        } => {
+            let dataset = upload(client, terminal, format, &file, channel, name).await?;
+            told(terminal, format, &dataset)
+        }
+        DatasetCommands::Show { dataset } => {
+            let description = client.call(GetDataset { dataset }).await?;
+            match format {
+                Format::Json => terminal.json(&description),
+                Format::Human => show(terminal, &description),
+            }
+        }
+        DatasetCommands::Query { dataset, question } => {
+            let query = question.into();
+            let rows = client.call(QueryDataset { dataset, query }).await?;
+            if format == Format::Json {
+                return terminal.json(&rows);
+            }
+            let (heads, cells) = dataset_lines::table(&rows);
+            let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+            table::print(terminal, &heads, &cells, "no rows")?;
+            terminal.note(&dataset_lines::counts(&rows))
+        }
+        DatasetCommands::Export {
+            dataset,
+            file,
+            wanted,
+        } => export(client, terminal, dataset, file.as_deref(), wanted).await,
+        DatasetCommands::Delete { dataset } => {
+            let dataset = submit(client, DeleteDataset { dataset }).await?;
+            match format {
+                Format::Json => terminal.json(&dataset),
+                Format::Human => {
+                    terminal.line(&format!("removed {}/{}", dataset.channel, dataset.name))
+                }
+            }
+        }
+    }
+}
+
+impl From<QuestionFlags> for DatasetQuery {
+    fn from(flags: QuestionFlags) -> Self {
+        let QuestionFlags {
+            select,
+            conditions,
+            group_by,
+            aggregate,
+            order_by,
+            descending,
+            limit,
+        } = flags;
+        Self {
+            select,
+            conditions,
+            group_by,
+            aggregate,
+            order_by,
+            descending,
+            limit,
+        }
+    }
+}
+
+/// Sends a file; where somebody is there, they see how far it is.
+async fn upload(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    file: &Path,
+    channel: String,
+    name: Option<String>,
+) -> Result<Dataset, Failure> {
+    let mut upload = FileUpload::open(file, channel, name).map_err(Failure::Usage)?;
+    let actor = envelope((), None).actor;
+    let is_watched = format == Format::Human && terminal.attended == Attendance::Person;
+    let mut told = 0;
+    loop {
+        let made = upload.next(client, &actor, Surface::Cli).await?;
+        if let Some(dataset) = made {
+            return Ok(dataset);
+        }
+        let percent = upload.sent.saturating_mul(100) / upload.size.max(1);
+        if is_watched && percent >= told + 10 {
+            told = percent;
+            terminal.note(&format!(
+                "{percent:>3} %  {} of {}",
+                size(upload.sent),
+                size(upload.size)
+            ))?;
+        }
+    }
+}
+
+/// A dataset that was just made.
+fn told(terminal: &mut Terminal<'_>, format: Format, dataset: &Dataset) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(dataset);
+    }
+    terminal.line(&cell(&dataset.line()))?;
+    for note in &dataset.notes {
+        terminal.line(&cell(note))?;
+    }
+    Ok(())
+}
+
+fn show(terminal: &mut Terminal<'_>, description: &DatasetDescription) -> Result<(), Failure> {
+    let dataset = &description.dataset;
+    for (name, value) in Dataset::HEADS.iter().zip(dataset.cells()) {
+        terminal.line(&format!("{:<10}  {value}", name.to_lowercase()))?;
+    }
+    terminal.line(&format!("{:<10}  {}", "id", dataset.id))?;
+    terminal.line(&format!(
+        "{:<10}  {}",
+        "file",
+        limit_line(&dataset.source, 100)
+    ))?;
+    if let Some(taint) = &dataset.taint {
+        terminal.line(&format!("{:<10}  {}", "untrusted", cell(taint)))?;
+    }
+    for note in &dataset.notes {
+        terminal.line(&format!("{:<10}  {}", "note", cell(note)))?;
+    }
+    terminal.line("")?;
+    let columns = dataset_lines::columns(description);
+    table::print(terminal, &dataset_lines::COLUMN_HEADS, &columns, "")?;
+    let (heads, rows) = dataset_lines::sample(description);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    terminal.line("")?;
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    table::print(terminal, &heads, &rows, "")
+}
+
+async fn export(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    dataset: String,
+    file: Option<&Path>,
+    wanted: Option<DatasetFormat>,
+) -> Result<(), Failure> {
+    let path = file.filter(|path| *path != Path::new("-"));
+    let by_name = path.and_then(Path::extension).and_then(|end| end.to_str());
+    let format = wanted.unwrap_or(match by_name {
+        Some("parquet") => DatasetFormat::Parquet,
+        Some(_) | None => DatasetFormat::Csv,
+    });
+    let piece = |dataset: String, part: u64| ExportDataset {
+        dataset,
+        format,
+        part,
+    };
+    // Asked before a file is made.
+    let mut next = submit(client, piece(dataset, 0)).await?;
+    let mut to: Box<dyn std::io::Write> = match path {
+        None => Box::new(&mut *terminal.out),
+        Some(path) => {
+            let made = File::options().write(true).create_new(true).open(path);
+            let made =
+                made.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+            Box::new(BufWriter::new(made))
+        }
+    };
+    let whole = async {
+        loop {
+            to.write_all(&next.data.0)?;
+            let Some(part) = next.next else { break };
+            next = submit(client, piece(next.dataset.id.to_string(), part)).await?;
+        }
+        Ok::<(), Failure>(to.flush()?)
+    };
+    let written = whole.await;
+    drop(to);
+    let Some(path) = path else { return written };
+    if let Err(failure) = written {
+        // Half a table looks like a whole one. It is ours: it was made a moment ago.
+        if let Err(error) = std::fs::remove_file(path) {
+            terminal.note(&format!("{} is not whole: {error}", path.display()))?;
+        }
+        return Err(failure);
+    }
+    terminal.note(&cell(&format!(
+        "{}/{} in {}",
+        next.dataset.channel,
+        next.dataset.name,
+        path.display()
+    )))
+}
