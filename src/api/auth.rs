@@ -23,6 +23,8 @@ use crate::protocol::command::Actor;
 use crate::protocol::enums::Scope;
 use crate::protocol::problem::{Problem, ProblemKind};
 
+/// Where a table is uploaded as it is.
+const UPLOAD_PATH: &str = "/v1/datasets";
 /// The path that looks at no credential.
 pub const OPEN_PATH: &str = "/healthz";
 
@@ -190,7 +192,7 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
             "call from a program, not from a browser page",
         ));
     }
-    check_content_type(headers)?;
+    check_content_type(headers, request.uri().path())?;
     if request.uri().path() == OPEN_PATH {
         return Ok(None);
     }
@@ -244,21 +246,43 @@ fn is_loopback(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
 }
 
-fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+/// What a table may be called that is uploaded as it is. A page in a browser can send none of these unasked.
+const TABLES: &[&str] = &[
+    "text/csv",
+    "text/tab-separated-values",
+    "application/octet-stream",
+    "application/x-ndjson",
+];
+
+fn check_content_type(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     let has_body = headers.contains_key(header::TRANSFER_ENCODING)
         || headers
             .get(header::CONTENT_LENGTH)
             .is_some_and(|length| length != "0");
     let kind = headers.get(header::CONTENT_TYPE);
-    let is_json = kind
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| {
-            kind.split(';')
-                .next()
-                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-        });
-    if is_json || (kind.is_none() && !has_body) {
+    let word = kind.and_then(|kind| kind.to_str().ok());
+    let word = word.and_then(|kind| kind.split(';').next()).map(str::trim);
+    let is = |known: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(known));
+    let takes_tables = path == UPLOAD_PATH;
+    if is("application/json") || (kind.is_none() && !has_body) {
         return Ok(());
+    }
+    if takes_tables {
+        if TABLES.iter().any(|known| is(known)) {
+            return Ok(());
+        }
+        return Err(Refusal::with_status(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Problem::new(
+                ProblemKind::Invalid,
+                "unsupported content type",
+                format!(
+                    "a table comes as one of {}, application/json",
+                    TABLES.join(", ")
+                ),
+            )
+            .hint("send `Content-Type: application/octet-stream`"),
+        ));
     }
     Err(Refusal::with_status(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,

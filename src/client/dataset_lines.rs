@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::protocol::dataset::{Aggregate, Condition, DatasetDescription, DatasetRows, grouped};
+use crate::protocol::dataset::{
+    Aggregate, Condition, DatasetDescription, DatasetQuery, DatasetRows, grouped,
+};
 use crate::protocol::enums::{AggregateFunction, Comparison};
 use crate::text::untrusted::limit_line;
 
@@ -66,6 +68,40 @@ pub fn aggregate(text: &str) -> Result<Aggregate, String> {
         column: Some(column.trim().to_owned()).filter(|column| !column.is_empty()),
         name,
     })
+}
+
+/// A question in one line, its parts with `;` between them: `select A, B`, `where A > 1`, `group A, B`, `order A [desc]`,
+/// `limit 20`, and what is computed, as in `sum A as total`.
+pub fn question(line: &str) -> Result<DatasetQuery, String> {
+    let names = |list: &str| list.split(',').map(|name| name.trim().to_owned()).collect();
+    let mut query = DatasetQuery::default();
+    for part in line
+        .split(';')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
+        let (word, rest) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
+        let rest = rest.trim();
+        match word {
+            "select" => query.select = names(rest),
+            "where" => query.conditions.push(condition(rest)?),
+            "group" => query.group_by = names(rest.strip_prefix("by ").unwrap_or(rest)),
+            "order" => {
+                let rest = rest.strip_prefix("by ").unwrap_or(rest);
+                let column = rest.strip_suffix(" desc");
+                query.descending = column.is_some();
+                query.order_by = Some(column.unwrap_or(rest).to_owned());
+            }
+            "limit" => {
+                let limit = rest
+                    .parse()
+                    .map_err(|_| format!("`{rest}` is no number of rows"))?;
+                query.limit = Some(limit);
+            }
+            _ => query.aggregate.push(aggregate(part)?),
+        }
+    }
+    Ok(query)
 }
 
 /// A value in one line.

@@ -6,12 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::datasets::column_guess::ColumnGuess;
+use crate::datasets::conversion::{Converted, Input};
 use crate::datasets::csv_rows::{self, CsvFacts, CsvFormat};
 use crate::datasets::encoding::{self, TextFormat, TextReader};
+use crate::datasets::error::DatasetError;
 use crate::datasets::json_rows::{self, JsonColumns};
 use crate::datasets::parquet_file::{Columns, DatasetWriter};
 use crate::datasets::rows::{Cell, RowSink, column_names};
-use crate::datasets::{Converted, DatasetError, Input};
 use crate::protocol::dataset::{DatasetColumn, grouped};
 
 /// Bytes of a MiB.

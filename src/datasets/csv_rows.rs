@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Read};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use crate::datasets::DatasetError;
 use crate::datasets::column_guess::is_value;
+use crate::datasets::error::DatasetError;
 use crate::datasets::rows::{Cell, MAX_ROW, RowSink};
 use crate::protocol::dataset::MAX_COLUMNS;
 

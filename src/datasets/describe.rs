@@ -7,8 +7,8 @@ use std::path::Path;
 use foldhash::quality::FixedState;
 use serde_json::Value;
 
-use crate::datasets::DatasetError;
 use crate::datasets::datum::Datum;
+use crate::datasets::error::DatasetError;
 use crate::datasets::parquet_file::DatasetFile;
 use crate::protocol::dataset::{ColumnSummary, DatasetColumn, SAMPLE_ROWS};
 
@@ -119,7 +119,11 @@ impl Distinct {
             .map(|zeros| (-f64::from(*zeros)).exp2())
             .sum();
         let estimate = 0.7213 / (1.0 + 1.079 / number) * number * number / sum;
-        let empty = self.registers.iter().filter(|zeros| **zeros == 0).count();
+        let empty = self
+            .registers
+            .iter()
+            .map(|zeros| usize::from(*zeros == 0))
+            .sum::<usize>();
         if estimate <= 2.5 * number && empty > 0 {
             return (number * (number / empty as f64).ln()).round() as u64;
         }

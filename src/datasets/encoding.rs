@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-use crate::datasets::DatasetError;
+use crate::datasets::error::DatasetError;
 
 /// Bytes that are looked at to find out what a file is.
 const HEAD: usize = 8 * 1024;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::datasets::DatasetError;
 use crate::datasets::datum::Datum;
+use crate::datasets::error::DatasetError;
 use crate::datasets::parquet_file::DatasetFile;
 use crate::protocol::dataset::MAX_PART;
 use crate::protocol::enums::DatasetFormat;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::datasets::DatasetError;
 use crate::datasets::cell;
 use crate::datasets::datum::Datum;
+use crate::datasets::error::DatasetError;
 use crate::protocol::dataset::{Condition, DatasetColumn};
 use crate::protocol::enums::{ColumnType, Comparison};
 

@@ -5,8 +5,8 @@ use std::hash::BuildHasher as _;
 
 use foldhash::quality::FixedState;
 
-use crate::datasets::DatasetError;
 use crate::datasets::datum::Datum;
+use crate::datasets::error::DatasetError;
 use crate::datasets::filter::place;
 use crate::protocol::dataset::{Aggregate, DatasetColumn, DatasetQuery};
 use crate::protocol::enums::{AggregateFunction, ColumnType};

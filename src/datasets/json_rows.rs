@@ -9,8 +9,8 @@ use std::rc::Rc;
 use serde::de::{Deserializer as _, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value};
 
-use crate::datasets::DatasetError;
 use crate::datasets::csv_rows::too_wide;
+use crate::datasets::error::DatasetError;
 use crate::datasets::rows::{Cell, MAX_ROW, RowSink};
 use crate::protocol::dataset::MAX_COLUMNS;
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::datasets::{Converted, DatasetError, Input};
+use crate::datasets::conversion::{Converted, Input};
+use crate::datasets::error::DatasetError;
 use crate::protocol::dataset::{ColumnSummary, DatasetColumn, DatasetQuery, DatasetRows};
 use crate::protocol::enums::DatasetFormat;
 

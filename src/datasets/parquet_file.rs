@@ -19,9 +19,9 @@ use parquet::file::writer::{
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use sha2::{Digest as _, Sha256};
 
-use crate::datasets::DatasetError;
 use crate::datasets::cell;
 use crate::datasets::datum::Datum;
+use crate::datasets::error::DatasetError;
 use crate::datasets::rows::Cell;
 use crate::protocol::dataset::DatasetColumn;
 use crate::protocol::enums::ColumnType;
@@ -303,8 +303,7 @@ impl DatasetWriter {
     }
 
     /// Ends the file and makes it durable.
-    pub fn finish(mut self) -> Result<Written, DatasetError> {
-        self.writer.finish()?;
+    pub fn finish(self) -> Result<Written, DatasetError> {
         let out = self.writer.into_inner()?;
         out.file.sync_all()?;
         Ok(Written {

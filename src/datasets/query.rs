@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::datasets::DatasetError;
 use crate::datasets::datum::Datum;
+use crate::datasets::error::DatasetError;
 use crate::datasets::filter::{Filter, place};
 use crate::datasets::groups::Groups;
 use crate::datasets::parquet_file::DatasetFile;

@@ -1,6 +1,6 @@
 //! What reads a table hands on: cell after cell, row after row.
 
-use crate::datasets::DatasetError;
+use crate::datasets::error::DatasetError;
 
 /// Most bytes of a row.
 pub const MAX_ROW: usize = 1024 * 1024;

@@ -86,6 +86,7 @@ actions! {
     ScreenAudit = "screen-audit", Ordinary, "audit & log", "go to Audit & log: who did what";
     ScreenDoctor = "screen-doctor", Ordinary, "doctor", "go to Doctor: checks with fixes, hooks, models";
     ScreenResources = "screen-resources", Ordinary, "resources", "go to Resources: tools, people, routines, pairings";
+    ScreenDatasets = "screen-datasets", Ordinary, "datasets", "go to Datasets: tables that people sent";
     ScreenFleet = "screen-fleet", Ordinary, "fleet", "go to Fleet: every channel of every daemon, what waits first";
     LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
     MoveDown = "move-down", Ordinary, "down", "move down one line";
@@ -169,6 +170,9 @@ actions! {
     MemoryRun = "memory-run", Ordinary, "run", "run hygiene, or the selected routine, now";
     MemoryUndo = "memory-undo", Ordinary, "undo", "take a run of hygiene back";
     MemoryToggle = "memory-toggle", Ordinary, "on/off", "let the selected routine run by itself, or no longer";
+    DatasetUpload = "dataset-upload", Ordinary, "upload", "make a dataset of a file of this machine";
+    DatasetAsk = "dataset-ask", Ordinary, "ask", "ask the selected dataset: filter, group, aggregate";
+    DatasetDelete = "dataset-delete", Ordinary, "delete", "remove the selected dataset for good";
     RuleAdd = "rule-add", Ordinary, "new rule", "make a rule";
     RuleEdit = "rule-edit", Ordinary, "edit rule", "change what the rule says";
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";

@@ -2,7 +2,7 @@
 //! that tests drive it without a terminal. Nothing blocks it: commands and queries run beside it.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -407,6 +407,11 @@ impl<T: ConsoleTerminal> Console<T> {
                     });
                 }
                 Effect::SaveFile(session_id, name) => self.save(host, session_id, name),
+                Effect::UploadDataset {
+                    channel,
+                    file,
+                    name,
+                } => self.upload(host, channel, file, name),
             }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
@@ -561,6 +566,16 @@ impl<T: ConsoleTerminal> Console<T> {
         self.answers.spawn(async move {
             let here = Path::new(".");
             Message::Exported(export::export(&*client, here, session_id, format, at).await)
+        });
+    }
+
+    fn upload(&mut self, host: HostId, channel: String, file: PathBuf, name: Option<String>) {
+        let Some(client) = self.daemon(host) else {
+            return;
+        };
+        let actor = self.options.actor.clone();
+        self.answers.spawn(async move {
+            Message::DatasetUploaded(files::upload(&*client, &actor, channel, &file, name).await)
         });
     }
 

@@ -10,7 +10,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::client::attachment;
 use crate::client::console_client::ConsoleClient;
+use crate::client::dataset_upload::FileUpload;
+use crate::console::labels::problem_text;
 use crate::protocol::artifact::{ArtifactHash, NewAttachment};
+use crate::protocol::command::Actor;
+use crate::protocol::dataset::Dataset;
+use crate::protocol::enums::Surface;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{GetArtifact, ListContinuations};
@@ -100,4 +105,21 @@ pub async fn save(
     };
     write().map_err(|error| format!("not saved: {}: {error}", path.display()))?;
     Ok(format!("saved as {}", path.display()))
+}
+
+/// Makes a dataset of a file; else why it is none.
+pub async fn upload(
+    client: &dyn ConsoleClient,
+    actor: &Actor,
+    channel: String,
+    file: &Path,
+    name: Option<String>,
+) -> Result<Dataset, String> {
+    let mut upload = FileUpload::open(file, channel, name)?;
+    loop {
+        let next = upload.next(client, actor, Surface::Console).await;
+        if let Some(dataset) = next.map_err(|problem| problem_text(&problem))? {
+            return Ok(dataset);
+        }
+    }
 }

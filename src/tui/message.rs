@@ -12,7 +12,8 @@ use crate::console::ids::HostId;
 use crate::console::item::QueueKey;
 use crate::console::message::DaemonMessage;
 use crate::protocol::artifact::NewAttachment;
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::dataset::Dataset;
+use crate::protocol::ids::{ContinuationId, DatasetId, SessionId};
 use crate::protocol::request::{Command, Query};
 use crate::tui::state::fleet::FleetKey;
 use crate::tui::state::screen::Screen;
@@ -48,6 +49,8 @@ pub enum Message {
     Exported(Result<String, String>),
     /// A file of this machine was read for a message to a session, or not: in words.
     FileRead(SessionId, Result<NewAttachment, String>),
+    /// A file of this machine became a dataset, or not: in words.
+    DatasetUploaded(Result<Dataset, String>),
 }
 
 /// What was done with the mouse.
@@ -95,6 +98,8 @@ pub enum HitRegion {
     DoctorRow(doctor::Key),
     /// A row of Resources.
     Resource(String),
+    /// A dataset.
+    Dataset(DatasetId),
     /// A channel of the fleet board.
     FleetChannel(FleetKey),
     /// The card beside a list.
@@ -153,6 +158,15 @@ pub enum Effect {
     ReadFile(SessionId, PathBuf),
     /// Write the file of this name of a session into the current directory.
     SaveFile(SessionId, String),
+    /// Make a dataset of a file of this machine.
+    UploadDataset {
+        /// Of which channel.
+        channel: String,
+        /// The file.
+        file: PathBuf,
+        /// Its name; none = the one of the file.
+        name: Option<String>,
+    },
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.

@@ -23,6 +23,7 @@ mod console_pty;
 mod console_state;
 mod context;
 mod crash_points;
+mod datasets;
 mod deliveries;
 mod doctor;
 mod documentation;

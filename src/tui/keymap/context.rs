@@ -27,6 +27,8 @@ pub enum Context {
     Doctor,
     /// Resources.
     Resources,
+    /// Datasets.
+    Datasets,
     /// Fleet.
     Fleet,
     /// A replay, in place of Session.
@@ -52,6 +54,7 @@ impl Context {
         Context::Audit,
         Context::Doctor,
         Context::Resources,
+        Context::Datasets,
         Context::Fleet,
         Context::Replay,
         Context::Dialog,
@@ -73,6 +76,7 @@ impl Context {
             Self::Audit => "audit",
             Self::Doctor => "doctor",
             Self::Resources => "resources",
+            Self::Datasets => "datasets",
             Self::Fleet => "fleet",
             Self::Replay => "replay",
             Self::Dialog => "dialog",
@@ -99,6 +103,7 @@ impl Context {
             | Self::Audit
             | Self::Doctor
             | Self::Resources
+            | Self::Datasets
             | Self::Fleet
             | Self::Replay => true,
             Self::Global | Self::Dialog | Self::Text => false,

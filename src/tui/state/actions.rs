@@ -45,6 +45,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ScreenAudit => go(state, Screen::Audit),
         Action::ScreenDoctor => go(state, Screen::Doctor),
         Action::ScreenResources => go(state, Screen::Resources),
+        Action::ScreenDatasets => go(state, Screen::Datasets),
         Action::ScreenFleet => go(state, Screen::Fleet),
         Action::LastScreen => go(state, state.last_screen),
         Action::MoveDown => navigation::moved(state, Step::Down),
@@ -244,6 +245,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::MemoryRun
         | Action::MemoryUndo
         | Action::MemoryToggle
+        | Action::DatasetUpload
+        | Action::DatasetAsk
+        | Action::DatasetDelete
         | Action::RuleAdd
         | Action::RuleEdit
         | Action::RuleToggle

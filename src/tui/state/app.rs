@@ -23,6 +23,7 @@ use crate::tui::state::attached_files::AttachedFiles;
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
+use crate::tui::state::datasets::DatasetsPanel;
 use crate::tui::state::doctor::DoctorPanel;
 use crate::tui::state::fleet::FleetPanel;
 use crate::tui::state::in_flight::InFlightQueries;
@@ -118,6 +119,8 @@ pub struct Screens {
     pub in_flight: InFlightQueries,
     /// Continuations.
     pub continuations: ContinuationsPanel,
+    /// Datasets.
+    pub datasets: DatasetsPanel,
     /// Rules.
     pub rules: RulesPanel,
     /// Cache & cost.

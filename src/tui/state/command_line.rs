@@ -18,11 +18,16 @@ pub const COMMANDS: &[(&str, &str)] = &[
         "attach",
         "attach FILE: it goes with the next message to this session; alone, none does",
     ),
+    (
+        "ask",
+        "ask CHANNEL/NAME [where A > 1; group B; sum C; order C desc; limit 20]: of a dataset",
+    ),
     ("audit", "go to Audit & log"),
     ("cache", "go to Cache & cost"),
     ("channel", "channel NAME: select it on Channels"),
     ("channels", "go to Channels"),
     ("continuations", "go to Continuations"),
+    ("datasets", "go to Datasets: tables that people sent"),
     ("doctor", "go to Doctor"),
     (
         "export",
@@ -71,6 +76,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ),
     ("suspend", "suspend the console"),
     ("theme", "theme NAME: other colours"),
+    (
+        "upload",
+        "upload CHANNEL FILE [NAME]: a table of this machine becomes a dataset",
+    ),
 ];
 
 /// Choices that are offered at most.

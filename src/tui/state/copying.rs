@@ -68,6 +68,7 @@ fn copied_id(state: &State) -> Option<String> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
@@ -132,6 +133,7 @@ fn copied_all(state: &State) -> Option<String> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }

@@ -53,6 +53,7 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources => {
             lists::opens(state, screen);
             state.screens.in_flight.now();

@@ -123,6 +123,7 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::Audit
         | Context::Doctor
         | Context::Resources
+        | Context::Datasets
         | Context::Fleet
         | Context::Replay => actions::perform(state, action),
     }

@@ -34,6 +34,7 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => Some((panels::list_of(screen)?.list)(state)),
     }
@@ -52,6 +53,7 @@ pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
     }
@@ -70,6 +72,7 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => {
             if let Some(list) = panels::list_of(screen) {
@@ -151,6 +154,7 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => {
             if let Some(list) = of(state, screen) {
@@ -176,6 +180,7 @@ pub fn filter_of(state: &mut State, screen: Screen) -> String {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
     }

@@ -20,6 +20,8 @@ pub mod command_line;
 pub mod continuations;
 pub mod continuations_screen;
 pub mod copying;
+pub mod datasets;
+pub mod datasets_screen;
 pub mod decide;
 pub mod deciding;
 pub mod dialogs;

@@ -82,6 +82,7 @@ fn select(state: &mut State, region: HitRegion) {
         HitRegion::AuditRow(seq) => state.screens.audit.list.select(Some(seq)),
         HitRegion::LogLine(number) => state.screens.audit.log.list.select(Some(number)),
         HitRegion::Resource(key) => state.screens.resources.list.select(Some(key)),
+        HitRegion::Dataset(id) => state.screens.datasets.list.select(Some(id)),
         HitRegion::FleetChannel(key) => state.fleet.list.select(Some(key)),
         HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
         HitRegion::Card | HitRegion::Screen(_) => {}
@@ -117,6 +118,7 @@ fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effec
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => lists::page(state, by),
     }

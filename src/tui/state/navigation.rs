@@ -42,6 +42,7 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => return lists::step(state, step),
         Screen::Session => {
@@ -86,6 +87,7 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => return lists::page(state, direction * half),
     }
@@ -161,6 +163,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet) => match panels::of(screen).map(|panel| (panel.open)(state)) {
             None => Vec::new(),
@@ -287,6 +290,7 @@ pub fn back(state: &mut State) -> bool {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => return lists::back(state),
     }

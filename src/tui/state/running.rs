@@ -11,8 +11,8 @@ use crate::tui::state::modal::TextPurpose;
 use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    actions, assigning, attaching, going, hosts, lists, navigation, opening, selection, submit,
-    summary,
+    actions, assigning, attaching, datasets_screen, going, hosts, lists, navigation, opening,
+    selection, submit, summary,
 };
 use crate::tui::{assets, fuzzy};
 
@@ -58,6 +58,9 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("cache", None) => actions::perform(state, Action::ScreenCacheCost),
         ("memory", None) => actions::perform(state, Action::ScreenMemory),
         ("audit", None) => actions::perform(state, Action::ScreenAudit),
+        ("datasets", None) => actions::perform(state, Action::ScreenDatasets),
+        ("upload", words) => datasets_screen::upload(state, words),
+        ("ask", words) => datasets_screen::asked(state, words),
         ("fleet", None) => actions::perform(state, Action::ScreenFleet),
         ("doctor", None) => actions::perform(state, Action::ScreenDoctor),
         (name, None) if resource(name).is_some() => {

@@ -30,6 +30,8 @@ pub enum Screen {
     Doctor,
     /// Tools, people, and whatever else is listed and nothing more.
     Resources,
+    /// Tables that people sent.
+    Datasets,
     /// Every channel of every daemon.
     Fleet,
 }
@@ -63,6 +65,7 @@ impl Screen {
             Self::Audit => "Audit & log",
             Self::Doctor => "Doctor",
             Self::Resources => "Resources",
+            Self::Datasets => "Datasets",
             Self::Fleet => "Fleet",
         }
     }
@@ -78,6 +81,7 @@ impl Screen {
             | Self::Audit
             | Self::Doctor
             | Self::Resources
+            | Self::Datasets
             | Self::Fleet => true,
         }
     }
@@ -96,6 +100,7 @@ impl Screen {
             Self::Audit => Action::ScreenAudit,
             Self::Doctor => Action::ScreenDoctor,
             Self::Resources => Action::ScreenResources,
+            Self::Datasets => Action::ScreenDatasets,
             Self::Fleet => Action::ScreenFleet,
         }
     }
@@ -114,6 +119,7 @@ impl Screen {
             Self::Audit => Context::Audit,
             Self::Doctor => Context::Doctor,
             Self::Resources => Context::Resources,
+            Self::Datasets => Context::Datasets,
             Self::Fleet => Context::Fleet,
         }
     }

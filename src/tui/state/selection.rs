@@ -21,6 +21,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.session)(state)),
     }
@@ -66,6 +67,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
     }

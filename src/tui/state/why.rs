@@ -70,6 +70,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
         | Screen::CacheCost
         | Screen::Memory
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet => Vec::new(),
     }

@@ -107,6 +107,12 @@ impl<'t> Body<'t> {
         }
     }
 
+    /// A line that stays one: what is too wide is cut off.
+    pub fn whole_line(&mut self, role: Role, value: &str) {
+        let piece = sanitize::line(value, self.width);
+        self.lines.push(Line::from(span(self.theme, role, piece)));
+    }
+
     /// Words side by side behind so many blanks, the marked ones underlined. A word that is too long is broken.
     pub fn marked_words(&mut self, indent: usize, role: Role, words: &[(String, bool)]) {
         let room = self.width.saturating_sub(indent).max(1);

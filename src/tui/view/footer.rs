@@ -263,6 +263,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         | Screen::Memory
         | Screen::Audit
         | Screen::Doctor
+        | Screen::Datasets
         | Screen::Resources
         | Screen::Fleet) => {
             panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))

@@ -15,6 +15,7 @@ pub mod console;
 pub mod continuations;
 pub mod cost_numbers;
 pub mod cost_words;
+pub mod datasets;
 pub mod deciding;
 pub mod detail;
 pub mod dialog;

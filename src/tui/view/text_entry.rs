@@ -286,6 +286,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 | Screen::Memory
                 | Screen::Audit
                 | Screen::Doctor
+                | Screen::Datasets
                 | Screen::Resources
                 | Screen::Fleet => ROW_WORDS,
             };

@@ -18,6 +18,7 @@ mod routes;
 mod routine_samples;
 mod rule_samples;
 pub mod samples;
+pub mod samples_datasets;
 mod samples_file_changes;
 mod samples_leftovers;
 mod samples_memory;

@@ -27,6 +27,7 @@ use leverframe::protocol::uncertain::ConversationChoice;
 use serde_json::json;
 
 use crate::api_http::cache_samples;
+use crate::api_http::samples_datasets;
 use crate::api_http::samples_file_changes;
 use crate::api_http::samples_leftovers;
 use crate::api_http::samples_memory;
@@ -161,6 +162,7 @@ pub fn commands() -> Vec<Command> {
     .into_iter()
     .chain(samples_memory::commands())
     .chain(samples_on_call::commands())
+    .chain(samples_datasets::commands())
     .chain([
         samples_pairing::command(),
         samples_leftovers::command(),
@@ -454,6 +456,8 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 errors: vec![0; 24],
             })),
         ),
+        samples_datasets::queries()[0].clone(),
+        samples_datasets::queries()[1].clone(),
         (
             Query::GetLog(leverframe::protocol::request::GetLog {
                 level: Some(leverframe::protocol::enums::LogLevel::Warn),

@@ -24,7 +24,8 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
 /// forgetting `memory_data::erase`, at those of hygiene `hygiene::crashes`, at those of routines
 /// `routines::crashes`, at those of take-overs `take_overs::crashes`, at those of strangers `pairings::crashes`, and at
-/// those of files `stories::chat_files`, and at those of changes of files `effects::files`.
+/// those of files `stories::chat_files`, at those of changes of files `effects::files`, and at those of datasets
+/// `datasets::surfaces`.
 pub const ELSEWHERE: &[&str] = &[
     "fetch_file.done",
     "receive_file.post",
@@ -48,6 +49,10 @@ pub const ELSEWHERE: &[&str] = &[
     "change.staged",
     "change.half",
     "change.done",
+    "dataset.pre_rename",
+    "dataset.pre_row",
+    "dataset.post",
+    "dataset.pre_unlink",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

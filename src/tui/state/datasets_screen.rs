@@ -1,0 +1,301 @@
+//! What Datasets asks, lists and does. What it knows is in `datasets`; nothing here is drawn.
+
+use std::path::PathBuf;
+
+use crate::client::dataset_lines::question;
+use crate::client::listing::size;
+use crate::console::format;
+use crate::console::labels::problem_text;
+use crate::console::model::Tone;
+use crate::protocol::dataset::{Dataset, grouped};
+use crate::protocol::event::Event;
+use crate::protocol::ids::DatasetId;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{
+    Answer, Command, DeleteDataset, GetDataset, ListDatasets, Query, QueryDataset,
+};
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::sanitize;
+use crate::tui::state::app::State;
+use crate::tui::state::list::{Cell, List};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
+use crate::tui::state::screen::Screen;
+use crate::tui::state::text_dialog::TextPurpose;
+use crate::tui::state::{opening, submit};
+
+/// Its table.
+pub const PANEL: Panel = Panel {
+    ask,
+    answered,
+    concerns,
+    list: ListScreen {
+        list,
+        columns: |_| COLUMNS,
+        arrange,
+        before_move: |_| {},
+        after_move,
+        close,
+        leave: |_| false,
+    },
+    open: |_| Opening::Detail,
+    perform,
+    copied,
+    session: |_| None,
+    continuation: |_| None,
+    channel: |state| Some(state.screens.datasets.selected()?.channel.clone()),
+    hints,
+};
+
+/// Columns of the list.
+pub const COLUMNS: &[&str] = &[
+    "name", "channel", "rows", "columns", "size", "from", "expires",
+];
+
+fn ask(state: &State) -> Vec<Query> {
+    let list = Query::ListDatasets(ListDatasets { channel: None });
+    std::iter::once(list).chain(described(state)).collect()
+}
+
+/// What is in the selected one.
+fn described(state: &State) -> Option<Query> {
+    let dataset = state.screens.datasets.list.selected?.to_string();
+    Some(Query::GetDataset(GetDataset { dataset }))
+}
+
+fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
+    let panel = &mut state.screens.datasets;
+    match (query, result) {
+        (Query::ListDatasets(_), Ok(Answer::ListDatasets(page))) => {
+            panel.datasets = Some(page.items.clone());
+            panel.problem = None;
+        }
+        (Query::ListDatasets(_), Err(problem)) => panel.problem = Some(problem_text(problem)),
+        (Query::GetDataset(GetDataset { dataset }), result) => {
+            let Ok(id) = dataset.parse::<DatasetId>() else {
+                return;
+            };
+            let found = match result {
+                Ok(Answer::GetDataset(found)) => Ok(found.clone()),
+                Ok(_) => return,
+                Err(problem) => Err(problem_text(problem)),
+            };
+            panel.description = Some((id, found));
+        }
+        (Query::QueryDataset(_), result) => {
+            let Some((_, _, answer)) = &mut panel.answer else {
+                return;
+            };
+            *answer = match result {
+                Ok(Answer::QueryDataset(rows)) => Some(Ok(rows.clone())),
+                Ok(_) => return,
+                Err(problem) => Some(Err(problem_text(problem))),
+            };
+        }
+        _ => {}
+    }
+}
+
+/// Nothing tells of datasets: they come with messages, and those with turns.
+fn concerns(event: &Event) -> bool {
+    event.continuation_id.is_some()
+}
+
+fn list(state: &mut State) -> &mut dyn List {
+    &mut state.screens.datasets.list
+}
+
+fn arrange(state: &mut State, afresh: bool) {
+    let panel = &mut state.screens.datasets;
+    let mut list = std::mem::take(&mut panel.list);
+    let all = panel.datasets.iter().flatten().map(|one| one.id).collect();
+    list.take(all, afresh, |id| cells(state, *id));
+    state.screens.datasets.list = list;
+}
+
+/// The answer to a question is closed before the list goes back.
+fn close(state: &mut State) -> bool {
+    let panel = &mut state.screens.datasets;
+    panel.answer().is_some() && panel.answer.take().is_some()
+}
+
+/// What is in the selected one is asked for.
+fn after_move(state: &mut State) -> Vec<Effect> {
+    let panel = &state.screens.datasets;
+    let known = panel.description.as_ref().map(|(id, _)| *id);
+    if panel.list.selected.is_none() || known == panel.list.selected {
+        return Vec::new();
+    }
+    let query = described(state).filter(|query| !state.screens.in_flight.has(query));
+    query
+        .map(|query| panel::ask(state, Screen::Datasets, query))
+        .into_iter()
+        .collect()
+}
+
+/// How long one stays, in words.
+pub fn expires(state: &State, dataset: &Dataset) -> String {
+    let now = state.model.now.wall;
+    match dataset.expires_at {
+        None => "never".to_owned(),
+        Some(at) if at <= now => "now".to_owned(),
+        Some(at) => format!("in {}", format::age(at, now)),
+    }
+}
+
+/// What the list shows of a row, in the order of its columns.
+pub fn cells(state: &State, id: DatasetId) -> Vec<Cell> {
+    let Some(one) = state.screens.datasets.dataset(id) else {
+        return Vec::new();
+    };
+    let until = one.expires_at.map_or(f64::MAX, |at| at.as_millis() as f64);
+    vec![
+        Cell::new(&one.name),
+        Cell::new(&one.channel),
+        Cell::ranked(grouped(one.rows), one.rows as f64),
+        Cell::ranked(one.columns.len().to_string(), one.columns.len() as f64),
+        Cell::ranked(size(one.bytes), one.bytes as f64),
+        Cell::new(&one.uploaded_by),
+        Cell::ranked(expires(state, one), until),
+    ]
+}
+
+fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
+    Some(match action {
+        Action::DatasetUpload => {
+            let channel = state.screens.datasets.selected();
+            let channel = channel.map_or(String::new(), |one| format!("{} ", one.channel));
+            opening::open_begun(
+                state,
+                TextPurpose::CommandLine,
+                &format!("upload {channel}"),
+            )
+        }
+        Action::DatasetAsk => match selected_name(state) {
+            Some(name) => {
+                opening::open_begun(state, TextPurpose::CommandLine, &format!("ask {name} "))
+            }
+            None => none_selected(state, action),
+        },
+        Action::DatasetDelete => delete(state),
+        _ => return None,
+    })
+}
+
+fn selected_name(state: &State) -> Option<String> {
+    let one = state.screens.datasets.selected()?;
+    Some(format!("{}/{}", one.channel, one.name))
+}
+
+fn none_selected(state: &mut State, action: Action) -> Vec<Effect> {
+    state.toast(
+        Tone::Warning,
+        format!("{}: no dataset is selected", action.short()),
+    );
+    Vec::new()
+}
+
+/// Asks first; Cancel is focused.
+fn delete(state: &mut State) -> Vec<Effect> {
+    let Some(one) = state.screens.datasets.selected().cloned() else {
+        return none_selected(state, Action::DatasetDelete);
+    };
+    if let Some(why) = submit::blocked(state) {
+        state.toast(Tone::Warning, format!("not sent: {why}"));
+        return Vec::new();
+    }
+    let line = format!("{}/{}: {} rows", one.channel, one.name, grouped(one.rows));
+    let command = Command::DeleteDataset(DeleteDataset {
+        dataset: one.id.to_string(),
+    });
+    opening::ask_first(
+        state,
+        "Remove this dataset for good?",
+        vec![line],
+        "Remove",
+        command,
+    );
+    Vec::new()
+}
+
+/// `:upload CHANNEL FILE [NAME]`.
+pub fn upload(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
+    let words: Vec<&str> = argument.unwrap_or_default().split_whitespace().collect();
+    let ([channel, file] | [channel, file, _]) = words[..] else {
+        let text = "upload CHANNEL FILE [NAME]: a table becomes a dataset of the channel";
+        state.toast(Tone::Info, text);
+        return Vec::new();
+    };
+    if let Some(why) = submit::blocked(state) {
+        state.toast(Tone::Warning, format!("not sent: {why}"));
+        return Vec::new();
+    }
+    state.toast(Tone::Info, "sending the file …");
+    vec![Effect::UploadDataset {
+        channel: channel.to_owned(),
+        file: PathBuf::from(file),
+        name: words.get(2).map(|name| (*name).to_owned()),
+    }]
+}
+
+/// An upload ended.
+pub fn uploaded(state: &mut State, result: Result<Dataset, String>) {
+    match result {
+        Ok(dataset) => {
+            let text = sanitize::line(&dataset.line(), 200);
+            state.toast(Tone::Info, text);
+            state.screens.in_flight.now();
+        }
+        Err(why) => state.toast(Tone::Error, why),
+    }
+}
+
+/// `:ask CHANNEL/NAME QUESTION`.
+pub fn asked(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
+    let (name, line) = argument
+        .and_then(|argument| argument.split_once(char::is_whitespace))
+        .unwrap_or((argument.unwrap_or_default(), ""));
+    let named =
+        |one: &&Dataset| format!("{}/{}", one.channel, one.name) == name || one.name == name;
+    let found = state.screens.datasets.datasets.iter().flatten().find(named);
+    let Some(id) = found.map(|one| one.id) else {
+        let text =
+            "ask CHANNEL/NAME [where A > 1; group B; sum C; order C desc; limit 20], on Datasets";
+        state.toast(Tone::Info, text);
+        return Vec::new();
+    };
+    let query = match question(line) {
+        Ok(query) => query,
+        Err(why) => {
+            state.toast(Tone::Warning, sanitize::line(&why, 200));
+            return Vec::new();
+        }
+    };
+    state.screens.datasets.list.select(Some(id));
+    state.screens.datasets.answer = Some((id, line.to_owned(), None));
+    let asked = Query::QueryDataset(QueryDataset {
+        dataset: id.to_string(),
+        query,
+    });
+    vec![panel::ask(state, Screen::Datasets, asked)]
+}
+
+fn copied(state: &State, all: bool) -> Option<String> {
+    let one = state.screens.datasets.selected()?;
+    if all {
+        return serde_json::to_string_pretty(one).ok();
+    }
+    Some(one.id.to_string())
+}
+
+fn hints(state: &State) -> Vec<Action> {
+    match state.screens.datasets.list.selected {
+        Some(_) => vec![
+            Action::Open,
+            Action::DatasetAsk,
+            Action::DatasetUpload,
+            Action::DatasetDelete,
+        ],
+        None => vec![Action::MoveDown, Action::DatasetUpload, Action::Filter],
+    }
+}

@@ -1,0 +1,174 @@
+//! The Datasets screen: tables by channel and name, what is in one, and the answer to a question of it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::client::dataset_lines::{COLUMN_HEADS, columns, counts, sample, table};
+use crate::client::listing::size;
+use crate::protocol::dataset::{Dataset, grouped};
+use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::sanitize;
+use crate::tui::state::app::State;
+use crate::tui::state::datasets::DatasetsPanel;
+use crate::tui::state::datasets_screen::{COLUMNS, cells, expires};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::card_body::Body;
+use crate::tui::view::detail;
+use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::table::{Column, Fit, column};
+
+/// Its columns.
+const TABLE: [Column; 7] = [
+    column(18, 0, Role::Text, Fit::Rest),
+    column(12, 1, Role::Text, Fit::Left),
+    column(11, 2, Role::Text, Fit::Right),
+    column(7, 5, Role::Text, Fit::Right),
+    column(9, 4, Role::Text, Fit::Right),
+    column(16, 6, Role::Outside, Fit::Left),
+    column(8, 3, Role::Text, Fit::Left),
+];
+/// Cells that a column of a table takes at most.
+const WIDEST: usize = 24;
+
+/// Draws the screen.
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
+    let panel = &state.screens.datasets;
+    let list = &panel.list;
+    let (above, below) = detail::split(
+        state,
+        area,
+        list.order.len(),
+        list.selected.is_some(),
+        list.zoomed,
+    );
+    if let Some(area) = above {
+        let shown = ListPanel {
+            title: match &panel.datasets {
+                Some(_) => format!("Datasets  {}", list.count()),
+                None => "Datasets".to_owned(),
+            },
+            focused: !list.zoomed,
+            list,
+            titles: COLUMNS,
+            columns: &TABLE,
+            above: Vec::new(),
+            empty: empty(panel),
+            cells: &|id| cells(state, *id),
+            roles: &|_| Vec::new(),
+            region: &HitRegion::Dataset,
+        };
+        shown.draw(theme, area, buf, report);
+    }
+    if let (Some(area), Some(one)) = (below, panel.selected()) {
+        let mut body = Body::new(theme, detail::columns(area));
+        match panel.answer() {
+            Some((line, answer)) => answered(&mut body, line, answer),
+            None => described(state, &mut body, one),
+        }
+        let title = format!("{}/{}", one.channel, one.name);
+        let lines = body.lines;
+        let most = detail::scrolled(buf, area, theme, &title, list.zoomed, &lines, list.scroll);
+        report.panel_max_scroll = Some(most);
+    }
+}
+
+fn empty(panel: &DatasetsPanel) -> Vec<(Role, String)> {
+    if let Some(problem) = &panel.problem {
+        return vec![(Role::NoticeError, problem.clone())];
+    }
+    if panel.datasets.is_none() {
+        return vec![(Role::TextMuted, "asking for the datasets …".to_owned())];
+    }
+    vec![
+        (Role::TextStrong, "No dataset yet.".to_owned()),
+        (Role::Text, String::new()),
+        (
+            Role::TextMuted,
+            "A CSV, TSV or JSON file that somebody sends becomes a dataset of the channel. Its agents filter, group \
+             and aggregate it without a program. `:upload CHANNEL FILE` sends one from here."
+                .to_owned(),
+        ),
+    ]
+}
+
+fn described(state: &State, body: &mut Body<'_>, one: &Dataset) {
+    body.field("file", Role::Outside, &one.source);
+    body.field("from", Role::Outside, &one.uploaded_by);
+    let what = format!(
+        "{} rows, {} columns, {}, expires {}",
+        grouped(one.rows),
+        one.columns.len(),
+        size(one.bytes),
+        expires(state, one)
+    );
+    body.field("size", Role::Text, &what);
+    if let Some(taint) = &one.taint {
+        body.field("untrusted", Role::NoticeWarning, taint);
+    }
+    if !one.notes.is_empty() {
+        body.field("notes", Role::Outside, &one.notes.join(", "));
+    }
+    match &state.screens.datasets.description {
+        Some((id, Ok(description))) if *id == one.id => {
+            body.heading("columns");
+            let heads = COLUMN_HEADS.map(|head| head.to_lowercase());
+            rows(body, &heads, &columns(description));
+            if !description.sample.is_empty() {
+                body.heading("first rows");
+                let (heads, cells) = sample(description);
+                rows(body, &heads, &cells);
+            }
+        }
+        Some((id, Err(why))) if *id == one.id => {
+            body.blank();
+            body.text(Role::NoticeError, why);
+        }
+        Some(_) | None => {
+            body.blank();
+            body.text(Role::TextMuted, "asking what is in it …");
+        }
+    }
+}
+
+fn answered(
+    body: &mut Body<'_>,
+    line: &str,
+    answer: Option<&Result<crate::protocol::dataset::DatasetRows, String>>,
+) {
+    body.field("asked", Role::Outside, line);
+    body.blank();
+    match answer {
+        None => body.text(Role::TextMuted, "asking …"),
+        Some(Err(why)) => body.text(Role::NoticeError, why),
+        Some(Ok(found)) => {
+            let (heads, cells) = table(found);
+            rows(body, &heads, &cells);
+            body.blank();
+            body.text(Role::TextMuted, &counts(found));
+        }
+    }
+}
+
+/// Heads and rows, one below the other. What is too wide for the panel is cut off at its right.
+fn rows(body: &mut Body<'_>, heads: &[String], cells: &[Vec<String>]) {
+    let widths: Vec<usize> = heads
+        .iter()
+        .enumerate()
+        .map(|(at, head)| {
+            let texts = cells.iter().filter_map(|row| row.get(at));
+            let widest = texts.map(|text| sanitize::width(text)).max().unwrap_or(0);
+            widest.max(sanitize::width(head)).min(WIDEST)
+        })
+        .collect();
+    let line = |row: &[String]| {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(text, width)| sanitize::column(text, *width))
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    body.whole_line(Role::TextMuted, &line(heads));
+    for row in cells {
+        body.whole_line(Role::Outside, &line(row));
+    }
+}
