@@ -11,7 +11,22 @@ use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
     AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
     CancelContinuation, ChangeRoutine, ChangeRule, CompactSession, CreateBackup, Decide,
-    DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel, EditMemory, EmergencyStop, EndInterpreter, EndSession, EraseUser, ExplainCall, GetApproval, GetCache, GetCacheEntry, GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor, GetHygiene, GetLog, GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession, GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals, ListAudit, ListCacheEntries, ListChannels, ListCompactions, ListContinuations, ListDeliveries, ListFileChanges, ListFleet, ListGrants, ListHooks, ListHygieneRuns, ListInterpreters, ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange, UndoHygiene, UpdateSession,
+    DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel, EditMemory,
+    EmergencyStop, EndInterpreter, EndSession, EraseUser, ExplainCall, GetApproval, GetCache,
+    GetCacheEntry, GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor,
+    GetHygiene, GetLog, GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession,
+    GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals, ListAudit,
+    ListCacheEntries, ListChannels, ListCompactions, ListContinuations, ListDeliveries,
+    ListFileChanges, ListFleet, ListGrants, ListHooks, ListHygieneRuns, ListInterpreters,
+    ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns,
+    ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools, ListUncertain,
+    ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene,
+    RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant,
+    RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession,
+    ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine, SearchMemories, SendAsBot,
+    SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories, Sweep, TakeOverSession,
+    TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange, UndoHygiene,
+    UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;

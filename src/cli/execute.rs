@@ -11,8 +11,9 @@ use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
-    audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary, sweep, take_over,
-    why,
+    audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, models,
+    on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary, sweep,
+    take_over, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope};

@@ -12,7 +12,8 @@ use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListDatasets, ListFleet, ListInterpreters, ListPairings, ListPeople, ListRoutines, ListSkills, ListTools, Query,
+    Answer, ListDatasets, ListFleet, ListInterpreters, ListPairings, ListPeople, ListRoutines,
+    ListSkills, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;

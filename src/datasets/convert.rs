@@ -124,7 +124,6 @@ impl Source<'_> {
             Some(is_json) => is_json,
             None => {
                 let mut head = Vec::new();
-                // Whole blocks: a text reader takes no small ones.
                 self.reader()?.take(4096).read_to_end(&mut head)?;
                 matches!(head.trim_ascii_start().first(), Some(b'[' | b'{'))
             }

@@ -131,6 +131,8 @@ pub struct TextReader {
     /// What of `raw` is not decoded.
     rest: std::ops::Range<usize>,
     ended: bool,
+    /// What did not fit into a buffer that was too small for a character.
+    spare: Vec<u8>,
     /// NUL characters that were left out.
     pub nuls: u64,
     /// Whether something was no character and became U+FFFD.
@@ -154,6 +156,7 @@ impl TextReader {
             decoder,
             rest: 0..0,
             ended: false,
+            spare: Vec::new(),
             nuls: 0,
             replaced: false,
         })
@@ -185,12 +188,9 @@ impl TextReader {
     }
 }
 
-impl Read for TextReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A decoder needs room for a character.
-        if buffer.len() < 8 {
-            return Err(io::Error::other("a buffer that is too small for text"));
-        }
+impl TextReader {
+    /// Decodes into a buffer with room for a character, without NUL characters.
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = self.decode(buffer)?;
             let text = &mut buffer[..read];
@@ -209,5 +209,24 @@ impl Read for TextReader {
                 return Ok(kept);
             }
         }
+    }
+}
+
+impl Read for TextReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        /// Most bytes that a decoder may need at once.
+        const ROOM: usize = 16;
+        if self.spare.is_empty() && buffer.len() >= ROOM {
+            return self.fill(buffer);
+        }
+        if self.spare.is_empty() && !buffer.is_empty() {
+            let mut small = [0; ROOM];
+            let read = self.fill(&mut small)?;
+            self.spare.extend_from_slice(&small[..read]);
+        }
+        let read = buffer.len().min(self.spare.len());
+        buffer[..read].copy_from_slice(&self.spare[..read]);
+        self.spare.drain(..read);
+        Ok(read)
     }
 }

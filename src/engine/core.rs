@@ -12,7 +12,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::paths::hidden_from_tools;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
-use crate::engine::datasets::Datasets;
+use crate::engine::dataset_uploads::Datasets;
 use crate::engine::delivery::Delivery;
 use crate::engine::embeddings::state::Embeddings;
 use crate::engine::emergency::{ActiveStop, Emergency};

@@ -3,23 +3,18 @@
 //! A dataset belongs to one channel, and no other channel's agents can ask it. Work on files is done away from the
 //! threads that serve everything else, a few at once.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-
-use tokio::sync::Semaphore;
 
 use crate::clock::Timestamp;
 use crate::datasets::{self, Converted, DatasetError, Input};
 use crate::engine::core::Engine;
-use crate::engine::lock::lock;
 use crate::engine::problem::from_store;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::dataset::{
     Dataset, DatasetDescription, DatasetQuery, DatasetRows, is_table, name_of_file, slug,
 };
 use crate::protocol::enums::DatasetFormat;
-use crate::protocol::ids::{DatasetId, DatasetUploadId};
+use crate::protocol::ids::DatasetId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::put_dataset::{DeleteDataset, KeepDataset, PutDataset};
 use crate::store::input::ActorRef;
@@ -27,96 +22,10 @@ use crate::text::untrusted::reveal_line;
 
 /// Bytes of a MiB.
 const MIB: u64 = 1024 * 1024;
-/// How many files are made or asked at once.
-const AT_ONCE: usize = 2;
 /// Whose text a dataset holds that came with a message.
 const FROM_CHAT: &str = "a table that came with a message";
 /// Longest name of a file that is kept, in characters.
 const SOURCE_CHARS: usize = 100;
-
-/// Files on their way here, and who may work.
-pub struct Datasets {
-    uploads: Mutex<HashMap<DatasetUploadId, Upload>>,
-    work: Semaphore,
-}
-
-impl Default for Datasets {
-    fn default() -> Self {
-        Self {
-            uploads: Mutex::default(),
-            work: Semaphore::new(AT_ONCE),
-        }
-    }
-}
-
-/// A file on its way here.
-#[derive(Debug, Clone)]
-pub struct Upload {
-    /// For which channel.
-    pub channel: String,
-    /// Name that was asked for.
-    pub name: Option<String>,
-    /// Name of the file.
-    pub source: String,
-    /// Where its bytes are.
-    pub path: PathBuf,
-    /// Bytes that are here.
-    pub received: u64,
-    /// Who sends it.
-    pub owner: String,
-    /// When its last part came.
-    pub at: Timestamp,
-}
-
-/// Files that may be on their way at once.
-const MAX_UPLOADS: usize = 16;
-/// After so long without a part, an upload is given up.
-const IDLE_SECONDS: i64 = 3600;
-
-impl Datasets {
-    /// Takes a file in; those that nobody goes on with are given up, and their paths come back.
-    pub fn begin(&self, id: DatasetUploadId, upload: Upload) -> Result<Vec<PathBuf>, Problem> {
-        let mut uploads = lock(&self.uploads);
-        let before = upload.at.plus_seconds(-IDLE_SECONDS);
-        let idle: Vec<DatasetUploadId> = uploads
-            .iter()
-            .filter(|(_, upload)| upload.at < before)
-            .map(|(id, _)| *id)
-            .collect();
-        let given_up = idle.iter().filter_map(|id| uploads.remove(id));
-        let given_up = given_up.map(|upload| upload.path).collect();
-        if uploads.len() >= MAX_UPLOADS {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
-                "too many uploads",
-                format!("{MAX_UPLOADS} files are on their way"),
-            )
-            .hint("try again when one of them has come"));
-        }
-        uploads.insert(id, upload);
-        Ok(given_up)
-    }
-
-    /// Takes an upload out, for as long as something is done with it.
-    pub fn take(&self, id: DatasetUploadId, owner: &str) -> Result<Upload, Problem> {
-        let mut uploads = lock(&self.uploads);
-        match uploads.get(&id) {
-            Some(upload) if upload.owner == owner => {}
-            Some(_) | None => {
-                return Err(Problem::not_found("upload of a dataset", id)
-                    .hint("it ended, or the daemon was restarted: begin it again"));
-            }
-        }
-        uploads
-            .remove(&id)
-            .ok_or_else(|| Problem::not_found("upload of a dataset", id))
-    }
-
-    /// Puts it back.
-    pub fn put_back(&self, id: DatasetUploadId, upload: Upload) {
-        lock(&self.uploads).insert(id, upload);
-    }
-}
 
 /// A file that is to become a dataset.
 #[derive(Debug, Clone)]
@@ -142,7 +51,7 @@ async fn work<T: Send + 'static>(
     engine: &Engine,
     work: impl FnOnce() -> Result<T, DatasetError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let permit = engine.datasets.work.acquire().await;
+    let permit = engine.datasets.work().await;
     let done = tokio::task::spawn_blocking(work).await;
     drop(permit);
     match done {

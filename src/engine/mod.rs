@@ -13,6 +13,7 @@ pub mod compaction;
 pub mod context;
 pub mod core;
 pub mod costs;
+pub mod dataset_uploads;
 pub mod datasets;
 pub mod deadlines;
 pub mod delivery;

@@ -7,8 +7,8 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::{
-    datasets, emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules, shell,
-    tools,
+    datasets, emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules,
+    shell, tools,
 };
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;

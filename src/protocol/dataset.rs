@@ -265,6 +265,12 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// So many of something, in words.
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
 impl Dataset {
     /// Rows and columns in one line, as models and people read it: the names are outside text.
     pub fn line(&self) -> String {
@@ -280,10 +286,10 @@ impl Dataset {
             more => format!(" and {more} more"),
         };
         format!(
-            "dataset {}: {} rows, {} columns ({}{more})",
+            "dataset {}: {}, {} ({}{more})",
             self.name,
-            grouped(self.rows),
-            self.columns.len(),
+            counted(self.rows, "row"),
+            counted(self.columns.len() as u64, "column"),
             columns.join(", ")
         )
     }

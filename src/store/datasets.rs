@@ -5,60 +5,18 @@
 //! holds [`DatasetLock`]; nothing is unlinked while somebody holds [`Store::artifact_guard`].
 
 use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use rustix::fs::RenameFlags;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::OwnedMutexGuard;
 
 use crate::protocol::dataset::Dataset;
 use crate::protocol::ids::DatasetId;
 use crate::store::artifact_files::{failed, make_directory};
 use crate::store::artifacts::{SweptFiles, blocking};
+use crate::store::dataset_files::{ENDING, UPLOADS, files, remove};
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
-
-/// Folder of the files in the data directory.
-pub const FOLDER: &str = "datasets";
-/// End of the name of a file.
-pub const ENDING: &str = ".parquet";
-/// Folder of files that are still on their way here, in [`FOLDER`]. No channel has such a name.
-const UPLOADS: &str = ".uploads";
-
-/// Where the file of a dataset lies below the data directory, which is also its place in a backup.
-pub fn member(channel: &str, name: &str) -> String {
-    format!("{FOLDER}/{channel}/{name}{ENDING}")
-}
-
-/// Whether a path of a backup is one of a dataset.
-pub(crate) fn is_member(channel: &str, file: &str) -> bool {
-    let plain = |text: &str, more: &[u8]| {
-        (1..=64).contains(&text.len())
-            && text.bytes().all(|byte| {
-                byte.is_ascii_lowercase() || byte.is_ascii_digit() || more.contains(&byte)
-            })
-    };
-    plain(channel, b"_-")
-        && file
-            .strip_suffix(ENDING)
-            .is_some_and(|name| plain(name, b"_"))
-}
-
-/// The folder of the files.
-pub(crate) struct DatasetFiles {
-    root: PathBuf,
-    lock: Arc<Mutex<()>>,
-}
-
-impl DatasetFiles {
-    pub(crate) fn new(data_dir: &Path) -> Self {
-        Self {
-            root: data_dir.join(FOLDER),
-            lock: Arc::default(),
-        }
-    }
-}
 
 /// Held while files get their names or lose them.
 pub struct DatasetLock {
@@ -207,40 +165,4 @@ impl Store {
     pub async fn dataset(&self, id: DatasetId) -> Result<Dataset, StoreError> {
         self.read_here(move |reader| reader.dataset(id)).await
     }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// Folder, name, path and bytes of each file.
-fn files(root: &Path) -> io::Result<Vec<(String, String, PathBuf, u64)>> {
-    let folders = match std::fs::read_dir(root) {
-        Ok(folders) => folders,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut found = Vec::new();
-    for folder in folders {
-        let folder = folder?;
-        if !folder.file_type()?.is_dir() {
-            continue;
-        }
-        for file in std::fs::read_dir(folder.path())? {
-            let file = file?;
-            let meta = file.metadata()?;
-            if meta.is_file() {
-                found.push((
-                    folder.file_name().to_string_lossy().into_owned(),
-                    file.file_name().to_string_lossy().into_owned(),
-                    file.path(),
-                    meta.len(),
-                ));
-            }
-        }
-    }
-    Ok(found)
 }

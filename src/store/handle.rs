@@ -14,7 +14,7 @@ use crate::store::artifact_files::ArtifactFiles;
 use crate::store::backup::{BackupError, BackupRequest, backup_while_serving};
 use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
-use crate::store::datasets::DatasetFiles;
+use crate::store::dataset_files::DatasetFiles;
 use crate::store::error::StoreError;
 use crate::store::event_log::EventsAfter;
 use crate::store::reader::{Reader, in_read_transaction};

@@ -14,6 +14,7 @@ pub mod backup;
 pub mod check;
 pub mod command;
 pub mod commands;
+mod dataset_files;
 pub mod datasets;
 mod erase_archived;
 pub mod error;

@@ -18,7 +18,7 @@ use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
-use crate::store::datasets::DatasetFiles;
+use crate::store::dataset_files::DatasetFiles;
 use crate::store::error::StoreError;
 use crate::store::handle::{Inner, OpenOptions, OpenedStore, Store};
 use crate::store::integrity;

@@ -17,7 +17,7 @@ use crate::store::archive_files;
 use crate::store::audit_chain::AuditHead;
 use crate::store::backup::{DATABASE_MEMBER, MANIFEST_MEMBER, artifact_path, digest, is_full};
 use crate::store::commands::quarantine::COPY_MARK;
-use crate::store::datasets;
+use crate::store::dataset_files;
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::ownership::take_lock;
@@ -439,7 +439,7 @@ pub(crate) fn belongs(path: &str) -> bool {
         ["artifacts", folder, hash] => hexadecimal(hash, 64) && hash.get(..2) == Some(folder),
         [archive_files::FOLDER, name] => archive_files::named(name).is_some(),
         ["config", "keymaps" | "themes", name] => toml(name),
-        [datasets::FOLDER, channel, file] => datasets::is_member(channel, file),
+        [dataset_files::FOLDER, channel, file] => dataset_files::is_member(channel, file),
         _ => false,
     }
 }

@@ -26,7 +26,7 @@ use crate::tools::place_watch::PlaceWatch;
 use crate::tools::read_file::{number, text};
 use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::Sandbox;
-use crate::tools::sandbox::watch::{Growth, Watch, };
+use crate::tools::sandbox::watch::{Growth, Watch};
 use crate::tools::shell::{CommandEnd, EndedCommand, Shell, ShellPlace};
 use crate::tools::tool::{
     EffectDisposition, InterpreterTable, Plan, PrepareError, Tool, ToolContext, ToolOutcome,

@@ -6,7 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use crate::datasets;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::datasets::{self as kept, NewDataset, Upload};
+use crate::engine::dataset_uploads::Upload;
+use crate::engine::datasets::{self as kept, NewDataset};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::dataset::{

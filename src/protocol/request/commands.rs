@@ -18,7 +18,9 @@ use crate::protocol::command::{
 };
 use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::dataset::{Base64Bytes, Dataset, DatasetPart, DatasetUpload};
-use crate::protocol::enums::{DatasetFormat, HookPoint, InterpreterKind, MemoryKind, Scope, Surface};
+use crate::protocol::enums::{
+    DatasetFormat, HookPoint, InterpreterKind, MemoryKind, Scope, Surface,
+};
 use crate::protocol::file_change::FileChange;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;

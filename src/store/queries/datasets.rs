@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::protocol::backup::BackupMember;
 use crate::protocol::dataset::Dataset;
 use crate::protocol::ids::DatasetId;
-use crate::store::datasets::member;
+use crate::store::dataset_files::member;
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::RawId;
 use crate::store::reader::Reader;

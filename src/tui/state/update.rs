@@ -24,7 +24,9 @@ use crate::tui::state::rule_coach::SHOWN_MS;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    assigning, attached_files_screen, attaching, audit_screen, batching, datasets_screen, decide, deciding, fleet_screen, going, hosts, input, lists, log_screen, memory, models, mouse, opening, panels, replaying, rule_editing, shell_screen, summary, taking_over, text_keys, why,
+    assigning, attached_files_screen, attaching, audit_screen, batching, datasets_screen, decide,
+    deciding, fleet_screen, going, hosts, input, lists, log_screen, memory, models, mouse, opening,
+    panels, replaying, rule_editing, shell_screen, summary, taking_over, text_keys, why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.

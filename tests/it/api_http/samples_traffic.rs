@@ -245,6 +245,7 @@ pub fn outcomes() -> Vec<Outcome> {
     .into_iter()
     .chain(samples_memory::outcomes())
     .chain(samples_skills::outcomes())
+    .chain(samples_datasets::outcomes())
     .collect()
 }
 

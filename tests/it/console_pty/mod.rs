@@ -5,6 +5,7 @@ mod ascii;
 mod assigning;
 mod attach;
 mod cut;
+mod datasets;
 mod detach;
 pub(crate) mod door;
 mod files;

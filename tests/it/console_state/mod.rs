@@ -11,6 +11,7 @@ pub mod audit_and_log;
 mod card_dialogs;
 mod citations;
 mod connection;
+mod datasets;
 mod dialogs;
 mod fleet;
 pub mod fleet_board;

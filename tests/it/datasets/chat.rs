@@ -89,7 +89,7 @@ async fn a_file_over_http_is_one_too_and_taints_whoever_asks_it_later() {
         .await;
     let text = done["request"]["text"].as_str().unwrap();
     assert!(
-        text.contains("[dataset people: 1 rows, 1 columns (name text)]"),
+        text.contains("[dataset people: 1 row, 1 column (name text)]"),
         "{text}"
     );
     assert!(
@@ -99,13 +99,20 @@ async fn a_file_over_http_is_one_too_and_taints_whoever_asks_it_later() {
 
     // Another conversation has read nothing of it before it asks.
     let other = daemon.session().await;
-    let write = "TOOL:write_file{\"path\":\"a.txt\",\"content\":\"a\"}";
     let turn = daemon
         .send(
             &other,
-            &format!("TOOL:describe_dataset{{\"name\":\"people\"}}\n{write}\nSAY:done"),
+            "TOOL:describe_dataset{\"name\":\"people\"}\nSAY:read",
         )
         .await;
+    let done = daemon.wait_state(&turn, "completed").await;
+    let described = done["tool_calls"][0]["result"].to_string();
+    assert!(
+        described.contains("| name | text | 0 | 1 | Ada | Ada |"),
+        "{described}"
+    );
+    let write = "TOOL:write_file{\"path\":\"a.txt\",\"content\":\"a\"}\nSAY:done";
+    let turn = daemon.send(&other, write).await;
     let approval = daemon.wait_approval().await;
     assert_eq!(
         approval["taint"],
@@ -113,12 +120,7 @@ async fn a_file_over_http_is_one_too_and_taints_whoever_asks_it_later() {
         "{approval:#}"
     );
     assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
-    let done = daemon.wait_state(&turn, "completed").await;
-    let described = done["tool_calls"][0]["result"].to_string();
-    assert!(
-        described.contains("| name | text | 0 | 1 | Ada | Ada |"),
-        "{described}"
-    );
+    daemon.wait_state(&turn, "completed").await;
 
     // A name that nearly fits, and the list.
     let turn = daemon
@@ -131,5 +133,5 @@ async fn a_file_over_http_is_one_too_and_taints_whoever_asks_it_later() {
     let result = done["tool_calls"][0]["result"].to_string();
     assert!(result.contains("did you mean `people`?"), "{result}");
     let listed = done["tool_calls"][1]["result"].to_string();
-    assert!(listed.contains("dataset people: 1 rows"), "{listed}");
+    assert!(listed.contains("dataset people: 1 row,"), "{listed}");
 }

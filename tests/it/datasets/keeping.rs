@@ -139,7 +139,7 @@ async fn a_backup_holds_them_and_a_restore_has_them_again() {
     assert!(made.status.success(), "{made:?}");
     daemon.terminate();
     std::fs::remove_dir_all(home.data().join("datasets")).unwrap();
-    let restored = command(&home, &["restore", file]).await;
+    let restored = command(&home, &["restore", file, "--force"]).await;
     assert!(restored.status.success(), "{restored:?}");
     let daemon = home.daemon();
     assert_eq!(names(&daemon.get("/v1/datasets").await), ["kept"]);
