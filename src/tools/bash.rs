@@ -26,6 +26,7 @@ use crate::tools::place_watch::PlaceWatch;
 use crate::tools::read_file::{number, text};
 use crate::tools::risk::RiskReason;
 use crate::tools::sandbox::Sandbox;
+use crate::tools::sandbox::tree;
 use crate::tools::sandbox::watch::{Growth, Watch};
 use crate::tools::shell::{CommandEnd, EndedCommand, Shell, ShellPlace};
 use crate::tools::tool::{
@@ -335,7 +336,7 @@ impl Bash {
         .await?;
         let (before, took) = places.measured();
         Ok(SessionShell {
-            at_rest: shell.id().map_or(0, processes),
+            at_rest: shell.id().map_or(0, tree::count),
             shell,
             protected: places.list().to_vec(),
             growth: Growth {
@@ -409,7 +410,7 @@ impl SessionShell {
 
     /// Processes that run on in the background.
     fn running(&self) -> usize {
-        let now = self.shell.id().map_or(0, processes);
+        let now = self.shell.id().map_or(0, tree::count);
         now.saturating_sub(self.at_rest)
     }
 }
