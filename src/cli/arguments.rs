@@ -150,7 +150,7 @@ pub enum Subcommands {
         /// Session: id or unique prefix
         session: String,
         /// What bash runs; its words are joined by spaces
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(trailing_var_arg = true)]
         command: Vec<String>,
         /// Seconds after which a command is stopped
         #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=900))]

@@ -242,7 +242,7 @@ impl TableRow for Interpreter {
             None => self.state.to_string(),
         };
         vec![
-            format!("{}/{}", self.session_id, self.kind),
+            format!("{} of {}", self.kind, self.session_id),
             state,
             self.commands.to_string(),
             self.background.to_string(),

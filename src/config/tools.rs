@@ -161,9 +161,12 @@ fn own_keys(name: &str) -> &'static [&'static str] {
 /// A key that the table has and its tool has not.
 fn foreign_key(name: &str, table: &ToolTable) -> Option<&'static str> {
     let declared = table.kind.is_some();
-    let is_foreign = |key: &&str| match declared {
-        true => OF_BUILT_IN.contains(key),
-        false => !own_keys(name).contains(key),
+    let is_foreign = |key: &&str| {
+        if declared {
+            OF_BUILT_IN.contains(key)
+        } else {
+            !own_keys(name).contains(key)
+        }
     };
     keys(table).into_iter().find(is_foreign)
 }

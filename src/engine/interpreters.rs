@@ -41,6 +41,7 @@ pub fn rows(engine: &Engine) -> Vec<Interpreter> {
         row.command.iter_mut().for_each(redact);
         for command in &mut row.recent {
             redact(&mut command.command);
+            command.outcome.iter_mut().for_each(redact);
         }
     }
     rows

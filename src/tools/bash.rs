@@ -246,7 +246,11 @@ impl Bash {
         if lease.interpreter.is_none() {
             self.set_cwd(session, None);
             notes.extend(lease.why_new(context.host).await);
-            let kept = self.start(context, &places).await?;
+            let kept = tokio::select! {
+                kept = self.start(context, &places) => kept?,
+                () = context.cancel.cancelled() => return Err(cancelled()),
+                () = lease.ended().cancelled() => return Err(cancelled()),
+            };
             let pid = kept.shell.id();
             lease.start(kept, pid);
         }

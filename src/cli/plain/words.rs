@@ -77,6 +77,7 @@ pub const HELP: &[&str] = &[
     "                     whom a question waits for, who is on call, what whoever takes over must know",
     "  sessions take-over ID, sessions say ID TEXT, sessions release ID",
     "                     stand in for the bot; `channels drain NAME`, `channels test NAME`, `channels pair CODE`",
+    "  shell ID COMMAND   run a command in the shell of a session; `get interpreters` lists the shells",
     "  lock · unlock      look without acting",
     "  quiet · loud       whether news waits until you press enter",
     "  quit",

@@ -52,10 +52,16 @@ fn count(engine: &Engine, rows: &TurnRows, tool: &str, counted: CounterKind) {
     engine.response_cache.file.count(key, Delta::ONCE);
 }
 
-/// Under what a result of now is made; none while the workspace is being changed.
+/// Under what a result of now is made; none while the workspace is being changed, or may be by what a shell runs in the
+/// background.
 fn made(engine: &Engine, rows: &TurnRows, depends_on: DependsOn) -> Option<Made> {
     let changes = match depends_on {
         DependsOn::Workspace => {
+            let tables = engine.tools.all().filter_map(|tool| tool.interpreters());
+            let mut interpreters = tables.flat_map(|table| table.list());
+            if interpreters.any(|row| row.background > 0) {
+                return None;
+            }
             let channel = engine.settings.channels.get(&rows.channel)?;
             engine.tool_cache.workspaces().settled(&channel.workspace)?
         }

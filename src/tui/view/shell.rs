@@ -34,10 +34,12 @@ fn lines(panel: &ShellPanel, width: usize) -> Vec<(Role, String)> {
                 lines.push((Role::Outside, format!("{who} $ {text}")));
                 lines.push((Role::TextMuted, format!("  {outcome}")));
             }
-            if row.background > 0 {
-                let text = format!("{} processes run on in the background", row.background);
-                lines.push((Role::NoticeWarning, text));
-            }
+            let text = match row.background {
+                0 => None,
+                1 => Some("a process runs on in the background".to_owned()),
+                count => Some(format!("{count} processes run on in the background")),
+            };
+            lines.extend(text.map(|text| (Role::NoticeWarning, text)));
         }
     }
     match &panel.answer {

@@ -572,7 +572,7 @@ pub fn tool() -> leverframe::protocol::tool::Tool {
 }
 
 /// A shell that runs a command.
-fn interpreter() -> leverframe::protocol::tool::Interpreter {
+pub fn interpreter() -> leverframe::protocol::tool::Interpreter {
     leverframe::protocol::tool::Interpreter {
         session_id: session_id(),
         kind: leverframe::protocol::enums::InterpreterKind::Bash,

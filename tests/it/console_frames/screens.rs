@@ -570,3 +570,17 @@ fn resources() {
         driver
     });
 }
+
+#[test]
+fn the_shell_of_a_session() {
+    check("shell", |width, height| {
+        let mut driver = crate::console_state::shell::shell(width, height);
+        let row = crate::console_state::shell::row(&driver);
+        driver.answer(
+            Query::ListInterpreters(leverframe::protocol::request::ListInterpreters {}),
+            Answer::ListInterpreters(Page::from(vec![row])),
+        );
+        driver.type_text("git status");
+        driver
+    });
+}

@@ -22,6 +22,8 @@ mod notice;
 mod resize;
 mod restart;
 mod setup;
+#[cfg(target_os = "linux")]
+mod shell;
 mod shift;
 mod signals;
 mod slow;

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use leverframe::config::settings::BashSettings;
 use leverframe::protocol::ids::{SessionId, ToolCallId};
 use leverframe::tools::bash::Bash;
-use leverframe::tools::sandbox::Sandbox;
+use leverframe::tools::sandbox::{Places, Sandbox};
 use leverframe::tools::tool::{EffectDisposition, Tool as _, ToolContext, ToolHost, ToolOutcome};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::harness::{Bench, eventually, sandbox};
+use crate::tools::harness::{Bench, eventually, places, sandbox};
 
 /// A bench whose sessions have shells.
 struct Shells {
@@ -118,7 +118,7 @@ const CASES: [(&str, &str, Ends); 34] = [
         "odd",
         Ends::With(0),
     ),
-    ("return 7", "[no output]", Ends::With(7)),
+    ("return 7", "exit status 7", Ends::With(7)),
     ("seq 1 400000", "bytes", Ends::With(0)),
     (
         "head -c 100000 /dev/zero; builtin echo nul",
@@ -191,7 +191,7 @@ async fn whatever_a_command_does_the_next_one_runs() {
         if began.elapsed() > Duration::from_secs(10) {
             problems.push(format!("{command:?} took {:?}", began.elapsed()));
         }
-        let next = shells.say("builtin echo next-$((6*7))").await;
+        let next = shells.say("builtin echo \"next-$((6*7))\"").await;
         if !next.contains("next-42") && command != "exec >/dev/null; echo hidden" {
             problems.push(format!("after {command:?}: {next:?}"));
         }
@@ -470,4 +470,33 @@ async fn without_a_sandbox_it_works_and_always_asks() {
     assert!(lives("71720") && !lives("71721"));
     drop(shells);
     eventually("everything is dead", || !lives("71720")).await;
+}
+
+#[tokio::test]
+async fn landlock_holds_a_shell_too() {
+    let sandbox = Sandbox::find(&Places {
+        bubblewrap: Vec::new(),
+        ..places()
+    });
+    let word = sandbox.level_word();
+    if word.contains("nor does Landlock: ") && word.contains("Linux 6.12 or later") {
+        eprintln!("SKIPPED, NOT PASSED: {word}");
+        return;
+    }
+    let shells = Shells::with(&sandbox);
+    std::fs::write(shells.bench.hidden.join("secret"), "treasure").unwrap();
+    let secret = shells.bench.hidden.join("secret").display().to_string();
+    let said = shells.say("mkdir d; cd d; WORD=kept; echo x >f").await;
+    assert!(
+        said.contains("exit status 0") && said.contains("workspace/d"),
+        "{said}"
+    );
+    let said = shells.say(&format!("echo $WORD; cat {secret}")).await;
+    assert!(
+        said.contains("kept") && !said.contains("treasure"),
+        "{said}"
+    );
+    let said = shells.of(shells.session, "sleep 71722", 1).await.content;
+    assert!(said.contains("the shell is as it was left"), "{said}");
+    assert!(shells.say("pwd").await.contains("workspace/d\n"));
 }

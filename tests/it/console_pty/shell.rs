@@ -1,0 +1,39 @@
+//! A person at the shell of a session on a real terminal: a command runs, and its shell is listed and ended.
+
+use crate::console_pty::door::{Door, command};
+use crate::console_pty::steps::quit;
+use crate::support::daemon::Home;
+use crate::support::pty::Pty;
+
+#[tokio::test]
+async fn a_command_is_typed_and_its_shell_is_ended() {
+    let home = Home::new("[tools.bash]\n");
+    let mut pty = Pty::start(&command(&home), 100, 30);
+    pty.see("nothing needs you");
+    let door = Door::of(&home);
+    let turn = door.say("hello").await;
+    door.wait_state(&turn, "completed").await;
+    pty.send("2");
+    pty.see("┌ Live");
+    pty.press_until("j", "> idle");
+    pty.send("$");
+    pty.see("the first command starts one");
+    pty.send("WORD=kept; cd /\r");
+    pty.see("exit status 0");
+    pty.send("echo is-$WORD in $PWD\r");
+    pty.see("is-kept in /");
+    let screen = pty.see("person $ WORD=kept");
+    assert!(screen.contains("Shell of"), "{screen}");
+    pty.send("\x1b");
+    pty.wait("the shell closes", |screen| !screen.contains("Shell of"));
+    pty.send(":interpreters\r");
+    pty.see("Resources: interpreters");
+    pty.see("bash of ses_");
+    pty.send("j");
+    pty.send("X");
+    pty.see("End the shell of this session?");
+    pty.send("\x1b[C\r");
+    pty.see("no session keeps a shell");
+    quit(&mut pty, "stop");
+    assert_eq!(pty.wait_exit(), Some(0));
+}
