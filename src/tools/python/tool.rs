@@ -217,7 +217,7 @@ impl RanCell {
             (CellEnd::Answered(_), _, _) => None,
             (_, Some(excess), _) => Some(excess.to_string()),
             (CellEnd::Died(how), None, _) => Some(how.clone()),
-            (CellEnd::Killed(why), None, None) if why.is_empty() => {
+            (CellEnd::Killed(why), None, _) if why.is_empty() => {
                 Some("it was ended from elsewhere".to_owned())
             }
             (CellEnd::Killed(why), None, _) => Some(why.clone()),
