@@ -19,6 +19,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::put_dataset::{DeleteDataset, KeepDataset, PutDataset};
 use crate::store::input::ActorRef;
 use crate::text::untrusted::reveal_line;
+use crate::tools::tool::DatasetCopy;
 
 /// Bytes of a MiB.
 const MIB: u64 = 1024 * 1024;
@@ -381,6 +382,43 @@ pub async fn export(
 ) -> Result<(Vec<u8>, Option<u64>), Problem> {
     let path = engine.store.dataset_path(dataset);
     work(engine, move || datasets::export(&path, format, part)).await
+}
+
+/// The file of a dataset in the directory of its channel; a CSV is a copy.
+pub async fn file_for_python(
+    engine: &Engine,
+    dataset: &Dataset,
+    format: DatasetFormat,
+) -> Result<DatasetCopy, Problem> {
+    let path = engine.store.dataset_path(dataset);
+    let name = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    if format == DatasetFormat::Parquet {
+        return Ok(DatasetCopy {
+            name: name(&path),
+            copy: None,
+        });
+    }
+    let to = engine.store.new_dataset_file(&dataset.channel).await;
+    let to = to.map_err(from_store)?;
+    let copy = DatasetCopy {
+        name: name(&to),
+        copy: Some(to.clone()),
+    };
+    work(engine, move || {
+        let mut file = std::fs::File::create_new(&to)?;
+        let mut part = Some(0);
+        while let Some(number) = part {
+            let (bytes, next) = datasets::export(&path, format, number)?;
+            std::io::Write::write_all(&mut file, &bytes)?;
+            part = next;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(copy)
 }
 
 /// Removes one.

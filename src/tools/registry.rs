@@ -23,6 +23,7 @@ use crate::tools::load_skill::LoadSkill;
 use crate::tools::memory::{Recall, Remember};
 use crate::tools::move_file::{delete_file, move_file};
 use crate::tools::python::executable;
+use crate::tools::python::load_dataset::LoadDataset;
 use crate::tools::python::tool::Python;
 use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
@@ -165,12 +166,13 @@ impl Registry {
         }
         if let Some(python) = &settings.python {
             match executable::find(python) {
-                Ok(found) => self.add(Arc::new(Python::new(
-                    sandbox.clone(),
-                    found,
-                    python,
-                    settings.dataset_directories(),
-                )))?,
+                Ok(found) => {
+                    let directories = settings.dataset_directories();
+                    let python = Python::new(sandbox.clone(), found, python, directories);
+                    let python = Arc::new(python);
+                    self.add(Arc::clone(&python) as Arc<dyn Tool>)?;
+                    self.add(Arc::new(LoadDataset::new(python)))?;
+                }
                 Err(why) => {
                     tracing::warn!(%why, "there is no tool `python`: no Python can be used");
                 }

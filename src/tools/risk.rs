@@ -19,6 +19,8 @@ pub enum RiskReason {
     ReadsMemory,
     /// Reads a skill that an operator trusts.
     ReadsSkill,
+    /// Gives a variable of the session's Python the rows of a table.
+    LoadsDataset,
     /// Asks a person, and does nothing else.
     AsksPerson,
     /// Keeps a text for later turns.
@@ -115,7 +117,9 @@ impl RiskReason {
             | Self::Reversible
             | Self::SendsFile(..) => Risk::Medium,
             // A program that only reads cannot change what is there.
-            Self::OnlyReads | Self::Outside(_) | Self::UnlistedHost(_) => Risk::Medium,
+            Self::OnlyReads | Self::LoadsDataset | Self::Outside(_) | Self::UnlistedHost(_) => {
+                Risk::Medium
+            }
             Self::Irreversible(_)
             | Self::ChangesFiles
             | Self::WorkspaceProgram
@@ -155,6 +159,9 @@ impl RiskReason {
             Self::ReadsResult => "reads a result of this conversation again".to_owned(),
             Self::ReadsMemory => "reads what is remembered for this conversation".to_owned(),
             Self::ReadsSkill => "reads a skill that an operator trusts".to_owned(),
+            Self::LoadsDataset => {
+                "gives a variable of the session's Python the rows of a table".to_owned()
+            }
             Self::AsksPerson => "asks a person and changes nothing".to_owned(),
             Self::Remembers(MemoryScope::Session) => {
                 "it is recalled in this session only".to_owned()

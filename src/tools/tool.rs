@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
-use crate::protocol::enums::{Access, Effect, InterpreterKind, MemoryScope};
+use crate::protocol::enums::{Access, DatasetFormat, Effect, InterpreterKind, MemoryScope};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::rehearsal::RehearsalEnd;
@@ -243,6 +243,15 @@ pub trait ToolHost: Send + Sync {
         Err(NO_MEMORY.to_owned())
     }
 
+    /// The file of a table, in the directory that Python sees of its channel; a CSV is a copy that goes with the answer.
+    async fn dataset_file(
+        &self,
+        _name: &str,
+        _format: DatasetFormat,
+    ) -> Result<DatasetCopy, String> {
+        Err(NO_DATASETS.to_owned())
+    }
+
     /// A file of a skill as an operator trusts it, SKILL.md where none is named; else why not, for the model.
     async fn skill(&self, _name: &str, _file: Option<&str>) -> Result<String, String> {
         Err("there are no skills here".to_owned())
@@ -256,6 +265,24 @@ pub trait ToolHost: Send + Sync {
     /// Whether an earlier call of this tool ran in this session, in this process or an earlier one.
     async fn ran_before(&self) -> bool {
         false
+    }
+}
+
+/// A file of a table. A copy is removed when this is dropped.
+#[derive(Debug)]
+pub struct DatasetCopy {
+    /// Its name in the directory.
+    pub name: String,
+    /// Where it lies, of a copy.
+    pub copy: Option<PathBuf>,
+}
+
+impl Drop for DatasetCopy {
+    fn drop(&mut self) {
+        if let Some(path) = &self.copy {
+            // The next start removes what stays.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

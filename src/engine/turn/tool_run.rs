@@ -34,7 +34,7 @@ use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
 use crate::protocol::enums::{
-    ApprovalKind, ApprovalState, Effect, MemoryScope, ToolCallState, VerdictKind,
+    ApprovalKind, ApprovalState, DatasetFormat, Effect, MemoryScope, ToolCallState, VerdictKind,
 };
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
@@ -48,7 +48,7 @@ use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{
-    EffectDisposition, Plan, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
+    DatasetCopy, EffectDisposition, Plan, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
 };
 
 /// A decision not used within this time is asked again.
@@ -131,6 +131,13 @@ impl ToolHost for LiveHost<'_> {
         self.read_dataset(&dataset).await?;
         let answered = datasets::query(&self.engine, &dataset, query).await;
         answered.map_err(|problem| problem.detail)
+    }
+
+    async fn dataset_file(&self, name: &str, format: DatasetFormat) -> Result<DatasetCopy, String> {
+        let dataset = datasets::of_channel(&self.engine, &self.rows.channel, name).await?;
+        self.read_dataset(&dataset).await?;
+        let copied = datasets::file_for_python(&self.engine, &dataset, format).await;
+        copied.map_err(|problem| problem.detail)
     }
 
     async fn remember(&self, text: &str, scope: MemoryScope) -> Result<String, String> {

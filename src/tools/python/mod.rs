@@ -7,6 +7,7 @@ mod code_risk;
 pub mod dataset;
 pub mod executable;
 mod interpreter;
+pub mod load_dataset;
 mod outputs;
 mod reply;
 pub mod tool;

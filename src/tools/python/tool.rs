@@ -89,6 +89,11 @@ impl Python {
         }
     }
 
+    /// Whether its Python can read Parquet.
+    pub(super) fn reads_parquet(&self) -> bool {
+        (self.program.packages.iter()).any(|package| package.starts_with("pyarrow"))
+    }
+
     /// Carries out a request in the Python of a session, which is started where there is none. The error says why
     /// nothing ran.
     pub(super) async fn run(

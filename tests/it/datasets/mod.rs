@@ -4,5 +4,6 @@
 mod chat;
 mod convert;
 mod keeping;
+mod python;
 mod questions;
-mod surfaces;
+pub mod surfaces;
