@@ -37,7 +37,7 @@ pub fn shell(width: u16, height: u16) -> Driver {
 pub fn row(driver: &Driver) -> Interpreter {
     let mut row = samples_traffic::interpreter();
     row.session_id = driver.state.screens.shell.session.unwrap();
-    row.recent[0].command = "make test".to_owned();
+    row.recent[0].command = String::from("make test");
     row.recent[0].by_person = false;
     row.recent[0].outcome = Some("exit status 2 after 1.4 s".to_owned());
     row
