@@ -99,7 +99,7 @@ pub struct Growth {
     pub database_bytes: u64,
     /// Bytes of its write-ahead log.
     pub log_bytes: u64,
-    /// Bytes of artifacts.
+    /// Bytes of artifacts and datasets.
     pub artifact_bytes: u64,
 }
 

@@ -194,7 +194,10 @@ impl Reader<'_> {
             continuations: count("SELECT count(*) FROM continuations")?,
             database_bytes: pages * page_size,
             log_bytes: 0,
-            artifact_bytes: count("SELECT coalesce(sum(size), 0) FROM artifacts")?,
+            artifact_bytes: count(
+                "SELECT (SELECT coalesce(sum(size), 0) FROM artifacts)
+                    + (SELECT coalesce(sum(bytes), 0) FROM datasets)",
+            )?,
         })
     }
 

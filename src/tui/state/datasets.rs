@@ -4,6 +4,9 @@ use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetRows};
 use crate::protocol::ids::DatasetId;
 use crate::tui::state::list::ListDetail;
 
+/// The rows that were asked for, or why there are none.
+pub type Reply = Result<DatasetRows, String>;
+
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DatasetsPanel {
@@ -14,7 +17,7 @@ pub struct DatasetsPanel {
     /// What is in the selected one.
     pub description: Option<(DatasetId, Result<DatasetDescription, String>)>,
     /// The line that was asked last, and its answer; an inner none = it is on its way.
-    pub answer: Option<(DatasetId, String, Option<Result<DatasetRows, String>>)>,
+    pub answer: Option<(DatasetId, String, Option<Reply>)>,
     /// Why the list could not be read.
     pub problem: Option<String>,
 }
@@ -31,7 +34,7 @@ impl DatasetsPanel {
     }
 
     /// The answer to a question of the selected one.
-    pub fn answer(&self) -> Option<(&str, Option<&Result<DatasetRows, String>>)> {
+    pub fn answer(&self) -> Option<(&str, Option<&Reply>)> {
         let (of, line, answer) = self.answer.as_ref()?;
         (Some(*of) == self.list.selected).then_some((line.as_str(), answer.as_ref()))
     }
