@@ -207,6 +207,12 @@ impl PythonInterpreter {
         self.own_processes
     }
 
+    /// Processes that its cells started and that live.
+    pub fn background(&self) -> usize {
+        let now = self.process.id().map_or(0, tree::count);
+        now.saturating_sub(self.own_processes)
+    }
+
     /// Whether its sandbox protects all these places.
     pub fn protects(&self, places: &[ExecutableDirectory]) -> bool {
         places.iter().all(|place| self.protected.contains(place))

@@ -146,22 +146,23 @@ impl Python {
         };
         let ran = python.run(request, &stops, context.host).await;
         let excess = watch.end().await;
-        let ended = ran.ended_because(excess.as_ref());
-        match &ended {
+        let mut finished = Finished {
+            ended: ran.ended_because(excess.as_ref()),
+            ran,
+            seconds,
+            new,
+            notes: String::new(),
+        };
+        match &finished.ended {
             None => {
+                lease.finish(&finished.end().0, python.background());
                 python.rest();
                 lease.interpreter = Some(python);
             }
             Some(why) => lease.lose(why),
         }
-        let notes = places.end(&context.cancel).await;
-        Ok(Finished {
-            ran,
-            ended,
-            seconds,
-            new,
-            notes,
-        })
+        finished.notes = places.end(&context.cancel).await;
+        Ok(finished)
     }
 
     /// Starts a Python where there is none that can be used; what the model must know of it then.
