@@ -1,11 +1,8 @@
 //! Datasets: the tables of every channel, what is in the selected one, and the answer to a question of it.
 
-use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetRows};
+use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
 use crate::protocol::ids::DatasetId;
 use crate::tui::state::list::ListDetail;
-
-/// The rows that were asked for, or why there are none.
-pub type Reply = Result<DatasetRows, String>;
 
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,10 +13,23 @@ pub struct DatasetsPanel {
     pub list: ListDetail<DatasetId>,
     /// What is in the selected one.
     pub description: Option<(DatasetId, Result<DatasetDescription, String>)>,
-    /// The line that was asked last, and its answer; an inner none = it is on its way.
-    pub answer: Option<(DatasetId, String, Option<Reply>)>,
+    /// What was asked last.
+    pub answer: Option<DatasetAnswer>,
     /// Why the list could not be read.
     pub problem: Option<String>,
+}
+
+/// A question of a dataset and its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatasetAnswer {
+    /// Which dataset.
+    pub dataset: DatasetId,
+    /// The line that was typed.
+    pub line: String,
+    /// What it asks.
+    pub question: DatasetQuery,
+    /// The rows, or why there are none; none = they are on their way.
+    pub rows: Option<Result<DatasetRows, String>>,
 }
 
 impl DatasetsPanel {
@@ -34,8 +44,8 @@ impl DatasetsPanel {
     }
 
     /// The answer to a question of the selected one.
-    pub fn answer(&self) -> Option<(&str, Option<&Reply>)> {
-        let (of, line, answer) = self.answer.as_ref()?;
-        (Some(*of) == self.list.selected).then_some((line.as_str(), answer.as_ref()))
+    pub fn answer(&self) -> Option<&DatasetAnswer> {
+        let answer = self.answer.as_ref();
+        answer.filter(|answer| Some(answer.dataset) == self.list.selected)
     }
 }

@@ -18,6 +18,7 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
+use crate::tui::state::datasets::DatasetAnswer;
 use crate::tui::state::list::{Cell, List};
 use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
@@ -82,11 +83,15 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             };
             panel.description = Some((id, found));
         }
-        (Query::QueryDataset(_), result) => {
-            let Some((_, _, answer)) = &mut panel.answer else {
+        (Query::QueryDataset(asked), result) => {
+            // Another question may have been asked since.
+            let answer = panel.answer.as_mut().filter(|answer| {
+                answer.dataset.to_string() == asked.dataset && answer.question == asked.query
+            });
+            let Some(answer) = answer else {
                 return;
             };
-            *answer = match result {
+            answer.rows = match result {
                 Ok(Answer::QueryDataset(rows)) => Some(Ok(rows.clone())),
                 Ok(_) => return,
                 Err(problem) => Some(Err(problem_text(problem))),
@@ -272,7 +277,12 @@ pub fn asked(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
         }
     };
     state.screens.datasets.list.select(Some(id));
-    state.screens.datasets.answer = Some((id, line.to_owned(), None));
+    state.screens.datasets.answer = Some(DatasetAnswer {
+        dataset: id,
+        line: line.to_owned(),
+        question: query.clone(),
+        rows: None,
+    });
     let asked = Query::QueryDataset(QueryDataset {
         dataset: id.to_string(),
         query,

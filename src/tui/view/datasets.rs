@@ -62,7 +62,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     if let (Some(area), Some(one)) = (below, panel.selected()) {
         let mut body = Body::new(theme, detail::columns(area));
         match panel.answer() {
-            Some((line, answer)) => answered(&mut body, line, answer),
+            Some(answer) => answered(&mut body, &answer.line, answer.rows.as_ref()),
             None => described(state, &mut body, one),
         }
         let title = format!("{}/{}", one.channel, one.name);
