@@ -158,7 +158,9 @@ proptest! {
         let mut script = String::new();
         let mut expected = Vec::new();
         for words in &rows {
-            let words: Vec<String> = words.iter().map(|word| word.replace(['\\', '\''], "x")).collect();
+            // The grammar takes these for operators of a test: such a command is not taken apart.
+            let plain = |word: &String| word.replace(['\\', '\''], "x").replace("==", "x").replace("=~", "x");
+            let words: Vec<String> = words.iter().map(plain).collect();
             script.push_str("show");
             for word in &words {
                 let _ = write!(script, " {}", quote(word));
