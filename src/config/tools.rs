@@ -10,6 +10,7 @@ use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
 use crate::config::inputs::{Inputs, number};
 use crate::config::settings::{BashSettings, FetchSettings, PythonSettings};
+use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::Risk;
 use crate::protocol::rule::{BASH, FETCH, PYTHON};
 use crate::protocol::skill::LOAD_SKILL;
@@ -56,6 +57,9 @@ pub fn names(inputs: &Inputs<'_>) -> Vec<String> {
         if adds(name, table) && !names.contains(name) {
             names.push(name.clone());
         }
+    }
+    if config.tools.contains_key(PYTHON) {
+        names.push(LOAD_DATASET.to_owned());
     }
     if config
         .skills

@@ -122,6 +122,9 @@ pub struct Aggregate {
     pub name: Option<String>,
 }
 
+/// The tool that makes a dataset a variable of a session's Python. It exists where Python does.
+pub const LOAD_DATASET: &str = "load_dataset";
+
 /// A question of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatasetQuery {

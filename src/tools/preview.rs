@@ -31,7 +31,7 @@ pub fn one_line(tool: &str, args: &Value) -> String {
         "ask_operator" => text_of(args, "question").map(quote),
         "recall" => text_of(args, "query").map(quote),
         "list_datasets" => Some("all".to_owned()),
-        "describe_dataset" => text_of(args, "name").map(ToOwned::to_owned),
+        "describe_dataset" | "load_dataset" => text_of(args, "name").map(ToOwned::to_owned),
         "query_dataset" => Some(question(args)),
         "search_files" => text_of(args, "pattern").map(|pattern| {
             format!(

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::{Access, DatasetFormat, Effect};
 use crate::tools::python::dataset::DatasetError;
 use crate::tools::python::tool::Python;
@@ -28,7 +29,7 @@ impl LoadDataset {
     pub fn new(python: Arc<Python>) -> Self {
         Self {
             spec: ToolSpec {
-                name: "load_dataset".into(),
+                name: LOAD_DATASET.into(),
                 description: "Make a table a variable of this session's Python.".into(),
                 input_schema: json!({
                     "type": "object",
