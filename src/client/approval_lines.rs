@@ -4,9 +4,10 @@
 use serde_json::Value;
 
 use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::ApprovalKind;
 use crate::protocol::file_change::FILE_TOOLS;
-use crate::protocol::rule::{FETCH, PYTHON};
+use crate::protocol::rule::{BASH, FETCH, PYTHON};
 use crate::text::quote::quote;
 
 /// Longest command in a sentence, in characters.
@@ -25,6 +26,15 @@ pub fn sentence(approval: &Approval) -> String {
             }
             Preview::Text { text } if tool == FETCH => fetch(Some(text), approval),
             Preview::None if tool == FETCH => fetch(None, approval),
+            Preview::Text { text } if tool == BASH => match text.trim().lines().count() {
+                0 | 1 => "Runs a command in the shell of this session.".to_owned(),
+                lines => format!("Runs {lines} lines in the shell of this session."),
+            },
+            Preview::Text { .. } if tool == LOAD_DATASET => {
+                let name = approval.args.get("name").and_then(Value::as_str);
+                let name = name.unwrap_or_default();
+                format!("Makes the dataset {name} a variable of this session's Python.")
+            }
             Preview::Text { text } if tool == PYTHON => match text.trim().lines().count() {
                 1 => "Runs a line of Python.".to_owned(),
                 lines => format!("Runs {lines} lines of Python."),

@@ -321,6 +321,9 @@ pub async fn of_channel(engine: &Engine, channel: &str, name: &str) -> Result<Da
         .map_err(|error| error.to_string())?;
     let found = all.iter().find(|dataset| dataset.name == name);
     found.cloned().ok_or_else(|| {
+        if all.is_empty() {
+            return "this channel has no datasets".to_owned();
+        }
         let near = all
             .iter()
             .map(|dataset| (strsim::jaro_winkler(&dataset.name, name), dataset))
@@ -329,6 +332,7 @@ pub async fn of_channel(engine: &Engine, channel: &str, name: &str) -> Result<Da
             .map_or_else(String::new, |(_, near)| {
                 format!("; did you mean `{}`?", near.name)
             });
+        let near = if near.is_empty() { "." } else { near.as_str() };
         let names: Vec<&str> = all.iter().map(|dataset| dataset.name.as_str()).collect();
         let name: String = name.chars().take(64).collect();
         format!(

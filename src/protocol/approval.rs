@@ -11,6 +11,7 @@ use crate::protocol::enums::{
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::on_call::Assignment;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
+use crate::protocol::rule::COMMANDS;
 use crate::protocol::schema;
 use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 
@@ -332,7 +333,7 @@ impl Approval {
     /// Why what it asks about cannot be rehearsed, as far as the question tells; none = it can.
     pub fn not_rehearsed(&self) -> Option<&'static str> {
         let sandbox = self.plan.sandbox.as_deref().unwrap_or_default();
-        if self.kind != ApprovalKind::Execute || self.access != Access::Exec {
+        if self.kind != ApprovalKind::Execute || self.tool != COMMANDS {
             Some("only a command can be rehearsed")
         } else if self.state != ApprovalState::Pending {
             Some("it does not wait any more")

@@ -126,7 +126,7 @@ impl Tool for LoadDataset {
 
 #[cfg(test)]
 mod tests {
-    use super::variable_of;
+    use crate::tools::python::load_dataset::variable_of;
 
     #[test]
     fn every_name_of_a_dataset_becomes_a_variable() {

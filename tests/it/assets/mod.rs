@@ -306,7 +306,10 @@ fn what_can_follow_a_key_is_known() {
     );
     assert_eq!(
         after(Context::Queue, "g"),
-        [("g".to_owned(), Action::MoveTop)]
+        [
+            ("b".to_owned(), Action::ScreenDatasets),
+            ("g".to_owned(), Action::MoveTop)
+        ]
     );
     assert!(after(Context::Queue, "j").is_empty());
 }

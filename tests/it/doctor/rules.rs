@@ -24,6 +24,10 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("row that refers to one that is not there", "INSERT INTO approval_snoozes VALUES (zeroblob(16), 'anna', 1)", &["file"]),
     ("artifact whose file is not there or has another content",
         "INSERT INTO artifacts VALUES (zeroblob(32), 5, 'text/plain', 1)", &["I25"]),
+    ("dataset whose file is not there or has another content",
+        "INSERT INTO datasets (id, channel, name, source, row_count, columns, bytes, sha256, notes, uploaded_by, created_at)
+         VALUES (zeroblob(16), 'team', 'sales', 'sales.csv', 1, '[]', 5, printf('%064d', 0), '[]', 'anna', 1)",
+        &["I32"]),
     ("continuation without exactly one inbox row",
         "UPDATE inbox SET continuation_id = NULL, disposition = 'ignored' WHERE continuation_id = {DONE}", &["I1"]),
     ("idempotency key stored twice",
@@ -233,6 +237,7 @@ async fn every_rule_names_what_breaks_it_and_nothing_else() {
             "event that was said",
             "part being sent",
             "artifact whose file",
+            "dataset whose file",
             "budget",
         ];
         assert!(
