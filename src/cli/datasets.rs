@@ -83,7 +83,7 @@ pub struct QuestionFlags {
     /// One row for each different set of values of these columns, commas between them
     #[arg(long, value_delimiter = ',')]
     group_by: Vec<String>,
-    /// FN [COLUMN] [as NAME], with count sum min max avg median `count_distinct`; once for each
+    /// FN, FN COLUMN or FN COLUMN as NAME, with count sum min max avg median count_distinct; once for each
     #[arg(long, value_name = "AGGREGATE", value_parser = aggregate)]
     aggregate: Vec<Aggregate>,
     /// A column of the answer that it is sorted by
