@@ -127,7 +127,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where the data sets of channels are, by the workspace of the channel. A workspace that two channels share has none:
+    /// Where the datasets of channels are, by the workspace of the channel. A workspace that two channels share has none:
     /// neither may see those of the other.
     pub fn dataset_directories(&self) -> BTreeMap<PathBuf, PathBuf> {
         let all = self.paths.data_dir.join("datasets");

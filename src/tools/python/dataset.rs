@@ -1,4 +1,4 @@
-//! Data sets of a channel become variables of a session's Python.
+//! Datasets of a channel become variables of a session's Python.
 
 use std::path::{Component, Path};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 64;
 /// Words that no variable can be named by, and names that every piece of code relies on. The driver knows all of them.
 const TAKEN: [&str; 3] = ["True", "False", "None"];
 
-/// Why a data set did not become a variable. The model reads the message.
+/// Why a dataset did not become a variable. The model reads the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
     /// The name or the path cannot be used. Nothing ran.
@@ -30,7 +30,7 @@ pub enum DatasetError {
 
 impl Python {
     /// Gives a variable of a session's Python the rows of a Parquet or CSV file, which lies at `file` in the directory of
-    /// data sets of its channel. What became of it, in words; where Python is new, why it is.
+    /// datasets of its channel. What became of it, in words; where Python is new, why it is.
     pub async fn assign_dataset(
         &self,
         context: &ToolContext<'_>,
@@ -52,13 +52,13 @@ impl Python {
             .all(|part| matches!(part, Component::Normal(_)));
         if !is_inside || file.as_os_str().is_empty() {
             return Err(DatasetError::Invalid(format!(
-                "`{}` is no file of the channel's data sets",
+                "`{}` is no file of the channel's datasets",
                 file.display()
             )));
         }
-        let shown = format!("(data set) {variable}");
+        let shown = format!("(dataset) {variable}");
         let request = |python: &PythonInterpreter| {
-            let directory = python.datasets().ok_or("the channel has no data sets")?;
+            let directory = python.datasets().ok_or("no directory of datasets is here: the channel has none, or another channel has its workspace too")?;
             let path = directory.join(file).to_string_lossy().into_owned();
             Ok(
                 json!({"assign": [variable, path], "directory": outputs::directory(context.call_id)}),

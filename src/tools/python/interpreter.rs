@@ -26,7 +26,7 @@ use crate::tools::tool::{ToolContext, ToolHost};
 const DRIVER: &str = include_str!("driver.py");
 /// Where programs are looked for inside. Ours, not the one this process was started with.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Where it sees the data sets of its channel.
+/// Where it sees the datasets of its channel.
 const DATASETS: &str = "/datasets";
 /// Longest start.
 const START: Duration = Duration::from_secs(20);
@@ -91,7 +91,7 @@ pub struct PythonInterpreter {
     replies: Replies<ChildStdout>,
     output: Output,
     protected: Vec<ExecutableDirectory>,
-    /// Where it sees data sets; none = none is mounted.
+    /// Where it sees datasets; none = none is mounted.
     datasets: Option<PathBuf>,
     /// Processes that belong to it before the first cell.
     own_processes: usize,
@@ -218,7 +218,7 @@ impl PythonInterpreter {
         places.iter().all(|place| self.protected.contains(place))
     }
 
-    /// Where it sees data sets; none = none is mounted.
+    /// Where it sees datasets; none = none is mounted.
     pub fn datasets(&self) -> Option<&Path> {
         self.datasets.as_deref()
     }

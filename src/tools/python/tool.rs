@@ -44,7 +44,7 @@ pub struct Python {
     sandbox: Sandbox,
     program: PythonProgram,
     interpreters: Interpreters<PythonInterpreter>,
-    /// Where the data sets of a channel are, by its workspace.
+    /// Where the datasets of a channel are, by its workspace.
     datasets: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -186,7 +186,7 @@ impl Python {
                 );
             }
             (datasets.is_some() && python.datasets().is_none())
-                .then(|| "the channel has data sets now".to_owned())
+                .then(|| "the channel has datasets now".to_owned())
         });
         let mut new = None;
         if let Some(why) = unusable {

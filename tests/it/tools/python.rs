@@ -485,7 +485,7 @@ async fn a_variable_gets_the_rows_of_a_data_set() {
     let missing = load("sales", "sales.csv").await.unwrap_err();
     assert_eq!(
         missing,
-        DatasetError::Failed("the channel has no data sets".to_owned())
+        DatasetError::Failed("no directory of datasets is here: the channel has none, or another channel has its workspace too".to_owned())
     );
     let directory = one.bench.hidden.join("datasets/api");
     std::fs::create_dir_all(&directory).unwrap();
@@ -493,7 +493,7 @@ async fn a_variable_gets_the_rows_of_a_data_set() {
     std::fs::write(one.bench.hidden.join("datasets/other.csv"), "a\n1\n").unwrap();
     let said = load("sales", "sales.csv").await.unwrap();
     assert!(
-        said.contains("Python is new: the channel has data sets now"),
+        said.contains("Python is new: the channel has datasets now"),
         "{said}"
     );
     assert!(said.contains("`sales` is a "), "{said}");
