@@ -50,8 +50,8 @@ pub struct Upload {
 
 /// Files that may be on their way at once.
 const MAX_UPLOADS: usize = 16;
-/// After so long without a part, an upload is given up.
-const IDLE_SECONDS: i64 = 3600;
+/// After so long without a part, an upload is given up: whoever goes on sends the next one at once.
+const IDLE_SECONDS: i64 = 300;
 
 impl Datasets {
     /// Waits until work on a file may begin, which it does until this is dropped.
