@@ -36,8 +36,11 @@ impl InProcessClient {
 impl ConsoleClient for InProcessClient {
     async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem> {
         let engine = self.engine.current();
-        // A rehearsal is for the eyes of its caller: it ends when the caller goes away.
-        if matches!(envelope.command, Command::RehearseCall(_)) {
+        // What these show is for the eyes of their caller: they end when the caller goes away.
+        if matches!(
+            envelope.command,
+            Command::RehearseCall(_) | Command::RunInShell(_)
+        ) {
             return engine.handle(envelope).await;
         }
         // The caller may go away (a closed connection); what it submitted is carried out all the same.

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
@@ -100,55 +101,34 @@ pub async fn run(
     }
     let fits = engine.tools.validate(BASH, &args);
     fits.map_err(|problem| Problem::invalid(problem.to_string()))?;
-    let record = |action, detail| RecordShell {
-        action,
-        session_id: session.id,
-        channel: session.channel.clone(),
-        by: caller.reference(),
-        detail,
-    };
     let command = engine.redactor.redact(&request.command).into_owned();
-    let command = first(&command, AUDITED).to_owned();
-    let begins = record("shell.started", json!({ "command": command }));
-    let mut changes = engine.emergency.changes();
-    if engine.is_held() || engine.emergency.is_quarantined() {
-        let detail = "nothing runs during an emergency stop or a quarantine";
-        return Err(
-            Problem::new(ProblemKind::Unavailable, "not run", detail).hint("release it first")
-        );
-    }
-    engine.store.write(begins).await.map_err(from_store)?;
-    let (at, began) = (engine.clock.now(), Instant::now());
     let cancel = engine.shutdown.child_token();
-    let outcome = {
-        let running = execute(engine, &session, &args, cancel.clone());
-        let mut running = std::pin::pin!(running);
-        tokio::select! {
-            outcome = &mut running => outcome,
-            () = async { drop(changes.wait_for(Option::is_some).await) } => {
-                cancel.cancel();
-                running.await
-            }
-        }
+    let _ends_with_this = cancel.clone().drop_guard();
+    let attended = AttendedCommand {
+        engine: engine.clone(),
+        record: RecordShell {
+            action: "shell.started",
+            session_id: session.id,
+            channel: session.channel.clone(),
+            by: caller.reference(),
+            detail: json!({ "command": first(&command, AUDITED) }),
+        },
+        session,
+        args,
+        cancel,
     };
-    let content = match outcome {
-        Ok(ref outcome) => engine.redactor.redact(&outcome.content).into_owned(),
-        Err(ref problem) => problem.detail.clone(),
-    };
-    let told = content.lines().find(|line| !line.starts_with('['));
-    let told = first(told.unwrap_or_default(), AUDITED).to_owned();
-    let ends = record(
-        "shell.ended",
-        json!({ "command": command, "outcome": told }),
-    );
-    engine.store.write(ends).await.map_err(from_store)?;
-    let outcome = outcome?;
+    let (at, began) = (engine.clock.now(), Instant::now());
+    // It is interrupted, and written down to its end, when whoever asked goes away.
+    let task = engine.tasks.spawn(attended.run());
+    let (outcome, content) = task
+        .await
+        .map_err(|error| Problem::internal(format!("the command was lost: {error}")))??;
     if outcome.disposition == EffectDisposition::ConfirmedNoEffect {
         return Err(Problem::new(ProblemKind::Conflict, "not run", content)
             .hint("`leverframe get interpreters` says what runs"));
     }
     Ok(ShellRun {
-        session_id: session.id,
+        session_id,
         by: caller.actor.label(),
         at,
         content,
@@ -157,11 +137,62 @@ pub async fn run(
     })
 }
 
+/// A command of a person, with what it needs to its end.
+struct AttendedCommand {
+    engine: Engine,
+    /// That it begins.
+    record: RecordShell,
+    session: Session,
+    args: Value,
+    cancel: CancellationToken,
+}
+
+impl AttendedCommand {
+    /// What came of it, and what it said, redacted.
+    async fn run(self) -> Result<(ToolOutcome, String), Problem> {
+        let engine = &self.engine;
+        let mut changes = engine.emergency.changes();
+        if engine.is_held() || engine.emergency.is_quarantined() {
+            let detail = "nothing runs during an emergency stop or a quarantine";
+            return Err(
+                Problem::new(ProblemKind::Unavailable, "not run", detail).hint("release it first")
+            );
+        }
+        let begins = engine.store.write(self.record.clone()).await;
+        begins.map_err(from_store)?;
+        let outcome = {
+            let running = execute(engine, &self.session, &self.args, self.cancel.clone());
+            let mut running = std::pin::pin!(running);
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = async { drop(changes.wait_for(Option::is_some).await) } => {
+                    self.cancel.cancel();
+                    running.await
+                }
+            }
+        };
+        let content = match &outcome {
+            Ok(outcome) => engine.redactor.redact(&outcome.content).into_owned(),
+            Err(problem) => problem.detail.clone(),
+        };
+        let told = content.lines().find(|line| !line.starts_with('['));
+        let mut detail = self.record.detail.clone();
+        detail["outcome"] = Value::from(first(told.unwrap_or_default(), AUDITED));
+        let ends = RecordShell {
+            action: "shell.ended",
+            detail,
+            ..self.record.clone()
+        };
+        engine.store.write(ends).await.map_err(from_store)?;
+        Ok((outcome?, content))
+    }
+}
+
 async fn execute(
     engine: &Engine,
     session: &Session,
     args: &Value,
-    cancel: tokio_util::sync::CancellationToken,
+    cancel: CancellationToken,
 ) -> Result<ToolOutcome, Problem> {
     let workspace = engine.channel(&session.channel)?.workspace.clone();
     let Some(tool) = engine.tools.get(BASH) else {

@@ -221,3 +221,39 @@ async fn a_command_that_a_crash_cut_off_has_an_unknown_outcome() {
     let asked = daemon.wait_question("resolve_unknown", "bash").await;
     assert_eq!(asked["continuation_id"], json!(turn));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_goes_away_leaves_a_shell_and_a_whole_audit() {
+    let Some(home) = home() else { return };
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let path = format!("/v1/sessions/{session}/shell");
+    let say = |command: &str| Some(json!({ "command": command }));
+    let (status, said) = daemon.request("POST", &path, say("X=5")).await;
+    assert_eq!(status, 200, "{said:#}");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    tokio::select! {
+        ended = daemon.try_request("POST", &path, say("sleep 81823")) => panic!("{ended:?}"),
+        () = async {
+            while !lives("81823") {
+                assert!(Instant::now() < deadline, "it does not run");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        } => {}
+    }
+    gone("81823").await;
+    let ends = |audit: &Value| audit.to_string().matches("shell.ended").count() == 2;
+    daemon
+        .wait(
+            "/v1/audit?action=shell.ended",
+            "both ends in the audit",
+            ends,
+        )
+        .await;
+    let (status, said) = daemon.request("POST", &path, say("echo $X")).await;
+    assert_eq!(status, 200, "{said:#}");
+    assert!(
+        said["content"].as_str().unwrap().contains("\n5"),
+        "{said:#}"
+    );
+}
