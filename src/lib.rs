@@ -8,6 +8,7 @@
 //! | [`config`], [`store`], [`model`], [`tools`] | settings, the database, model providers, tools |
 //! | [`engine`] | sessions, turns, policy, approvals: the one gate everything goes through |
 //! | [`datasets`] | tables that people send: Parquet files, and questions of them |
+//! | [`mcp`] | the Model Context Protocol, client and server |
 //! | [`channels`] | bridges to chat platforms |
 //! | [`client`] | the two traits of the seam, and the remote client |
 //! | [`console`] | the console without a screen: what is known, the Queue, the arming rule |
@@ -25,6 +26,7 @@ pub mod console;
 pub mod crash;
 pub mod datasets;
 pub mod engine;
+pub mod mcp;
 pub mod model;
 pub mod protocol;
 pub mod runtime;

@@ -17,6 +17,7 @@ pub mod hygiene;
 pub mod inputs;
 pub mod key_files;
 pub mod layers;
+pub mod mcp;
 pub mod memory;
 pub mod model_tables;
 pub mod ownership;

@@ -30,6 +30,7 @@ pub mod hygiene;
 pub mod ids;
 pub mod leftovers;
 pub mod log;
+pub mod mcp;
 pub mod memory;
 pub mod models;
 pub mod on_call;

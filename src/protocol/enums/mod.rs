@@ -83,6 +83,7 @@ mod caches;
 mod datasets;
 mod delivery;
 mod log;
+mod mcp;
 mod memory;
 mod sessions;
 mod skills;
@@ -101,6 +102,7 @@ pub use delivery::{
     ChannelKind, ChannelState, Disposition, FloodKind, OutboxClass, OutboxState, PairingState,
 };
 pub use log::LogLevel;
+pub use mcp::{McpEra, McpServerState, McpToolState, McpTransport};
 pub use memory::{
     HygieneReason, HygieneState, MemoryAuthor, MemoryKind, MemoryScope, MemoryState, SearchMethod,
 };

@@ -15,7 +15,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("client", BASE),
     ("model", &["config", "protocol", "clock", "text", "crash"]),
     ("datasets", &["protocol"]),
-    ("tools", &["config", "protocol", "clock", "text", "crash"]),
+    (
+        "mcp",
+        &["config", "client", "protocol", "clock", "text", "crash"],
+    ),
+    (
+        "tools",
+        &["config", "mcp", "protocol", "clock", "text", "crash"],
+    ),
     (
         "engine",
         &[
@@ -28,7 +35,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "api",
-        &["client", "config", "protocol", "clock", "text", "crash"],
+        &[
+            "client", "config", "mcp", "protocol", "clock", "text", "crash",
+        ],
     ),
     (
         "testing",
@@ -39,8 +48,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "runtime",
         &[
-            "testing", "api", "channels", "client", "config", "engine", "model", "store", "tools",
-            "protocol", "clock", "text", "crash",
+            "testing", "api", "channels", "client", "config", "engine", "mcp", "model", "store",
+            "tools", "protocol", "clock", "text", "crash",
         ],
     ),
     (
@@ -56,7 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "testing", "runtime", "console", "tui", "client", "config", "protocol", "clock",
+            "testing", "runtime", "console", "tui", "client", "config", "mcp", "protocol", "clock",
             "text", "crash",
         ],
     ),
@@ -85,6 +94,7 @@ const BANS: &[(&[&str], &str, &[&str])] = &[
     (&["rusqlite", "::"], "rusqlite", &["store"]),
     (&["parquet", "::"], "parquet", &["datasets"]),
     (&["axum", "::"], "axum", &["api"]),
+    (&["rmcp", "::"], "rmcp", &["mcp"]),
     (&["env", "::", "var"], "env::var", &["config"]),
     (&["env", "::", "var_os"], "env::var", &["config"]),
     (&["env", "::", "vars"], "env::vars", &["config"]),

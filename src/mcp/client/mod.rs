@@ -1,0 +1,1 @@
+//! The client: a connection to one server, in either era of the protocol.
