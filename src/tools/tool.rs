@@ -257,6 +257,17 @@ pub trait ToolHost: Send + Sync {
         Err("there are no skills here".to_owned())
     }
 
+    /// Asks a person in the midst of a call, and waits for the answer: the text of a choice where there are choices. Else
+    /// why there is no answer, for the model. `asked_by` says who wants to know, in a few words.
+    async fn ask(
+        &self,
+        _asked_by: &str,
+        _question: &str,
+        _choices: &[String],
+    ) -> Result<String, String> {
+        Err("nobody can be asked here".to_owned())
+    }
+
     /// Whether a person runs it, and no model: the session hears of that.
     fn is_person(&self) -> bool {
         false
