@@ -1,0 +1,4 @@
+//! Parts that others wrote, and our client: servers, issuers, and the conformance suite of the protocol.
+
+mod issuer;
+mod logins;
