@@ -28,6 +28,7 @@ pub mod http_tool;
 pub mod interpreters;
 pub mod list_files;
 pub mod load_skill;
+pub mod mcp;
 pub mod memory;
 pub mod move_file;
 pub mod nearest_lines;
