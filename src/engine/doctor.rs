@@ -677,7 +677,7 @@ fn skills(list: &[Skill]) -> Vec<Finding> {
 async fn python_of(engine: &Engine, settings: PythonSettings) -> Result<PythonProgram, String> {
     let found = tokio::task::spawn_blocking(move || executable::find(&settings));
     let found = found.await.map_err(|error| error.to_string())??;
-    if engine.tools.get(PYTHON).is_none() {
+    if engine.tools().get(PYTHON).is_none() {
         return Err(format!(
             "{} can be used now, and could not at the start",
             found.path.display()

@@ -3,6 +3,8 @@
 //! No server runs before somebody asks for it, and nothing here decides whether a call may run.
 
 pub mod definition;
+pub mod find_tools;
+pub mod read_resource;
 pub mod servers;
 pub mod tool;
 
