@@ -151,6 +151,9 @@ pub struct Decision {
     /// The reason given.
     #[serde(default)]
     pub reason: Option<String>,
+    /// The answer to a question that a running call asked; of other answers the call has the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// The call does not start before then, and `revoke` takes the approval back; none = it starts at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_at: Option<Timestamp>,

@@ -112,6 +112,19 @@ impl Tool for Post {
 
     #[allow(clippy::panic, reason = "tests want a tool that panics")]
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
+        let text = args.get("text").and_then(Value::as_str).unwrap_or_default();
+        if let Some(question) = text.strip_prefix("ask: ") {
+            let choices: Vec<String> = ["red", "blue"].map(str::to_owned).into();
+            let asked = context.host.ask("the service", question, &choices);
+            let asked = tokio::select! {
+                asked = asked => asked,
+                () = context.cancel.cancelled() => Err("cancelled".to_owned()),
+            };
+            return match asked {
+                Ok(answer) => ended(format!("the answer is {answer}"), EffectDisposition::Done),
+                Err(why) => ended(why, EffectDisposition::ConfirmedNoEffect),
+            };
+        }
         let client = match Self::client() {
             Ok(client) => client,
             Err(error) => {

@@ -25,6 +25,7 @@ pub mod plan_risk;
 pub mod policy_context;
 pub mod progress;
 pub mod proposal;
+pub mod question;
 pub mod reply;
 pub mod runner;
 pub mod tool_run;

@@ -31,6 +31,7 @@ use crate::engine::turn::large_result::{self, ResultExcerpt};
 use crate::engine::turn::memory;
 use crate::engine::turn::outbound_files;
 use crate::engine::turn::policy_context::PolicyContext;
+use crate::engine::turn::question;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
@@ -161,6 +162,16 @@ impl ToolHost for LiveHost<'_> {
     async fn read_resource(&self, server: &str, uri: Option<&str>) -> Result<String, String> {
         let engine = self.engine.current();
         mcp::resources::read(&engine, &self.rows.channel, server, uri).await
+    }
+
+    async fn ask(
+        &self,
+        asked_by: &str,
+        question: &str,
+        choices: &[String],
+    ) -> Result<String, String> {
+        let engine = &self.engine;
+        question::ask(engine, self.rows, self.row, asked_by, question, choices).await
     }
 
     async fn ran_before(&self) -> bool {

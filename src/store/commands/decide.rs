@@ -125,6 +125,8 @@ enum Action {
     RefuseBudget,
     Delivery(OutboxState),
     Accept(bool),
+    /// The answer to a question of a call that runs; none = it gets no answer.
+    Reply(bool),
 }
 
 impl Action {
@@ -194,6 +196,7 @@ impl Decide {
             surface: self.by.surface,
             at: tx.now,
             reason: self.reason.clone(),
+            answer: None,
             starts_at: None,
         }
     }
@@ -265,6 +268,22 @@ impl Decide {
             duration_ms: None,
             artifact: None,
             cached: None,
+        }
+    }
+
+    /// Answers a question of a call that runs, which goes on by itself.
+    fn reply(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut ApprovalRow,
+        answers: bool,
+    ) -> Result<(), StoreError> {
+        let mut decision = self.decision(tx);
+        if answers {
+            decision.answer.clone_from(&self.answer);
+            tx.record_decision(gate, ApprovalState::Consumed, &decision)
+        } else {
+            tx.record_decision(gate, ApprovalState::Denied, &decision)
         }
     }
 
@@ -515,10 +534,17 @@ impl Decide {
         head: Option<&mut ContinuationRow>,
     ) -> Result<(), StoreError> {
         let action = Action::of(gate.kind, self.decision).ok_or_else(|| self.not_possible(gate))?;
+        let action = match action {
+            Action::Call(what) if gate.kind == ApprovalKind::Question && gate.call_id.is_none() => {
+                Action::Reply(matches!(what, CallAction::Answer))
+            }
+            other => other,
+        };
         let head = || head.ok_or_else(|| lacks(gate, "continuation"));
         match action {
             Action::Delivery(to) => self.settle_delivery(tx, gate, to),
             Action::Accept(accepted) => self.accept(tx, gate, accepted),
+            Action::Reply(answers) => self.reply(tx, gate, answers),
             Action::RaiseBudget => {
                 let head = head()?;
                 self.raise_budget(tx, gate, head)

@@ -3,6 +3,7 @@
 pub mod add_memory;
 pub mod announce_emergency_stop;
 pub mod ask_budget;
+pub mod ask_in_call;
 pub mod ask_pairing;
 pub mod assign;
 pub mod begin_compaction;

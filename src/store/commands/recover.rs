@@ -1,9 +1,10 @@
 //! Takes the database over after a start: new epoch, and a truthful state for everything that was in flight.
 
 use crate::clock::Timestamp;
-use crate::protocol::enums::ApprovalKind;
-use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
-use crate::store::command::WriteTx;
+use crate::protocol::enums::{ApprovalKind, ApprovalState};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, ToolCallId};
+use crate::store::command::{WriteCommand as _, WriteTx};
+use crate::store::commands::ask_in_call::WithdrawQuestion;
 use crate::store::commands::end_send::{ask_old, settle_lost};
 use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
@@ -101,6 +102,23 @@ impl Recover {
         Ok(interrupted)
     }
 
+    /// Nobody hears the answers to what calls asked that ended with the process.
+    fn withdraw_questions(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let open = tx.conn.values::<ApprovalId>(
+            "SELECT id FROM approvals WHERE state = 'pending' AND kind = 'question' AND tool_call_id IS NULL
+             ORDER BY position",
+            [],
+        )?;
+        for approval_id in open {
+            let withdraw = WithdrawQuestion {
+                approval_id,
+                to: ApprovalState::Revoked,
+            };
+            withdraw.apply(tx)?;
+        }
+        Ok(())
+    }
+
     /// An answer that nobody delivered for so long is not delivered late by itself: a person is asked first.
     fn old_answers(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, StoreError> {
         let oldest = tx.now.plus_millis(-OLD_ANSWER_MS);
@@ -132,6 +150,7 @@ impl Recover {
         Self::settle_models(tx)?;
         tx.fail_all_compactions(DIED)?;
         let interrupted = Self::interrupt(tx)?;
+        Self::withdraw_questions(tx)?;
         let started = tx.conn.values::<ToolCallId>(
             "SELECT id FROM tool_calls WHERE state = 'started' ORDER BY +position",
             [],

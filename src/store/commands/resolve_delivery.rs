@@ -96,6 +96,7 @@ impl WriteTx<'_> {
             let mut gate = self.gate(id)?;
             let decision = Decision {
                 starts_at: None,
+                answer: None,
                 until: None,
                 decision: word,
                 scope: None,

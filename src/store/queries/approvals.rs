@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, PlanFacts, PriorMessage, SimilarCall};
 use crate::protocol::enums::{
@@ -80,11 +82,20 @@ const MESSAGE_CHARS: usize = 400;
 const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.revision, a.channel, a.conversation,
         a.session_id, a.continuation_id, a.tool_call_id, a.requester_id, a.requester_display, a.requester_person,
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
-        a.decision_body, a.position,
+        a.decision_body, a.position, a.baseline,
         c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
         a.waiting_for, a.once_only,
         coalesce((SELECT max(r.count) FROM reminders r WHERE r.approval_id = a.id), 0) AS reminders
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
+
+/// A question that a call asks while it runs, as it is stored beside its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningQuestion {
+    /// The tool of the call.
+    pub tool: String,
+    /// The answers it offers; empty = a person writes one.
+    pub choices: Vec<String>,
+}
 
 /// What an approval without a call says about access, risk and rule.
 fn without_call(kind: ApprovalKind) -> (Risk, &'static str) {
@@ -132,9 +143,23 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         ),
         None => {
             let (risk, rule) = without_call(kind);
+            let asked: Option<RunningQuestion> = match kind {
+                ApprovalKind::Question => row.json_opt("baseline")?,
+                ApprovalKind::Execute
+                | ApprovalKind::ResolveUnknown
+                | ApprovalKind::Resend
+                | ApprovalKind::Budget
+                | ApprovalKind::Pairing
+                | ApprovalKind::Memory
+                | ApprovalKind::ServerPin
+                | ApprovalKind::PolicyRaise => None,
+            };
+            let (tool, args) = asked.map_or((String::new(), serde_json::Value::Null), |asked| {
+                (asked.tool, serde_json::json!({ "choices": asked.choices }))
+            });
             (
-                String::new(),
-                serde_json::Value::Null,
+                tool,
+                args,
                 Access::Unknown,
                 Effect::NonIdempotent,
                 risk,

@@ -213,6 +213,7 @@ pub fn continuation(state: ContinuationState) -> Continuation {
 pub fn decision() -> Decision {
     Decision {
         until: None,
+        answer: None,
         starts_at: Some(at()),
         decision: DecisionKind::Approve,
         scope: Some(DecisionScope::Once),

@@ -30,6 +30,7 @@ fn decided(driver: &Driver, word: DecisionKind, state: ApprovalState) -> Approva
     approval.state = state;
     approval.decision = Some(Decision {
         until: None,
+        answer: None,
         starts_at: None,
         decision: word,
         scope: Some(DecisionScope::Once),

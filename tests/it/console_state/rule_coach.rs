@@ -18,6 +18,7 @@ fn approve(driver: &mut Driver, n: u8, risk: Risk) {
         state: ApprovalState::Approved,
         decision: Some(Decision {
             until: None,
+            answer: None,
             starts_at: None,
             decision: DecisionKind::Approve,
             scope: Some(DecisionScope::Once),

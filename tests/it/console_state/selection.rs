@@ -98,6 +98,7 @@ fn a_decided_row_stays_with_its_outcome_and_then_goes() {
     approval.state = ApprovalState::Consumed;
     approval.decision = Some(leverframe::protocol::approval::Decision {
         until: None,
+        answer: None,
         starts_at: None,
         decision: DecisionKind::Approve,
         scope: None,

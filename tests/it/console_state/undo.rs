@@ -67,6 +67,7 @@ fn allowed_with(grace_seconds: i64) -> (Driver, Approval) {
         at: driver.now().wall,
         reason: None,
         until: None,
+        answer: None,
         starts_at: (grace_seconds > 0).then(|| driver.now().wall.plus_seconds(grace_seconds)),
     });
     event(

@@ -5,5 +5,6 @@ mod crash;
 mod faults;
 mod files;
 mod key_life;
+mod questions;
 mod waits;
 mod world;

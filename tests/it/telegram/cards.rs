@@ -58,6 +58,7 @@ async fn a_card_shows_the_whole_question_and_is_disarmed_by_its_outcome() {
     decided.state = ApprovalState::Denied;
     decided.decision = Some(Decision {
         until: None,
+        answer: None,
         starts_at: None,
         decision: DecisionKind::Deny,
         scope: None,
@@ -194,6 +195,7 @@ fn hostile_text_stays_text_in_every_card() {
             bad.plan.env = vec![(hostile.to_owned(), hostile.to_owned())];
             bad.decision = Some(Decision {
                 until: None,
+                answer: None,
                 starts_at: None,
                 decision: DecisionKind::Deny,
                 scope: None,
