@@ -56,6 +56,7 @@ pub const KINDS: &[&str] = &[
     "tool.proposed",
     "tool.started",
     "tool.output",
+    "shell.output",
     "tool.finished",
     "approval.requested",
     "approval.decided",
@@ -77,6 +78,7 @@ pub const KINDS: &[&str] = &[
     "engine.state",
     "routine.changed",
     "mcp.changed",
+    "datasets.changed",
     "rule.changed",
     "grant.removed",
     "oncall.changed",
@@ -91,11 +93,13 @@ pub const EPHEMERAL: &[&str] = &[
     "model.waiting",
     "message.delta",
     "tool.output",
+    "shell.output",
     "channel.state",
     "cache.miss",
     "hook.ran",
     "mcp.changed",
     "engine.state",
+    "datasets.changed",
 ];
 
 /// The routes of this module.

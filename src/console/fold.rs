@@ -258,8 +258,10 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
                 None => world.leftovers.insert(id, (**leftovers).clone()),
             };
         }
-        // No screen shows these yet.
-        EventBody::MemoryChanged { .. }
+        // The world holds none of this.
+        EventBody::ShellOutput { .. }
+        | EventBody::DatasetsChanged { .. }
+        | EventBody::MemoryChanged { .. }
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
         | EventBody::McpChanged { .. }

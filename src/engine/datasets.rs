@@ -14,6 +14,7 @@ use crate::protocol::dataset::{
     Dataset, DatasetDescription, DatasetQuery, DatasetRows, is_table, name_of_file, slug,
 };
 use crate::protocol::enums::DatasetFormat;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::DatasetId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::put_dataset::{DeleteDataset, KeepDataset, PutDataset};
@@ -142,6 +143,7 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
         };
         engine.persist(keep).await.map_err(from_store)?;
         let _ = tokio::fs::remove_file(output).await;
+        announce(engine, Some(&new.channel));
         return engine.store.dataset(same.id).await.map_err(from_store);
     }
     if taken_bytes.saturating_add(made.bytes) > settings.max_total_bytes {
@@ -181,7 +183,14 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
         return Err(from_store(error));
     }
     drop(lock);
+    announce(engine, Some(&dataset.channel));
     Ok(dataset)
+}
+
+/// Tells consoles that the datasets of a channel changed.
+pub fn announce(engine: &Engine, channel: Option<&str>) {
+    let channel = channel.map(str::to_owned);
+    engine.publish(None, None, EventBody::DatasetsChanged { channel });
 }
 
 fn row(
@@ -434,6 +443,7 @@ pub async fn delete(engine: &Engine, id: DatasetId, by: ActorRef) -> Result<Data
     if let Err(error) = removed {
         tracing::warn!(%error, "the file of a removed dataset stays until the next sweep");
     }
+    announce(engine, Some(&dataset.channel));
     Ok(dataset)
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::clock::backoff::own_share;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
+use crate::engine::datasets;
 use crate::engine::file_changes;
 use crate::engine::problem::from_store;
 use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
@@ -348,6 +349,9 @@ impl Sweep<'_> {
             .await?;
         let old = ExpiredDatasets { now };
         self.report.datasets = self.retention.remove(old, &expired).await?;
+        if self.report.datasets > 0 && !self.report.preview {
+            datasets::announce(self.engine, None);
+        }
         let lock = store.dataset_lock().await;
         let files = store
             .sweep_dataset_files(&lock, self.report.preview)

@@ -231,6 +231,12 @@ pub enum EventBody {
         /// The piece: outside text.
         text: String,
     },
+    /// Ephemeral: output of a command that a person runs in the shell of a session.
+    #[serde(rename = "shell.output")]
+    ShellOutput {
+        /// The piece: outside text.
+        text: String,
+    },
     /// A call is settled (or its outcome is unknown).
     #[serde(rename = "tool.finished")]
     ToolFinished {
@@ -420,6 +426,12 @@ pub enum EventBody {
         /// Its name in the configuration.
         server: String,
     },
+    /// Ephemeral: a dataset came, stays longer, or was removed.
+    #[serde(rename = "datasets.changed")]
+    DatasetsChanged {
+        /// Its channel; none = of several channels.
+        channel: Option<String>,
+    },
     /// A rule was made, changed or removed.
     #[serde(rename = "rule.changed")]
     RuleChanged {
@@ -504,6 +516,7 @@ impl EventBody {
             Self::ToolProposed { .. } => "tool.proposed",
             Self::ToolStarted { .. } => "tool.started",
             Self::ToolOutput { .. } => "tool.output",
+            Self::ShellOutput { .. } => "shell.output",
             Self::ToolFinished { .. } => "tool.finished",
             Self::ApprovalRequested { .. } => "approval.requested",
             Self::ApprovalDecided { .. } => "approval.decided",
@@ -523,6 +536,7 @@ impl EventBody {
             Self::HookRan { .. } => "hook.ran",
             Self::McpChanged { .. } => "mcp.changed",
             Self::RoutineChanged { .. } => "routine.changed",
+            Self::DatasetsChanged { .. } => "datasets.changed",
             Self::RuleChanged { .. } => "rule.changed",
             Self::GrantRemoved { .. } => "grant.removed",
             Self::ApprovalAssigned { .. } => "approval.assigned",
@@ -558,6 +572,8 @@ impl EventBody {
             | Self::ToolProposed { .. }
             | Self::ToolStarted { .. }
             | Self::ToolOutput { .. }
+            | Self::ShellOutput { .. }
+            | Self::DatasetsChanged { .. }
             | Self::ToolFinished { .. }
             | Self::ApprovalRequested { .. }
             | Self::ApprovalDecided { .. }

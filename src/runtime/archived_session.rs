@@ -352,6 +352,8 @@ impl Retelling {
             | EventBody::ModelFinished { error: Some(_), .. }
             | EventBody::MessageDelta { .. }
             | EventBody::ToolOutput { .. }
+            | EventBody::ShellOutput { .. }
+            | EventBody::DatasetsChanged { .. }
             | EventBody::ReplyQueued { .. }
             | EventBody::ReplySent { .. }
             | EventBody::ReplyFailed { .. }

@@ -167,7 +167,9 @@ fn wanted(filter: &EventFilter, event: &Event) -> bool {
     }
     let streamed = matches!(
         event.body,
-        EventBody::MessageDelta { .. } | EventBody::ToolOutput { .. }
+        EventBody::MessageDelta { .. }
+            | EventBody::ToolOutput { .. }
+            | EventBody::ShellOutput { .. }
     );
     !streamed
         || event

@@ -65,6 +65,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::ToolProposed { .. }
         | EventBody::ToolStarted { .. }
         | EventBody::ToolOutput { .. }
+        | EventBody::ShellOutput { .. }
+        | EventBody::DatasetsChanged { .. }
         | EventBody::ToolFinished { .. }
         | EventBody::ReplyQueued { .. }
         | EventBody::ReplySent { .. }

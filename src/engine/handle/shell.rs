@@ -15,6 +15,7 @@ use crate::engine::interpreters;
 use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate::run_context;
 use crate::protocol::enums::{InterpreterKind, SessionState};
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::BASH;
@@ -28,12 +29,19 @@ use crate::tools::tool::{EffectDisposition, NoJournal, ToolContext, ToolHost, To
 /// Most bytes of a command, and of how it ended, in the audit.
 const AUDITED: usize = 4096;
 
-/// A person at a shell.
-struct Person;
+/// A person at a shell. What a command writes goes out as ephemeral events.
+struct Person<'a> {
+    engine: &'a Engine,
+    session: SessionId,
+}
 
 #[async_trait]
-impl ToolHost for Person {
-    fn progress(&self, _: &str) {}
+impl ToolHost for Person<'_> {
+    fn progress(&self, text: &str) {
+        let text = self.engine.redactor.redact(text).into_owned();
+        let body = EventBody::ShellOutput { text };
+        self.engine.publish(Some(self.session), None, body);
+    }
 
     fn is_person(&self) -> bool {
         true
@@ -200,6 +208,10 @@ async fn execute(
     };
     let everywhere = !engine.sandbox.is_confined();
     let change = engine.tool_cache.workspaces().begin(&workspace, everywhere);
+    let person = Person {
+        engine,
+        session: session.id,
+    };
     let context = ToolContext {
         journal: Arc::new(NoJournal),
         ..run_context(
@@ -209,7 +221,7 @@ async fn execute(
             ToolCallId::generate(),
             String::new(),
             cancel,
-            &Person,
+            &person,
         )
     };
     let outcome = tool.execute(&context, args).await;

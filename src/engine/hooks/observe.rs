@@ -58,6 +58,8 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::ToolProposed { .. }
         | EventBody::ToolStarted { .. }
         | EventBody::ToolOutput { .. }
+        | EventBody::ShellOutput { .. }
+        | EventBody::DatasetsChanged { .. }
         | EventBody::ApprovalExpired { .. }
         | EventBody::ReplyQueued { .. }
         | EventBody::ReplyFailed { .. }

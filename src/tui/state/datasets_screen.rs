@@ -8,7 +8,7 @@ use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::dataset::{Dataset, grouped};
-use crate::protocol::event::Event;
+use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::DatasetId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
@@ -101,9 +101,8 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
     }
 }
 
-/// Nothing tells of datasets: they come with messages, and those with turns.
 fn concerns(event: &Event) -> bool {
-    event.continuation_id.is_some()
+    matches!(event.body, EventBody::DatasetsChanged { .. })
 }
 
 fn list(state: &mut State) -> &mut dyn List {

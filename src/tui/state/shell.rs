@@ -12,11 +12,26 @@ pub struct ShellPanel {
     pub row: Option<Interpreter>,
     /// The command of this console that is under way.
     pub running: Option<String>,
+    /// What it wrote so far: outside text, at most 64 KiB of its end.
+    pub output: String,
     /// What the last one of this console said, or why it did not run.
     pub answer: Option<Result<ShellRun, String>>,
 }
 
+/// Most bytes of the output of a command that runs.
+const OUTPUT_KEPT: usize = 64 * 1024;
+
 impl ShellPanel {
+    /// Adds what a command wrote that runs.
+    pub fn hear(&mut self, text: &str) {
+        self.output.push_str(text);
+        let over = self.output.len().saturating_sub(OUTPUT_KEPT);
+        if over > 0 {
+            let from = self.output.ceil_char_boundary(over);
+            self.output.drain(..from);
+        }
+    }
+
     /// Begins with a session; what is known of another one goes.
     pub fn show(&mut self, session: SessionId) {
         if self.session != Some(session) {

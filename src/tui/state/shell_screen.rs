@@ -22,6 +22,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     state.screens.shell.show(session);
     let mut effects = opening::open_text(state, TextPurpose::Shell(session));
     effects.push(ask());
+    effects.push(Effect::SetDeltas(vec![session]));
     effects
 }
 
@@ -49,6 +50,7 @@ pub fn run(state: &mut State, session: SessionId, text: &str) -> Result<Vec<Effe
     if !effects.is_empty() {
         state.screens.shell.running = Some(text.to_owned());
         state.screens.shell.answer = None;
+        state.screens.shell.output.clear();
         if let Some(Modal::Text(entry)) = state.modals.last_mut() {
             *entry = TextDialog::new(TextPurpose::Shell(session), "");
         }
@@ -70,6 +72,7 @@ pub fn submitted(
         return Vec::new();
     }
     shell.running = None;
+    shell.output.clear();
     shell.answer = Some(match result {
         Ok(outcome) => match &**outcome {
             Outcome::RunInShell(run) => Ok(run.clone()),
@@ -95,8 +98,16 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
     state.touch(Dirty::Soon);
 }
 
-/// Asks again when the agent of the shown session began or ended a call.
-pub fn happened(state: &State, event: &Event) -> Option<Effect> {
+/// Takes what a person's command writes in the shown session, and asks again when the agent there began or ended a call.
+pub fn happened(state: &mut State, event: &Event) -> Option<Effect> {
+    let shell = &mut state.screens.shell;
+    if let EventBody::ShellOutput { text } = &event.body
+        && shell.running.is_some()
+        && event.session_id == shell.session
+    {
+        shell.hear(text);
+        state.touch(Dirty::Soon);
+    }
     let is_open = matches!(
         state.modals.last(),
         Some(Modal::Text(entry)) if matches!(entry.purpose, TextPurpose::Shell(_))

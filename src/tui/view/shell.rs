@@ -53,6 +53,8 @@ fn lines(panel: &ShellPanel, width: usize) -> Vec<(Role, String)> {
     }
     if let Some(command) = &panel.running {
         lines.push((Role::TextStrong, format!("runs: {command}")));
+        let pieces = sanitize::block(&panel.output, width);
+        lines.extend(pieces.into_iter().map(|line| (Role::Outside, line)));
     }
     lines
 }

@@ -21,6 +21,19 @@ fn a_table_is_sent_looked_into_asked_and_removed() {
     pty.see("nothing needs you");
     pty.send(":datasets\r");
     pty.see("No dataset yet.");
+    // One that comes from elsewhere is there without a key.
+    let upload = ["datasets", "upload", "sales.csv", "--channel", "api"];
+    let uploaded = command(&home)
+        .current_dir(&here)
+        .args(upload)
+        .output()
+        .unwrap();
+    assert!(uploaded.status.success(), "{uploaded:?}");
+    pty.see("api                    3       2");
+    let delete = ["datasets", "delete", "api/sales"];
+    let deleted = command(&home).args(delete).output().unwrap();
+    assert!(deleted.status.success(), "{deleted:?}");
+    pty.see("No dataset yet.");
     pty.send(":upload desk missing.csv\r");
     pty.see("missing.csv: No such file");
     pty.send(":upload desk sales.csv\r");

@@ -18,6 +18,15 @@ async fn a_command_is_typed_and_its_shell_is_ended() {
     pty.press_until("j", "> idle");
     pty.send("$");
     pty.see("the first command starts one");
+    // What it writes is there while it runs.
+    pty.send("mkfifo gate; echo part-$((40+2)); cat gate\r");
+    pty.see("runs: mkfifo gate");
+    pty.see("part-42");
+    let gate = home.workspace("api").join("gate");
+    assert!(pty.see("runs: mkfifo gate").contains("part-42"));
+    std::fs::write(gate, "opened\n").unwrap();
+    pty.see("your last command said:");
+    pty.see("opened");
     pty.send("WORD=kept; cd /\r");
     pty.see("exit status 0");
     pty.send("echo is-$WORD in $PWD\r");
