@@ -87,6 +87,7 @@ actions! {
     ScreenDoctor = "screen-doctor", Ordinary, "doctor", "go to Doctor: checks with fixes, hooks, models";
     ScreenResources = "screen-resources", Ordinary, "resources", "go to Resources: tools, people, routines, pairings";
     ScreenDatasets = "screen-datasets", Ordinary, "datasets", "go to Datasets: tables that people sent";
+    ScreenServers = "screen-servers", Ordinary, "servers", "go to Servers: servers of tools, and which of their tools agents get";
     ScreenFleet = "screen-fleet", Ordinary, "fleet", "go to Fleet: every channel of every daemon, what waits first";
     LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
     MoveDown = "move-down", Ordinary, "down", "move down one line";
@@ -173,6 +174,11 @@ actions! {
     DatasetUpload = "dataset-upload", Ordinary, "upload", "make a dataset of a file of this machine";
     DatasetAsk = "dataset-ask", Ordinary, "ask", "ask the selected dataset: filter, group, aggregate";
     DatasetDelete = "dataset-delete", Ordinary, "delete", "remove the selected dataset for good";
+    ServerTest = "server-test", Ordinary, "test", "connect the selected server and list what it offers";
+    ServerTrust = "server-trust", Ordinary, "trust", "let agents call the tools of the selected server as they are shown";
+    ServerDistrust = "server-distrust", Ordinary, "distrust", "let agents call no tool of the selected server";
+    ServerStart = "server-start", Ordinary, "restart", "connect the selected server anew";
+    ServerStop = "server-stop", Ordinary, "stop", "end the connection to the selected server until somebody starts it";
     RuleAdd = "rule-add", Ordinary, "new rule", "make a rule";
     RuleEdit = "rule-edit", Ordinary, "edit rule", "change what the rule says";
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";

@@ -100,6 +100,8 @@ pub enum HitRegion {
     Resource(String),
     /// A dataset.
     Dataset(DatasetId),
+    /// A server of tools.
+    Server(String),
     /// A channel of the fleet board.
     FleetChannel(FleetKey),
     /// The card beside a list.

@@ -29,6 +29,8 @@ pub enum Context {
     Resources,
     /// Datasets.
     Datasets,
+    /// Servers.
+    Servers,
     /// Fleet.
     Fleet,
     /// A replay, in place of Session.
@@ -55,6 +57,7 @@ impl Context {
         Context::Doctor,
         Context::Resources,
         Context::Datasets,
+        Context::Servers,
         Context::Fleet,
         Context::Replay,
         Context::Dialog,
@@ -77,6 +80,7 @@ impl Context {
             Self::Doctor => "doctor",
             Self::Resources => "resources",
             Self::Datasets => "datasets",
+            Self::Servers => "servers",
             Self::Fleet => "fleet",
             Self::Replay => "replay",
             Self::Dialog => "dialog",
@@ -104,6 +108,7 @@ impl Context {
             | Self::Doctor
             | Self::Resources
             | Self::Datasets
+            | Self::Servers
             | Self::Fleet
             | Self::Replay => true,
             Self::Global | Self::Dialog | Self::Text => false,

@@ -46,6 +46,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ScreenDoctor => go(state, Screen::Doctor),
         Action::ScreenResources => go(state, Screen::Resources),
         Action::ScreenDatasets => go(state, Screen::Datasets),
+        Action::ScreenServers => go(state, Screen::Servers),
         Action::ScreenFleet => go(state, Screen::Fleet),
         Action::LastScreen => go(state, state.last_screen),
         Action::MoveDown => navigation::moved(state, Step::Down),
@@ -248,6 +249,11 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DatasetUpload
         | Action::DatasetAsk
         | Action::DatasetDelete
+        | Action::ServerTest
+        | Action::ServerTrust
+        | Action::ServerDistrust
+        | Action::ServerStart
+        | Action::ServerStop
         | Action::RuleAdd
         | Action::RuleEdit
         | Action::RuleToggle

@@ -36,6 +36,7 @@ use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::rule_coach::RuleCoach;
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::screen::Screen;
+use crate::tui::state::servers::ServersPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::shell::ShellPanel;
 use crate::tui::state::transcript_end::TranscriptEnd;
@@ -121,6 +122,8 @@ pub struct Screens {
     pub continuations: ContinuationsPanel,
     /// Datasets.
     pub datasets: DatasetsPanel,
+    /// Servers.
+    pub servers: ServersPanel,
     /// Rules.
     pub rules: RulesPanel,
     /// Cache & cost.

@@ -69,6 +69,7 @@ fn copied_id(state: &State) -> Option<String> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
@@ -134,6 +135,7 @@ fn copied_all(state: &State) -> Option<String> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }

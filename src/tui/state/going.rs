@@ -54,6 +54,7 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources => {
             lists::opens(state, screen);
             state.screens.in_flight.now();

@@ -124,6 +124,7 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::Doctor
         | Context::Resources
         | Context::Datasets
+        | Context::Servers
         | Context::Fleet
         | Context::Replay => actions::perform(state, action),
     }

@@ -35,6 +35,7 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => Some((panels::list_of(screen)?.list)(state)),
     }
@@ -54,6 +55,7 @@ pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
     }
@@ -73,6 +75,7 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => {
             if let Some(list) = panels::list_of(screen) {
@@ -155,6 +158,7 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => {
             if let Some(list) = of(state, screen) {
@@ -181,6 +185,7 @@ pub fn filter_of(state: &mut State, screen: Screen) -> String {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
     }

@@ -66,6 +66,8 @@ pub mod rules_screen;
 pub mod running;
 pub mod screen;
 pub mod selection;
+pub mod servers;
+pub mod servers_screen;
 pub mod session_view;
 pub mod shape;
 pub mod shell;

@@ -43,6 +43,7 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => return lists::step(state, step),
         Screen::Session => {
@@ -88,6 +89,7 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => return lists::page(state, direction * half),
     }
@@ -164,6 +166,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet) => match panels::of(screen).map(|panel| (panel.open)(state)) {
             None => Vec::new(),
@@ -291,6 +294,7 @@ pub fn back(state: &mut State) -> bool {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => return lists::back(state),
     }

@@ -59,6 +59,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("memory", None) => actions::perform(state, Action::ScreenMemory),
         ("audit", None) => actions::perform(state, Action::ScreenAudit),
         ("datasets", None) => actions::perform(state, Action::ScreenDatasets),
+        ("mcp" | "servers", None) => actions::perform(state, Action::ScreenServers),
         ("upload", words) => datasets_screen::upload(state, words),
         ("ask", words) => datasets_screen::asked(state, words),
         ("fleet", None) => actions::perform(state, Action::ScreenFleet),

@@ -32,6 +32,8 @@ pub enum Screen {
     Resources,
     /// Tables that people sent.
     Datasets,
+    /// Servers of tools.
+    Servers,
     /// Every channel of every daemon.
     Fleet,
 }
@@ -66,6 +68,7 @@ impl Screen {
             Self::Doctor => "Doctor",
             Self::Resources => "Resources",
             Self::Datasets => "Datasets",
+            Self::Servers => "Servers",
             Self::Fleet => "Fleet",
         }
     }
@@ -82,6 +85,7 @@ impl Screen {
             | Self::Doctor
             | Self::Resources
             | Self::Datasets
+            | Self::Servers
             | Self::Fleet => true,
         }
     }
@@ -101,6 +105,7 @@ impl Screen {
             Self::Doctor => Action::ScreenDoctor,
             Self::Resources => Action::ScreenResources,
             Self::Datasets => Action::ScreenDatasets,
+            Self::Servers => Action::ScreenServers,
             Self::Fleet => Action::ScreenFleet,
         }
     }
@@ -120,6 +125,7 @@ impl Screen {
             Self::Doctor => Context::Doctor,
             Self::Resources => Context::Resources,
             Self::Datasets => Context::Datasets,
+            Self::Servers => Context::Servers,
             Self::Fleet => Context::Fleet,
         }
     }

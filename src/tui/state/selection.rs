@@ -22,6 +22,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.session)(state)),
     }
@@ -68,6 +69,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
     }

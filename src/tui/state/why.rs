@@ -71,6 +71,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
         | Screen::Memory
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet => Vec::new(),
     }

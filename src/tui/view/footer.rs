@@ -264,6 +264,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         | Screen::Audit
         | Screen::Doctor
         | Screen::Datasets
+        | Screen::Servers
         | Screen::Resources
         | Screen::Fleet) => {
             panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))

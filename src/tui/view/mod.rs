@@ -44,6 +44,7 @@ pub mod resources;
 pub mod rich;
 pub mod rules;
 pub mod screen;
+pub mod servers;
 pub mod shell;
 pub mod summary;
 pub mod table;

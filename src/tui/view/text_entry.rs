@@ -287,6 +287,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 | Screen::Audit
                 | Screen::Doctor
                 | Screen::Datasets
+                | Screen::Servers
                 | Screen::Resources
                 | Screen::Fleet => ROW_WORDS,
             };

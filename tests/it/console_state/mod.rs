@@ -34,6 +34,7 @@ pub mod resources;
 mod results;
 mod rule_coach;
 mod selection;
+mod servers;
 pub mod shell;
 mod streams;
 pub mod taking_over;

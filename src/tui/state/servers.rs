@@ -1,0 +1,35 @@
+//! Servers: the tool servers of the configuration, and the selected one with what it offers.
+
+use crate::protocol::mcp::{McpServer, McpServerReview};
+use crate::tui::state::list::ListDetail;
+
+/// What the screen knows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServersPanel {
+    /// Servers; none = not answered yet.
+    pub servers: Option<Vec<McpServer>>,
+    /// The list of them, by name.
+    pub list: ListDetail<String>,
+    /// The selected one with its tools, differences and log.
+    pub review: Option<(String, Result<McpServerReview, String>)>,
+    /// Why the list could not be read.
+    pub problem: Option<String>,
+}
+
+impl ServersPanel {
+    /// A server by name.
+    pub fn server(&self, name: &str) -> Option<&McpServer> {
+        self.servers.iter().flatten().find(|one| one.name == name)
+    }
+
+    /// The selected one.
+    pub fn selected(&self) -> Option<&McpServer> {
+        self.server(self.list.selected.as_deref()?)
+    }
+
+    /// What is known of the selected one.
+    pub fn review(&self) -> Option<&Result<McpServerReview, String>> {
+        let (name, review) = self.review.as_ref()?;
+        (Some(name) == self.list.selected.as_ref()).then_some(review)
+    }
+}
