@@ -147,6 +147,25 @@ impl Settings {
             .collect()
     }
 
+    /// Where programs of a channel find the files of its skills.
+    pub fn skill_directory(&self, channel: &str) -> PathBuf {
+        self.paths.data_dir.join("skills").join(channel)
+    }
+
+    /// Those directories, by the workspace of the channel; empty where no skills are configured. A workspace that two
+    /// channels share has none: they may have other skills.
+    pub fn skill_directories(&self) -> BTreeMap<PathBuf, PathBuf> {
+        if self.skills.folders.is_empty() {
+            return BTreeMap::new();
+        }
+        let workspaces = self.dataset_directories();
+        let channels = self.channels.iter();
+        channels
+            .filter(|(_, channel)| workspaces.contains_key(&channel.workspace))
+            .map(|(name, channel)| (channel.workspace.clone(), self.skill_directory(name)))
+            .collect()
+    }
+
     /// Every secret in it.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let keys = self.providers.values().filter_map(|p| p.api_key.as_ref());

@@ -142,7 +142,8 @@ pub(crate) async fn open(
         instance: settings.instance.clone(),
     };
     let sandbox = Sandbox::probe_in_background()
-        .with_max_growth(u64::from(settings.engine.run_growth_mib) << 20);
+        .with_max_growth(u64::from(settings.engine.run_growth_mib) << 20)
+        .with_skills(settings.skill_directories());
     let opened = tokio::task::spawn_blocking(move || Store::open(options))
         .await
         .context("opening the database")?

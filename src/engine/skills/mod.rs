@@ -3,11 +3,13 @@
 //! Nothing that lies in a file reaches a model before an operator trusts it: prompts and agents get what the database
 //! keeps of it.
 
+pub mod files;
 pub mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use similar::TextDiff;
 
@@ -15,6 +17,7 @@ use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
+use crate::engine::skills::files::SkillTexts;
 use crate::engine::skills::state::{TrustedTexts, offers};
 use crate::protocol::enums::{SkillKind, SkillState};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -40,6 +43,7 @@ pub async fn load(engine: &Engine) -> Result<(), Problem> {
     };
     let texts = engine.store.read(move |rows| {
         let mut texts = TrustedTexts::default();
+        let mut files = BTreeMap::new();
         for skill in rows.trusted_skills()? {
             match (skill.kind, skill.channel) {
                 (SkillKind::Instructions, Some(channel)) if instructions => {
@@ -48,15 +52,46 @@ pub async fn load(engine: &Engine) -> Result<(), Problem> {
                     texts.instructions.extend(text.map(|text| (channel, text)));
                 }
                 (SkillKind::Skill, _) if folders => {
+                    files.insert(skill.name.clone(), rows.trusted_files(&skill.name)?);
                     texts.skills.insert(skill.name, skill.description);
                 }
                 (SkillKind::Instructions | SkillKind::Skill, _) => {}
             }
         }
-        Ok(texts)
+        Ok((texts, files))
     });
-    let texts = texts.await.map_err(from_store)?;
+    let (texts, files) = texts.await.map_err(from_store)?;
     engine.skills.set(texts);
+    let settings = Arc::clone(&engine.settings);
+    let written = tokio::task::spawn_blocking(move || write_files(&settings, &files)).await;
+    match written {
+        Ok(Ok(())) => Ok(()),
+        // Agents have the texts all the same.
+        Ok(Err(error)) => {
+            tracing::error!(%error, "programs of agents do not see the files of skills");
+            Ok(())
+        }
+        Err(error) => Err(Problem::internal(format!(
+            "the files of skills cannot be written: {error}"
+        ))),
+    }
+}
+
+/// Writes the files of skills where programs of each channel see them.
+fn write_files(
+    settings: &Settings,
+    files: &BTreeMap<String, Vec<TrustedFile>>,
+) -> std::io::Result<()> {
+    for (name, channel) in &settings.channels {
+        let mut texts = SkillTexts::new();
+        for (skill, files) in files.iter().filter(|(skill, _)| offers(channel, skill)) {
+            for file in files {
+                let place = PathBuf::from(skill).join(&file.path);
+                texts.extend(file.text.clone().map(|text| (place, text)));
+            }
+        }
+        files::write(&settings.skill_directory(name), &texts)?;
+    }
     Ok(())
 }
 
@@ -384,6 +419,10 @@ pub async fn read(
         .await
         .map_err(|error| format!("`{name}` cannot be read: {error}"))?;
     let path = file.map_or(SKILL, |path| path.strip_prefix("./").unwrap_or(path));
+    let seen = engine.sandbox.skills_of(&settings.workspace);
+    let seen = seen.map_or_else(String::new, |place| {
+        format!("; programs see them in {}", place.join(name).display())
+    });
     let text = files.iter().find(|one| one.path == path);
     let others = files.iter().filter(|one| one.path != path);
     let others: Vec<&str> = others.map(|one| one.path.as_str()).collect();
@@ -399,7 +438,7 @@ pub async fn read(
         Some(TrustedFile {
             text: Some(text), ..
         }) => Ok(format!(
-            "{text}\n\n(Other files of this skill, to load with `file`: {})",
+            "{text}\n\n(Other files of this skill, to load with `file`: {}{seen})",
             others.join(", ")
         )),
     }

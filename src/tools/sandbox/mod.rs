@@ -19,6 +19,7 @@ pub mod tree;
 pub mod watch;
 pub mod workspace;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -39,6 +40,8 @@ use crate::tools::sandbox::profile::SYSTEM;
 
 /// What a program can change where no mount protects it.
 const OPEN: &str = ".git and what else in the workspace makes programs run";
+/// Where a program sees the files of skills.
+const SKILLS: &str = "/skills";
 /// Most bytes by which a run makes the workspace grow where nothing else is said.
 const MAX_GROWTH: u64 = 1 << 30;
 
@@ -48,6 +51,8 @@ pub struct Sandbox {
     /// Empty while it is being found out; whoever needs it waits.
     found: Arc<OnceLock<Level>>,
     max_growth: u64,
+    /// Directories with the files of skills, by workspace.
+    skills: Arc<BTreeMap<PathBuf, PathBuf>>,
 }
 
 impl Sandbox {
@@ -61,6 +66,7 @@ impl Sandbox {
         Self {
             found: Arc::new(OnceLock::from(system::find(places))),
             max_growth: MAX_GROWTH,
+            skills: Arc::default(),
         }
     }
 
@@ -76,6 +82,7 @@ impl Sandbox {
         Self {
             found,
             max_growth: MAX_GROWTH,
+            skills: Arc::default(),
         }
     }
 
@@ -86,6 +93,7 @@ impl Sandbox {
                 why: why.to_owned(),
             })),
             max_growth: MAX_GROWTH,
+            skills: Arc::default(),
         }
     }
 
@@ -93,6 +101,26 @@ impl Sandbox {
     #[must_use]
     pub fn with_max_growth(self, max_growth: u64) -> Self {
         Self { max_growth, ..self }
+    }
+
+    /// The same with directories that programs may read, by the workspace that they run in: the files of skills.
+    #[must_use]
+    pub fn with_skills(self, skills: BTreeMap<PathBuf, PathBuf>) -> Self {
+        Self {
+            skills: Arc::new(skills),
+            ..self
+        }
+    }
+
+    /// Where a program of this workspace sees the files of skills; none = there are none.
+    pub fn skills_of(&self, workspace: &Path) -> Option<PathBuf> {
+        let mount = self.skills_mount(workspace)?;
+        Some(self.seen_at(&mount).to_owned())
+    }
+
+    fn skills_mount(&self, workspace: &Path) -> Option<(PathBuf, PathBuf)> {
+        let real = self.skills.get(workspace)?;
+        real.is_dir().then(|| (real.clone(), PathBuf::from(SKILLS)))
     }
 
     /// Most bytes by which a run may make the workspace grow, and most bytes of one file.
@@ -204,6 +232,14 @@ impl Sandbox {
 
     /// The command that runs a program at this level, with its limits.
     pub fn command(&self, program: &Program<'_>) -> Command {
-        self.level().command(program, &[])
+        let Some(skills) = self.skills_mount(program.workspace) else {
+            return self.level().command(program, &[]);
+        };
+        let readable = [program.readable, &[skills]].concat();
+        let program = Program {
+            readable: &readable,
+            ..program.clone()
+        };
+        self.level().command(&program, &[])
     }
 }

@@ -227,3 +227,50 @@ fn link_in(folder: &Path) {
     std::fs::write(folder.join("SKILL.md"), text).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", folder.join("secrets.md")).unwrap();
 }
+
+#[tokio::test]
+async fn programs_find_the_files_of_a_skill_as_they_were_trusted() {
+    if crate::tools::harness::sandbox().is_none() {
+        return;
+    }
+    let config = "[skills]\nfolders = [\"{home}/skills\"]\n\
+        [channels.api]\nautonomy = \"full\"\npermanent_full = true\n[tools.bash]\n";
+    let home = Home::new("");
+    let config = config.replace("{home}", &home.path().display().to_string());
+    std::fs::write(home.path().join("config/config.toml"), config).unwrap();
+    write_skill(&home, "deploy", "How we deploy.", "Run check.sh.");
+    write_skill(&home, "other", "Nobody trusts it.", "No.");
+    let script = home.path().join("skills/deploy/check.sh");
+    std::fs::write(&script, "echo checked $1\n").unwrap();
+    let daemon = home.daemon();
+    trust(&daemon, "deploy").await;
+    // What is changed behind that reaches no program.
+    std::fs::write(&script, "echo something else\n").unwrap();
+    let session = daemon.session().await;
+    let run = async |tool: &str| -> String {
+        let text = format!("{tool}\nSAY:done");
+        let turn = daemon.send(&session, &text).await;
+        let done = daemon.wait_state(&turn, "completed").await;
+        done["tool_calls"][0]["result"].to_string()
+    };
+    let loaded = run("TOOL:load_skill{\"name\":\"deploy\"}").await;
+    assert!(
+        loaded.contains("programs see them in /skills/deploy"),
+        "{loaded}"
+    );
+    let command = "TOOL:execute_command{\"argv\":[\"bash\",\"/skills/deploy/check.sh\",\"it\"]}";
+    let ran = run(command).await;
+    assert!(ran.contains("checked it"), "{ran}");
+    let command = "TOOL:bash{\"command\":\"ls /skills; echo x >> /skills/deploy/check.sh\"}";
+    let ran = run(command).await;
+    assert!(ran.contains("deploy") && !ran.contains("other"), "{ran}");
+    assert!(ran.contains("Read-only file system"), "{ran}");
+    // A shell that is there sees what is trusted next, and what is trusted no longer goes.
+    trust(&daemon, "other").await;
+    let (status, _) = daemon
+        .request("DELETE", "/v1/skills/deploy/trust", None)
+        .await;
+    assert_eq!(status, 200);
+    let ran = run("TOOL:bash{\"command\":\"ls /skills\"}").await;
+    assert!(ran.contains("other") && !ran.contains("deploy"), "{ran}");
+}
