@@ -384,6 +384,7 @@ impl ExecuteCommand {
             arguments: &request.arguments,
             environment: &environment,
             max_file: most,
+            service: None,
         });
         let seconds = number(args, "timeout_seconds")
             .unwrap_or(DEFAULT_SECONDS)

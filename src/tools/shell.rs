@@ -151,6 +151,7 @@ impl Shell {
             arguments: &arguments,
             environment: place.environment,
             max_file: place.sandbox.max_growth(),
+            service: None,
         });
         let (terminal, end) = Terminal::open().map_err(problem)?;
         let stdio = || end.try_clone().map(Stdio::from);

@@ -1,1 +1,18 @@
-//! The client: a connection to one server, in either era of the protocol.
+//! The client: a connection to one server, what the server offers, and calls of its tools.
+//!
+//! Nothing here starts a program, trusts a text of a server, or answers a question of a server by itself.
+
+pub mod caller;
+pub mod connection;
+mod elicitation;
+mod handler;
+mod http;
+mod lines;
+pub mod login;
+pub mod offer;
+pub mod request;
+pub mod result;
+mod schema;
+mod visible;
+
+pub use crate::mcp::client::visible::visible;

@@ -127,6 +127,7 @@ impl PythonInterpreter {
             arguments: &arguments,
             environment: &environment(&context.workspace, sandbox),
             max_file: sandbox.max_growth(),
+            service: None,
         });
         let piped = Stdio::piped;
         let mut process = RunningProcess::start(&command, piped(), piped(), piped())

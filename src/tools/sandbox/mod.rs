@@ -28,7 +28,7 @@ use crate::tools::sandbox::elsewhere as system;
 pub use crate::tools::sandbox::level::Places;
 #[cfg(target_os = "linux")]
 use crate::tools::sandbox::linux::probe as system;
-pub use crate::tools::sandbox::program::{Program, REFUSED};
+pub use crate::tools::sandbox::program::{Program, REFUSED, Service};
 pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
 
 pub use system::helper;

@@ -29,17 +29,24 @@ pub(crate) enum Tasks {
 }
 
 /// The program behind a shell that sets the resource limits and then becomes the program: 1 GiB of
-/// address space, no core files, files as large as it may write, 64 tasks.
+/// address space, no core files, files as large as it may write, 64 tasks; of a service no limit of address space, and
+/// 2048 tasks.
 pub(crate) fn limited(program: &Program<'_>, check: &str, tasks: Tasks) -> Vec<OsString> {
+    let most = if program.service.is_some() { 2048 } else { 64 };
     let tasks = match tasks {
-        Tasks::Limited => "ulimit -u 64 2>/dev/null || ulimit -p 64 2>/dev/null\n",
-        Tasks::Free => "",
+        Tasks::Limited => {
+            format!("ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null\n")
+        }
+        Tasks::Free => String::new(),
+    };
+    let memory = match program.service {
+        Some(_) => "",
+        None => "ulimit -v 1048576 2>/dev/null\n",
     };
     // The unit of `-f` is a block of 512 bytes.
     let file = program.max_file / 512;
-    let script = format!(
-        "{check}ulimit -c 0\nulimit -v 1048576 2>/dev/null\nulimit -f {file} 2>/dev/null\n{tasks}exec \"$@\""
-    );
+    let script =
+        format!("{check}ulimit -c 0\n{memory}ulimit -f {file} 2>/dev/null\n{tasks}exec \"$@\"");
     let mut words: Vec<OsString> = vec!["/bin/sh".into(), "-c".into(), script.into(), "sh".into()];
     words.push(program.executable.into());
     words.extend(program.arguments.iter().map(OsString::from));
@@ -59,7 +66,6 @@ fn base(sized: bool) -> Vec<OsString> {
         "--new-session",
         "--cap-drop",
         "ALL",
-        "--clearenv",
     ]);
     add(&["--proc", "/proc", "--dev", "/dev"]);
     for place in ["/dev/shm", "/tmp"] {
@@ -128,6 +134,17 @@ fn kernel(words: &mut Vec<OsString>) {
     }
 }
 
+/// Shows the file that says who resolves names, where it is a link out of `/etc`.
+fn resolver(words: &mut Vec<OsString>) {
+    if let Ok(file) = std::fs::canonicalize("/etc/resolv.conf")
+        && !SYSTEM.iter().any(|place| file.starts_with(place))
+    {
+        words.extend(
+            [OsStr::new("--ro-bind"), file.as_os_str(), file.as_os_str()].map(OsStr::to_owned),
+        );
+    }
+}
+
 fn mask(words: &mut Vec<OsString>, path: &Path, is_directory: bool) {
     if is_directory {
         words.extend([OsStr::new("--tmpfs"), path.as_os_str()].map(OsStr::to_owned));
@@ -168,6 +185,15 @@ pub(super) fn not_for_everybody(directory: &Path, depth: usize, found: &mut Vec<
 /// they were here.
 pub(crate) fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, String) {
     let mut words = base(sized);
+    match program.service {
+        // The environment of the command holds nothing but its secrets, and stays.
+        Some(service) if !service.secrets.is_empty() => {}
+        Some(_) | None => words.push("--clearenv".into()),
+    }
+    if program.service.is_some_and(|service| service.network) {
+        words.push("--share-net".into());
+        resolver(&mut words);
+    }
     let workspace = program.workspace;
     let bind = |words: &mut Vec<OsString>, option: &str, from: &Path, to: &Path| {
         words.extend([OsStr::new(option), from.as_os_str(), to.as_os_str()].map(OsStr::to_owned));

@@ -33,4 +33,16 @@ pub struct Program<'a> {
     pub environment: &'a [(String, String)],
     /// Most bytes of one file that it writes.
     pub max_file: u64,
+    /// What it has beside as a program that serves others for long; none = it runs for one call.
+    pub service: Option<Service<'a>>,
+}
+
+/// What a program has that serves others for long. It has no limit of address space, which some runtimes reserve by the
+/// gigabyte, and may have more tasks.
+#[derive(Debug, Clone, Copy)]
+pub struct Service<'a> {
+    /// Whether it has the network of the machine. Only bubblewrap gives it.
+    pub network: bool,
+    /// Variables that no other process may read: they are never an argument of a command.
+    pub secrets: &'a [(String, String)],
 }

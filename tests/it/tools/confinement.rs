@@ -272,6 +272,7 @@ async fn a_link_swapped_in_before_the_start_stops_it() {
         environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         files: &bench.workspace,
         max_file: 1 << 30,
+        service: None,
     });
     assert!(
         command.output().unwrap().status.code() != Some(125),

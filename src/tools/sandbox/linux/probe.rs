@@ -177,6 +177,7 @@ fn prove(level: &Level, places: &Places, began: Instant) -> Result<(), String> {
             environment: &[],
             files: &ground.targets.workspace,
             max_file: 1 << 20,
+            service: None,
         },
         &[(places.helper.clone(), executable.clone())],
     );

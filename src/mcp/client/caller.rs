@@ -1,0 +1,13 @@
+//! Whom a running call speaks to: people who watch it, and the person who answers what its server wants to know.
+
+use async_trait::async_trait;
+
+/// Back to whoever runs a call.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// What the server says of its progress. Decorative: may be dropped.
+    fn progress(&self, text: &str);
+
+    /// A person's answer to a question: the text of a choice where there are choices. Else why there is none.
+    async fn ask(&self, question: &str, choices: &[String]) -> Result<String, String>;
+}
