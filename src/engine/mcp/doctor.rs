@@ -73,7 +73,10 @@ pub fn running(servers: &[McpServer]) -> Vec<Finding> {
         } else if server.quarantined > 0 {
             let detail = format!("{} of its tools wait for an operator", server.quarantined);
             found.push(warn(name, detail, review));
-        } else if found.last().is_none_or(|last| !last.about.ends_with(&format!(" {name}"))) {
+        } else if found
+            .last()
+            .is_none_or(|last| !last.about.ends_with(&format!(" {name}")))
+        {
             found.push(Finding {
                 verdict: Standing::Ok,
                 about: format!("tool server {name}"),
