@@ -118,8 +118,7 @@ pub(super) fn not_sent(error: &(dyn std::error::Error + 'static)) -> RequestErro
     let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
     let mut last = error.to_string();
     while let Some(cause) = at {
-        if let Some(error) = cause.downcast_ref::<StreamableHttpError<reqwest::Error>>()
-        {
+        if let Some(error) = cause.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
             match error {
                 StreamableHttpError::UnexpectedServerResponse(said)
                     if said.starts_with("HTTP 401") || said.starts_with("HTTP 403") =>
