@@ -17,4 +17,5 @@ pub mod mcp_lines;
 pub mod memory_lines;
 pub mod rehearsal_lines;
 pub mod remote;
+pub mod server_lines;
 pub mod summary_lines;

@@ -38,7 +38,8 @@ pub struct McpServerSettings {
     pub max_duration: Duration,
     /// A server that nobody called for so long is let go.
     pub keep: Duration,
-    /// Most bytes of the text of one result that a model reads; the rest is kept as an artifact.
+    /// Most bytes of the text of one result; a longer one is cut. What is too long for a model is kept as an artifact, as of
+    /// every tool.
     pub max_result_bytes: usize,
 }
 

@@ -72,6 +72,26 @@ pub struct McpClaims {
     pub open_world: Option<bool>,
 }
 
+impl McpClaims {
+    /// In words.
+    pub fn text(&self) -> String {
+        let words = [
+            (self.read_only, "only reads", "does more than read"),
+            (self.destructive, "may destroy", "destroys nothing"),
+            (self.idempotent, "can be repeated", "cannot be repeated"),
+            (self.open_world, "reaches elsewhere", "stays inside"),
+        ];
+        let said: Vec<&str> = words
+            .into_iter()
+            .filter_map(|(claim, yes, no)| claim.map(|claim| if claim { yes } else { no }))
+            .collect();
+        if said.is_empty() {
+            return "none".to_owned();
+        }
+        said.join(", ")
+    }
+}
+
 /// Who a server is. What changes here makes an operator look again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpIdentity {

@@ -3,6 +3,7 @@
 //! No agent gets a tool that differs from what an operator trusts, whatever the autonomy; and nothing here waits for a
 //! server while the engine starts or a turn begins.
 
+pub mod doctor;
 pub mod find;
 pub mod resources;
 pub mod review;

@@ -207,7 +207,7 @@ fn definition_text(definition: &McpToolDefinition) -> String {
     for line in definition.description.lines() {
         let _ = writeln!(text, "  {line}");
     }
-    let _ = writeln!(text, "claims: {}", claims_text(&definition.claims));
+    let _ = writeln!(text, "claims: {}", definition.claims.text());
     let schemas = [
         ("arguments", Some(&definition.input_schema)),
         ("results", definition.output_schema.as_ref()),
@@ -219,24 +219,6 @@ fn definition_text(definition: &McpToolDefinition) -> String {
         }
     }
     text
-}
-
-/// What a server claims about a tool, in words.
-pub fn claims_text(claims: &McpClaims) -> String {
-    let words = [
-        (claims.read_only, "only reads", "does more than read"),
-        (claims.destructive, "may destroy", "destroys nothing"),
-        (claims.idempotent, "can be repeated", "cannot be repeated"),
-        (claims.open_world, "reaches elsewhere", "stays inside"),
-    ];
-    let said: Vec<&str> = words
-        .into_iter()
-        .filter_map(|(claim, yes, no)| claim.map(|claim| if claim { yes } else { no }))
-        .collect();
-    if said.is_empty() {
-        return "none".to_owned();
-    }
-    said.join(", ")
 }
 
 /// What stands for the definition of a tool of which only the name is known.

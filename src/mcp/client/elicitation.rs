@@ -187,10 +187,11 @@ impl Field {
         is_only: bool,
         caller: &dyn Caller,
     ) -> Result<Option<Value>, String> {
-        let mut question = message.to_owned();
-        if !is_only || message.is_empty() {
-            question = format!("{message}\n{}", self.title).trim().to_owned();
-        }
+        let mut question = if is_only && !message.is_empty() {
+            message.to_owned()
+        } else {
+            format!("{message}\n{}", self.title).trim().to_owned()
+        };
         let left_out = self.left_out();
         if !self.is_required && self.choices.is_empty() {
             question.push_str(&format!(" (answer `-` to {left_out})"));

@@ -1,107 +1,33 @@
 //! All servers: each is connected when somebody asks for it, and let go when nobody does.
+//!
+//! No call reaches a server that offers something else than what is trusted.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::clock::{Clock, Timestamp};
-use crate::config::mcp::{McpPlace, McpServerSettings};
-use crate::protocol::enums::{McpEra, McpServerState};
-use crate::protocol::mcp::{McpIdentity, McpPrompt, McpResource, McpToolDefinition};
-use crate::text::quote::quote;
-use crate::text::redact::Redactor;
-use crate::tools::sandbox::Sandbox;
+use crate::config::mcp::McpServerSettings;
+use crate::mcp::client::caller::Caller;
+use crate::mcp::client::connection::CallTimes;
+use crate::mcp::client::request::RequestError;
+use crate::mcp::client::result;
+use crate::protocol::enums::McpServerState;
+use crate::protocol::mcp::{McpPrompt, McpResource};
+use crate::tools::mcp::call::{CallOutcome, CallRequest};
+use crate::tools::mcp::catalogue::Catalogue;
+use crate::tools::mcp::server::{Server, Use};
+use crate::tools::mcp::status::ServerStatus;
+use crate::tools::mcp::surroundings::Surroundings;
+use crate::tools::output::fit;
 use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
 
 /// Changes that wait for a slow reader.
 const CHANGES: usize = 256;
-
-/// What servers run in.
-#[derive(Clone)]
-pub struct Surroundings {
-    /// How programs are confined.
-    pub sandbox: Sandbox,
-    /// The directory of data: a program without a directory of its own gets one below it.
-    pub data_dir: PathBuf,
-    /// Directories that no program sees: data, configuration, sockets. Absolute, canonical.
-    pub hidden: Vec<PathBuf>,
-    /// Takes secrets out of what servers log.
-    pub redactor: Redactor,
-    /// For the time of a connection.
-    pub clock: Clock,
-}
-
-/// What a server offers, checked.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Catalogue {
-    /// Who it is.
-    pub identity: McpIdentity,
-    /// Its tools that can be used, as it defines them, by name. Their texts are as they came: reveal them.
-    pub tools: Vec<McpToolDefinition>,
-    /// Tools that cannot be used, by name, and why.
-    pub invalid: BTreeMap<String, String>,
-    /// What is odd about a tool that can be used, by name: characters that nobody sees, a text that is cut for models.
-    pub odd: BTreeMap<String, String>,
-    /// What it tells models about its use.
-    pub instructions: Option<String>,
-    /// What is odd about its answers; those of `invalid` and `odd` among them.
-    pub warnings: Vec<String>,
-    /// Whether it offers resources.
-    pub has_resources: bool,
-    /// Whether it offers prompts.
-    pub has_prompts: bool,
-}
-
-/// How a server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerStatus {
-    /// What it does now.
-    pub state: McpServerState,
-    /// Why it failed, or what it waits for; none = nothing.
-    pub problem: Option<String>,
-    /// Which generation of the protocol it speaks; none = it was never connected.
-    pub era: Option<McpEra>,
-    /// Version of the protocol; none = it was never connected.
-    pub protocol_version: Option<String>,
-    /// Who it says it is; none = it was never connected.
-    pub identity: Option<McpIdentity>,
-    /// When it was connected; none = it is not.
-    pub connected_at: Option<Timestamp>,
-    /// How often it was connected again.
-    pub restarts: u64,
-    /// Process id above its program; none = none runs.
-    pub pid: Option<u32>,
-    /// The newest lines of its log, the oldest first; at most 200. Without secrets, and revealed.
-    pub log: Vec<String>,
-    /// Where its program runs: the level of the sandbox, or `unsandboxed`; none = it is no program.
-    pub sandbox: Option<String>,
-}
-
-/// One call.
-#[derive(Debug, Clone)]
-pub struct CallRequest {
-    /// Name of the tool on the server.
-    pub tool: String,
-    /// Digest of the definition that is trusted: another one gets no call.
-    pub definition_sha256: String,
-    /// The server that is trusted: another one gets no call. Its version does not matter.
-    pub identity: McpIdentity,
-    /// The arguments.
-    pub arguments: Map<String, Value>,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone)]
-pub struct CallOutcome {
-    /// What the model reads, and what is known of the effect.
-    pub outcome: ToolOutcome,
-    /// The structured result, where it fits the schema that the tool declares.
-    pub structured: Option<Value>,
-}
 
 /// All servers. Clones share them.
 #[derive(Clone)]
@@ -110,153 +36,193 @@ pub struct McpServers {
 }
 
 struct Inner {
-    servers: Mutex<BTreeMap<String, McpServerSettings>>,
-    stopped: Mutex<BTreeSet<String>>,
+    servers: Mutex<BTreeMap<String, Arc<Server>>>,
     surroundings: Surroundings,
     changes: broadcast::Sender<String>,
+    tasks: TaskTracker,
 }
 
 impl McpServers {
     /// Servers by name. None of them is connected yet.
     pub fn new(servers: BTreeMap<String, McpServerSettings>, surroundings: Surroundings) -> Self {
-        Self {
+        let all = Self {
             inner: Arc::new(Inner {
-                servers: Mutex::new(servers),
-                stopped: Mutex::default(),
+                servers: Mutex::default(),
                 surroundings,
                 changes: broadcast::channel(CHANGES).0,
+                tasks: TaskTracker::new(),
             }),
-        }
+        };
+        all.configure(servers);
+        all
     }
 
     /// Takes other settings: servers that are gone or changed are let go. Others stay as they are.
     pub fn configure(&self, servers: BTreeMap<String, McpServerSettings>) {
-        *self
-            .inner
-            .servers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = servers;
+        let mut let_go = Vec::new();
+        {
+            let mut known = self.known();
+            known.retain(|name, server| {
+                let stays = servers.get(name) == Some(server.settings());
+                if !stays {
+                    let_go.push(Arc::clone(server));
+                }
+                stays
+            });
+            for (name, settings) in servers {
+                known.entry(name).or_insert_with_key(|name| {
+                    Arc::new(Server::new(
+                        name,
+                        settings,
+                        self.inner.surroundings.clone(),
+                        self.inner.changes.clone(),
+                        self.inner.tasks.clone(),
+                    ))
+                });
+            }
+        }
+        for server in let_go {
+            server.let_go(McpServerState::Stopped);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Server>>> {
+        let servers = self.inner.servers.lock();
+        servers.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn server(&self, name: &str) -> Result<Arc<Server>, String> {
+        let server = self.known().get(name).cloned();
+        server.ok_or_else(|| format!("there is no tool server `{name}`"))
     }
 
     /// How a server is; none = there is none of that name.
     pub fn status(&self, server: &str) -> Option<ServerStatus> {
-        let settings = self.settings(server)?;
-        let stopped = self
-            .inner
-            .stopped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Some(ServerStatus {
-            state: if stopped.contains(server) {
-                McpServerState::Stopped
-            } else {
-                McpServerState::Idle
-            },
-            problem: None,
-            era: None,
-            protocol_version: None,
-            identity: None,
-            connected_at: None,
-            restarts: 0,
-            pid: None,
-            log: Vec::new(),
-            sandbox: match &settings.place {
-                McpPlace::Program(program) if program.sandbox => {
-                    Some(self.inner.surroundings.sandbox.level_word_so_far())
-                }
-                McpPlace::Program(_) => Some("unsandboxed".to_owned()),
-                McpPlace::Address(_) => None,
-            },
-        })
-    }
-
-    fn settings(&self, server: &str) -> Option<McpServerSettings> {
-        let servers = self
-            .inner
-            .servers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        servers.get(server).cloned()
+        let server = self.server(server).ok()?;
+        Some(server.status())
     }
 
     /// What a server offers; connects where it must. The error says why that is not known.
     pub async fn catalogue(&self, server: &str) -> Result<Catalogue, String> {
-        Err(self.not_connected(server))
+        let server = self.server(server)?;
+        let using = server.connect().await?;
+        let catalogue = server.catalogue(&using).await;
+        let catalogue = catalogue.map_err(|error| failed(&server, &error))?;
+        Ok(Catalogue::clone(&catalogue))
     }
 
     /// Calls a tool, where the server still offers that definition and is the same server.
     pub async fn call(
         &self,
         server: &str,
-        _call: CallRequest,
-        _host: &dyn ToolHost,
-        _cancel: &CancellationToken,
+        call: CallRequest,
+        host: &dyn ToolHost,
+        cancel: &CancellationToken,
     ) -> CallOutcome {
-        CallOutcome {
-            outcome: ToolOutcome {
-                content: self.not_connected(server),
-                is_error: true,
-                disposition: EffectDisposition::ConfirmedNoEffect,
-                partial: false,
-            },
-            structured: None,
-        }
-    }
-
-    fn not_connected(&self, server: &str) -> String {
-        match self.settings(server) {
-            Some(_) => format!("the server `{server}` is not connected"),
-            None => format!("there is no server `{server}`"),
+        let name = server;
+        let server = match self.server(name) {
+            Ok(server) => server,
+            Err(why) => return CallOutcome::not_sent(why),
+        };
+        let output_schema = tokio::select! {
+            ready = ready(&server, &call) => ready,
+            () = cancel.cancelled() => Err("cancelled before it was sent".to_owned()),
+        };
+        let (using, output_schema) = match output_schema {
+            Ok(ready) => ready,
+            Err(why) => return CallOutcome::not_sent(why),
+        };
+        let times = CallTimes {
+            idle: server.settings().idle_timeout,
+            longest: server.settings().max_duration,
+        };
+        let caller = OfHost { server: name, host };
+        let connection = using.connection();
+        let calling = connection.call(&call.tool, call.arguments, times, &caller, cancel);
+        match calling.await {
+            Ok(result) => {
+                server.is_sound();
+                let read = result::read(&result, output_schema.as_ref());
+                CallOutcome {
+                    outcome: ToolOutcome {
+                        content: cut(read.text, server.settings().max_result_bytes),
+                        is_error: read.is_error,
+                        disposition: EffectDisposition::Done,
+                        partial: false,
+                    },
+                    structured: read.structured,
+                }
+            }
+            Err(error) => {
+                let why = failed(&server, &error);
+                match error {
+                    RequestError::NotDone(_) => CallOutcome::not_sent(why),
+                    RequestError::NeedsLogin(_) => {
+                        server.needs_login();
+                        CallOutcome::not_sent(why)
+                    }
+                    RequestError::Unknown(_) => {
+                        CallOutcome::failed(why, EffectDisposition::Unknown)
+                    }
+                }
+            }
         }
     }
 
     /// The resources that a server offers. The error says why they are not known.
     pub async fn resources(&self, server: &str) -> Result<Vec<McpResource>, String> {
-        Err(self.not_connected(server))
+        let server = self.server(server)?;
+        let using = server.connect().await?;
+        let resources = using.connection().resources().await;
+        resources.map_err(|error| failed(&server, &error))
     }
 
-    /// The text of a resource. The error says why there is none.
-    pub async fn read_resource(&self, server: &str, _uri: &str) -> Result<String, String> {
-        Err(self.not_connected(server))
+    /// The text of a resource, at most 1 MiB. The error says why there is none.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<String, String> {
+        let server = self.server(server)?;
+        let using = server.connect().await?;
+        let text = using.connection().read_resource(uri).await;
+        text.map(fit).map_err(|error| failed(&server, &error))
     }
 
     /// The prompts that a server offers. The error says why they are not known.
     pub async fn prompts(&self, server: &str) -> Result<Vec<McpPrompt>, String> {
-        Err(self.not_connected(server))
+        let server = self.server(server)?;
+        let using = server.connect().await?;
+        let prompts = using.connection().prompts().await;
+        prompts.map_err(|error| failed(&server, &error))
     }
 
-    /// The text of a prompt with its arguments. The error says why there is none.
+    /// The text of a prompt with its arguments, at most 1 MiB. The error says why there is none.
     pub async fn prompt(
         &self,
         server: &str,
-        _name: &str,
-        _arguments: Map<String, Value>,
+        name: &str,
+        arguments: Map<String, Value>,
     ) -> Result<String, String> {
-        Err(self.not_connected(server))
+        let server = self.server(server)?;
+        let using = server.connect().await?;
+        let text = using.connection().prompt(name, arguments).await;
+        text.map(fit).map_err(|error| failed(&server, &error))
     }
 
     /// Lets a server go, and keeps it so until [`Self::start`].
     pub fn stop(&self, server: &str) {
-        let mut stopped = self
-            .inner
-            .stopped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        stopped.insert(server.to_owned());
-        // Nobody may be listening.
-        let _ = self.inner.changes.send(server.to_owned());
+        if let Ok(server) = self.server(server) {
+            server.let_go(McpServerState::Stopped);
+        }
     }
 
     /// Connects a server anew, in the background.
     pub fn start(&self, server: &str) {
-        let mut stopped = self
-            .inner
-            .stopped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        stopped.remove(server);
-        // Nobody may be listening.
-        let _ = self.inner.changes.send(server.to_owned());
+        let Ok(server) = self.server(server) else {
+            return;
+        };
+        server.let_go(McpServerState::Idle);
+        self.inner.tasks.spawn(async move {
+            // How it went is in its status.
+            let _ = server.connect().await;
+        });
     }
 
     /// Names of servers whose state or list changed, from now on.
@@ -265,37 +231,72 @@ impl McpServers {
     }
 
     /// Lets all servers go, and waits until nothing of them runs.
-    pub async fn shut_down(&self) {}
-}
-
-/// Where a server is, in words: its program with the arguments, or its address. Holds no secret.
-pub fn place(settings: &McpServerSettings) -> String {
-    match &settings.place {
-        McpPlace::Program(program) => {
-            let words: Vec<_> = program.command.iter().map(|word| quote(word)).collect();
-            words.join(" ")
+    pub async fn shut_down(&self) {
+        let servers: Vec<Arc<Server>> = self.known().values().cloned().collect();
+        for server in servers {
+            server.let_go(McpServerState::Stopped);
         }
-        McpPlace::Address(address) => address.url.clone(),
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
     }
 }
 
-/// The place that a pin holds: with working directory and names of variables, or origin and path.
-pub fn identity_place(settings: &McpServerSettings) -> String {
-    match &settings.place {
-        McpPlace::Program(program) => {
-            let mut place = place(settings);
-            if let Some(directory) = &program.directory {
-                place.push_str(&format!(" in {}", directory.display()));
-            }
-            if !program.environment.is_empty() {
-                let names: Vec<&str> = program.environment.keys().map(String::as_str).collect();
-                place.push_str(&format!(" with {}", names.join(", ")));
-            }
-            place
+/// The connection for a call and the schema of its results, where what is trusted is still what is offered.
+async fn ready(server: &Arc<Server>, call: &CallRequest) -> Result<(Use, Option<Value>), String> {
+    let using = server.connect().await?;
+    let catalogue = server.catalogue(&using).await;
+    let catalogue = catalogue.map_err(|error| failed(server, &error))?;
+    let (now, then) = (&catalogue.identity, &call.identity);
+    if now.name != then.name || now.place != then.place {
+        server.tell();
+        return Err(format!(
+            "not sent: the server is another one than an operator trusts (it calls itself `{}`); an operator has to look at it",
+            crate::mcp::client::visible(&now.name)
+        ));
+    }
+    match catalogue.offers(&call.tool, &call.definition_sha256) {
+        Some(definition) => Ok((using, definition.output_schema.clone())),
+        None => {
+            server.tell();
+            Err(format!(
+                "not sent: the server does not offer `{}` any more as an operator trusts it; an operator has to look at the change",
+                call.tool
+            ))
         }
-        McpPlace::Address(address) => {
-            let url = address.url.as_str();
-            url.split(['?', '#']).next().unwrap_or(url).to_owned()
-        }
+    }
+}
+
+fn failed(server: &Server, error: &RequestError) -> String {
+    server.said(&error.to_string())
+}
+
+/// A result cut to so many bytes, with a note.
+fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return fit(text);
+    }
+    let kept = text.floor_char_boundary(most);
+    fit(format!(
+        "{}\n[… {} bytes left out: the server sent more than max_result_kib …]",
+        &text[..kept],
+        text.len() - kept
+    ))
+}
+
+/// Whom a call speaks to, and in whose name.
+struct OfHost<'a> {
+    server: &'a str,
+    host: &'a dyn ToolHost,
+}
+
+#[async_trait]
+impl Caller for OfHost<'_> {
+    fn progress(&self, text: &str) {
+        self.host.progress(text);
+    }
+
+    async fn ask(&self, question: &str, choices: &[String]) -> Result<String, String> {
+        let asked_by = format!("the tool server {}", self.server);
+        self.host.ask(&asked_by, question, choices).await
     }
 }

@@ -95,7 +95,7 @@ impl Level {
                     .args(limited(program, &check, Tasks::Limited));
                 // bwrap clears the environment of the program itself; it needs none of ours either.
                 command.env_clear().current_dir("/");
-                secrets(&mut command, program);
+                of_service(&mut command, program);
                 command
             }
             Self::Landlock { helper, .. } => {
@@ -125,13 +125,15 @@ fn free(command: &mut Command, program: &Program<'_>) {
     command.env_clear().current_dir(program.cwd);
     let environment = program.environment.iter();
     command.envs(environment.map(|(name, value)| (name, value)));
-    secrets(command, program);
+    of_service(command, program);
 }
 
-/// Variables that go through the environment alone: everybody on the machine can read arguments.
-fn secrets(command: &mut Command, program: &Program<'_>) {
-    let secrets = program.service.map_or(&[][..], |service| service.secrets);
-    command.envs(secrets.iter().map(|(name, value)| (name, value)));
+/// The environment of a service.
+fn of_service(command: &mut Command, program: &Program<'_>) {
+    let environment = program
+        .service
+        .map_or(&[][..], |service| service.environment);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
 }
 
 /// The confinement of a program as an argument of the helper.

@@ -185,10 +185,9 @@ pub(super) fn not_for_everybody(directory: &Path, depth: usize, found: &mut Vec<
 /// they were here.
 pub(crate) fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, String) {
     let mut words = base(sized);
-    match program.service {
-        // The environment of the command holds nothing but its secrets, and stays.
-        Some(service) if !service.secrets.is_empty() => {}
-        Some(_) | None => words.push("--clearenv".into()),
+    // The environment of a service's command is that of the service, and nothing else.
+    if program.service.is_none() {
+        words.push("--clearenv".into());
     }
     if program.service.is_some_and(|service| service.network) {
         words.push("--share-net".into());

@@ -43,6 +43,7 @@ pub struct Program<'a> {
 pub struct Service<'a> {
     /// Whether it has the network of the machine. Only bubblewrap gives it.
     pub network: bool,
-    /// Variables that no other process may read: they are never an argument of a command.
-    pub secrets: &'a [(String, String)],
+    /// Its environment beside that of the program. Never an argument of a command, which everybody on the machine can
+    /// read.
+    pub environment: &'a [(String, String)],
 }

@@ -1,5 +1,8 @@
 //! Parts that others wrote, and our client: servers, issuers, and the conformance suite of the protocol.
 
 mod conformance;
+mod crashes;
 mod issuer;
 mod logins;
+mod servers;
+mod world;
