@@ -141,8 +141,13 @@ fn the_detail_says_what_a_server_offers_claims_changed_and_logged() {
         assert!(text.contains(shown), "{shown}: {text}");
     }
     assert!(!text.contains('\u{202e}'));
-    check_at(&mut driver, 20, 5);
-    check_at(&mut driver, 1, 1);
+}
+
+#[test]
+fn the_screen_stands_as_it_was_drawn() {
+    check_at("servers", &[(120, 40), (80, 24), (20, 5)], |width, height| {
+        servers(width, height, 1)
+    });
 }
 
 #[test]
