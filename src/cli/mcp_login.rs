@@ -18,9 +18,7 @@ use crate::config::mcp::{McpAddress, McpLogin, McpPlace};
 use crate::config::secrets::read_private_file;
 use crate::config::settings::Paths;
 use crate::mcp::client::login::callback::{ANSWER_WITHIN, redirect};
-use crate::mcp::client::login::{
-    Callback, LoginAttempt, LoginError, LoginOptions, TokenFile,
-};
+use crate::mcp::client::login::{Callback, LoginAttempt, LoginError, LoginOptions, TokenFile};
 use crate::protocol::request::StartMcpServer;
 use crate::runtime::start::tool_names;
 use crate::text::redact::Redactor;
@@ -100,11 +98,12 @@ pub async fn login(
     let answer = match callback {
         Some(callback) => {
             let state = attempt.state().to_owned();
-            callback.answer(&state, ANSWER_WITHIN).await.map_err(failure)?
+            callback
+                .answer(&state, ANSWER_WITHIN)
+                .await
+                .map_err(failure)?
         }
-        None => {
-            terminal.ask("After the consent, paste the address that the browser ended at:")?
-        }
+        None => terminal.ask("After the consent, paste the address that the browser ended at:")?,
     };
     attempt.finish(&answer).await.map_err(failure)?;
     match format {

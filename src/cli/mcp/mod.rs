@@ -15,6 +15,7 @@ use crate::cli::connect;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::list;
+use crate::cli::mcp_login::{self, LoginArguments};
 use crate::cli::terminal::{Format, Terminal, attended, cell, read};
 use crate::client::console_client::ConsoleClient;
 use crate::config::edit::{NewServer, add_server, remove_server};
@@ -59,6 +60,13 @@ pub enum McpCommands {
         /// Only say what would be written
         #[arg(long)]
         preview: bool,
+    },
+    /// Log in at one that wants it: prints the page to open, and waits for the consent
+    Login(LoginArguments),
+    /// Forget the login at one; its issuer is not told
+    Logout {
+        /// Its name under [mcp]
+        name: String,
     },
     /// Connect one now, and list what it offers
     Test {
@@ -168,6 +176,10 @@ pub async fn run(
     match command {
         McpCommands::Add(arguments) => add(terminal, format, flags, paths, arguments).await,
         McpCommands::Remove { name } => remove(terminal, flags, paths, &name),
+        McpCommands::Login(arguments) => {
+            mcp_login::login(terminal, format, flags, paths, arguments).await
+        }
+        McpCommands::Logout { name } => mcp_login::logout(terminal, format, flags, &name),
         McpCommands::Import {
             file,
             only,
@@ -195,6 +207,8 @@ async fn through(
         McpCommands::Add(_)
         | McpCommands::Remove { .. }
         | McpCommands::Import { .. }
+        | McpCommands::Login(_)
+        | McpCommands::Logout { .. }
         | McpCommands::List => Ok(()),
         McpCommands::Show { name } => {
             let review = client.call(GetMcpServer { name }).await?;

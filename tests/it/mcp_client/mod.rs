@@ -2,4 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of a suite fail the test by panicking
 
+mod answers;
+mod confinement;
 mod definitions;
+mod http;
+mod lifecycle;
+mod lists;
+mod questions;
+mod tool;
+pub mod world;

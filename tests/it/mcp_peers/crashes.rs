@@ -61,7 +61,10 @@ async fn a_keyed_call_runs_again_by_itself_and_counts_once() {
         assert_eq!(call["state"], "succeeded", "{call:#}");
         assert_eq!(call["attempts"], 2, "{call:#}");
         assert_eq!(world.entries(), 1, "{point}");
-        assert_eq!(daemon.approvals_of("resolve_unknown").await, Vec::<Value>::new());
+        assert_eq!(
+            daemon.approvals_of("resolve_unknown").await,
+            Vec::<Value>::new()
+        );
     }
 }
 
@@ -95,11 +98,16 @@ async fn a_call_that_only_reads_runs_again() {
     let Some(world) = World::new().await else {
         return;
     };
-    let continuation = world.died_at("tool.started", "read_ledger", json!({})).await;
+    let continuation = world
+        .died_at("tool.started", "read_ledger", json!({}))
+        .await;
     let daemon = world.home.daemon();
     let call = completed(&daemon, &continuation).await;
     assert_eq!(call["state"], "succeeded", "{call:#}");
-    assert_eq!(daemon.approvals_of("resolve_unknown").await, Vec::<Value>::new());
+    assert_eq!(
+        daemon.approvals_of("resolve_unknown").await,
+        Vec::<Value>::new()
+    );
 }
 
 #[tokio::test]
@@ -116,7 +124,11 @@ async fn a_call_that_cannot_repeat_waits_for_a_person() {
             .await;
         daemon.wait_state(&continuation, "awaiting_approval").await;
         assert_eq!(world.entries(), *before, "{point}");
-        let word = if *before == 0 { "run_again" } else { "happened" };
+        let word = if *before == 0 {
+            "run_again"
+        } else {
+            "happened"
+        };
         let (status, body) = daemon.decide(&question, word).await;
         assert_eq!(status, 200, "{body:#}");
         daemon.wait_state(&continuation, "completed").await;

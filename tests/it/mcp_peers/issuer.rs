@@ -104,7 +104,7 @@ async fn answer(
     let mut behaviour = issuer.behaviour();
     behaviour.asked.push(format!("{method} {path}"));
     match path.as_str() {
-        "/mcp" => resource(&issuer, &behaviour, &headers),
+        "/mcp" => resource(&issuer, &behaviour, &headers, &body),
         _ if path.starts_with("/.well-known/") && behaviour.metadata_moved.is_some() => {
             let to = behaviour.metadata_moved.clone().unwrap_or_default();
             (StatusCode::FOUND, [(header::LOCATION, to)]).into_response()
@@ -148,14 +148,14 @@ async fn answer(
     }
 }
 
-fn resource(issuer: &Issuer, behaviour: &Behaviour, headers: &HeaderMap) -> Response {
+fn resource(issuer: &Issuer, behaviour: &Behaviour, headers: &HeaderMap, body: &[u8]) -> Response {
     let sent = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok());
     let token = sent.and_then(|value| value.strip_prefix("Bearer "));
     if token.is_some_and(|token| token.starts_with("access-") && !behaviour.refused.contains(token))
     {
-        return StatusCode::ACCEPTED.into_response();
+        return serve(&serde_json::from_slice(body).unwrap_or(Value::Null));
     }
     let honest = format!(
         "Bearer resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"",
@@ -167,6 +167,29 @@ fn resource(issuer: &Issuer, behaviour: &Behaviour, headers: &HeaderMap) -> Resp
         [(header::WWW_AUTHENTICATE, challenge)],
     )
         .into_response()
+}
+
+/// A server of the older era with one tool.
+fn serve(message: &Value) -> Response {
+    let result = match message["method"].as_str() {
+        Some("initialize") => json!({
+            "protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "guarded", "version": "1"},
+        }),
+        Some("tools/list") => json!({"tools": [{
+            "name": "greet", "description": "Greets.", "inputSchema": {"type": "object"},
+        }]}),
+        Some("tools/call") => {
+            json!({"content": [{"type": "text", "text": "hello from behind the login"}]})
+        }
+        Some(_) if message["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
+        Some(_) | None => {
+            let error = json!({"code": -32601, "message": "unknown method"});
+            return axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+                .into_response();
+        }
+    };
+    axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
 }
 
 fn authorize(

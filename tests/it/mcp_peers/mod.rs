@@ -3,6 +3,7 @@
 mod conformance;
 mod crashes;
 mod issuer;
+mod login_command;
 mod logins;
 mod servers;
 mod world;

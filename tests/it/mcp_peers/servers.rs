@@ -15,7 +15,10 @@ async fn an_agent_works_with_files_and_not_beside_them() {
     let daemon = home.daemon();
     let review = trust(&daemon, "files").await;
     assert_eq!(review["era"], "handshake", "{review:#}");
-    assert!(review["tools"].as_u64().expect("a number") >= 10, "{review:#}");
+    assert!(
+        review["tools"].as_u64().expect("a number") >= 10,
+        "{review:#}"
+    );
     let share = home.path().join("share");
     let file = share.join("note.txt");
     let written = call(
@@ -35,7 +38,10 @@ async fn an_agent_works_with_files_and_not_beside_them() {
     )
     .await;
     assert_eq!(outside["state"], "failed", "{outside:#}");
-    assert!(!outside.to_string().contains("permanent_full"), "{outside:#}");
+    assert!(
+        !outside.to_string().contains("permanent_full"),
+        "{outside:#}"
+    );
 }
 
 #[tokio::test]
@@ -47,7 +53,10 @@ async fn a_server_that_shows_its_environment_shows_nothing_of_ours() {
     let home = home(&[server.table("everything", more)]);
     let secrets = [
         ("ANTHROPIC_API_KEY", "sk-ant-000000000000000000000000"),
-        ("TELEGRAM_BOT_TOKEN", "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+        (
+            "TELEGRAM_BOT_TOKEN",
+            "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        ),
         ("HARMLESS", "but-not-for-servers"),
         ("SERVICE_TOKEN", "passed-on-by-name"),
     ];
@@ -60,7 +69,10 @@ async fn a_server_that_shows_its_environment_shows_nothing_of_ours() {
     }
     assert!(!text.contains(&daemon.token), "{text}");
     // It has its own token, which nobody else reads: the redactor knows it.
-    assert!(text.contains("SERVICE_TOKEN") && text.contains("[redacted]"), "{text}");
+    assert!(
+        text.contains("SERVICE_TOKEN") && text.contains("[redacted]"),
+        "{text}"
+    );
     assert!(text.contains("LOG") && !text.contains("HARMLESS"), "{text}");
     let echoed = call(&daemon, "everything__echo", json!({"message": "hello"})).await;
     assert!(result(&echoed).contains("hello"), "{echoed:#}");
@@ -117,18 +129,37 @@ async fn an_agent_asks_git_and_the_time() {
     let share = home.path().join("share");
     for words in [
         &["init", "-q"][..],
-        &["-c", "user.name=Anna", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "First"],
+        &[
+            "-c",
+            "user.name=Anna",
+            "-c",
+            "user.email=a@example.com",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "First",
+        ],
     ] {
-        let made = std::process::Command::new("git").current_dir(&share).args(words).status();
+        let made = std::process::Command::new("git")
+            .current_dir(&share)
+            .args(words)
+            .status();
         assert!(made.expect("git runs").success());
     }
     let daemon = home.daemon();
     let review = trust(&daemon, "git").await;
     assert_eq!(review["era"], "stateless", "{review:#}");
-    let log = call(&daemon, "git__git_log", json!({"repo_path": share, "max_count": 5})).await;
+    let log = call(
+        &daemon,
+        "git__git_log",
+        json!({"repo_path": share, "max_count": 5}),
+    )
+    .await;
     assert!(result(&log).contains("First"), "{log:#}");
     trust(&daemon, "time").await;
-    let time = json!({"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "UTC"});
+    let time =
+        json!({"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "UTC"});
     let converted = call(&daemon, "time__convert_time", time).await;
     assert!(result(&converted).contains("UTC"), "{converted:#}");
 }
@@ -175,17 +206,28 @@ async fn an_agent_uses_a_server_over_http() {
         .spawn()
         .expect("it starts");
     let deadline = std::time::Instant::now() + crate::support::daemon::DEADLINE;
-    while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+    while tokio::net::TcpStream::connect(("127.0.0.1", port))
+        .await
+        .is_err()
+    {
         assert!(std::time::Instant::now() < deadline, "it does not listen");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    let home = home(&[format!("[mcp.ledger]\nurl = \"http://127.0.0.1:{port}/mcp\"\n")]);
+    let home = home(&[format!(
+        "[mcp.ledger]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"
+    )]);
     let daemon = home.daemon();
     let review = trust(&daemon, "ledger").await;
     assert_eq!(review["transport"], "http", "{review:#}");
-    assert_eq!(review["instructions"], "Entries stay for ever.", "{review:#}");
+    assert_eq!(
+        review["instructions"], "Entries stay for ever.",
+        "{review:#}"
+    );
     let entered = call(&daemon, "ledger__enter_once", json!({"text": "over HTTP"})).await;
-    assert!(result(&entered).contains("entered: over HTTP"), "{entered:#}");
+    assert!(
+        result(&entered).contains("entered: over HTTP"),
+        "{entered:#}"
+    );
     let kept = std::fs::read_to_string(dir.path().join("ledger")).expect("a ledger");
     assert_eq!(kept, "\tover HTTP\n");
     // Without its server a call ends with an error, and the session goes on.

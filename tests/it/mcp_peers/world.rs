@@ -24,7 +24,10 @@ impl Server {
     pub fn node(package: &str, arguments: &[&str]) -> Option<Self> {
         let root = peer("mcp_node", "node_modules", UNCHECKED)?;
         let root = root.canonicalize().expect("it is there");
-        let node = root.join(".bin/node").canonicalize().expect("it comes with them");
+        let node = root
+            .join(".bin/node")
+            .canonicalize()
+            .expect("it comes with them");
         let program = root.join(package).join("dist/index.js");
         let words = [node, program].map(|path| path.display().to_string());
         let arguments = arguments.iter().map(|word| (*word).to_owned());
@@ -37,7 +40,10 @@ impl Server {
     /// A module of Python.
     pub fn python(arguments: &[&str]) -> Option<Self> {
         let root = peer("mcp_python", "installed.txt", UNCHECKED)?;
-        let root = root.parent().and_then(|root| root.canonicalize().ok()).expect("a folder");
+        let root = root
+            .parent()
+            .and_then(|root| root.canonicalize().ok())
+            .expect("a folder");
         let python = root.join("bin/python").display().to_string();
         let arguments = arguments.iter().map(|word| (*word).to_owned());
         Some(Self {
@@ -83,7 +89,9 @@ pub async fn trust(daemon: &Daemon, name: &str) -> Value {
     let review = daemon.post(&format!("{path}/test"), json!({})).await;
     let digest = review["offered_sha256"].as_str();
     let digest = digest.unwrap_or_else(|| panic!("nothing is offered: {review:#}"));
-    daemon.post(&format!("{path}/trust"), json!({ "sha256": digest })).await
+    daemon
+        .post(&format!("{path}/trust"), json!({ "sha256": digest }))
+        .await
 }
 
 /// An agent calls a tool of a server; the call, once the turn is over. Where a person is asked, the person approves.
