@@ -224,6 +224,9 @@ pub enum Subcommands {
     /// Routines: messages that the bot sends itself on a schedule
     #[command(subcommand)]
     Routine(crate::cli::routine::RoutineCommands),
+    /// The Model Context Protocol: serve hosts
+    #[command(subcommand)]
+    Mcp(crate::cli::mcp::McpCommands),
     /// What is remembered, and what goes
     #[command(subcommand)]
     Memory(MemoryCommands),
@@ -437,6 +440,8 @@ pub enum SessionCommands {
         #[arg(long, conflicts_with = "text")]
         clear: bool,
     },
+    /// Call a tool in a session without a model, under its policy and approvals
+    Call(crate::cli::sessions::CallArguments),
     /// Take the calls of a session that were refused because too many waited off the Queue
     DismissRefused {
         /// Id or unique prefix

@@ -8,6 +8,7 @@ use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::file_changes::{self, FileCommands};
 use crate::cli::leftovers::{self, LeftoverCommands};
+use crate::cli::mcp::McpCommands;
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
@@ -36,6 +37,7 @@ pub async fn execute(
             database: Some(_), ..
         }
         | Subcommands::Keys
+        | Subcommands::Mcp(McpCommands::Serve { .. } | McpCommands::Token(_))
         | Subcommands::Completions { .. }
         | Subcommands::Themes { .. }
         | Subcommands::Events(_)
@@ -79,6 +81,9 @@ pub async fn execute(
         }) => sessions::list(client, terminal, format, state, channel, list).await,
         Subcommands::Sessions(SessionCommands::Resume { id }) => {
             sessions::resume(client, terminal, format, &id).await
+        }
+        Subcommands::Sessions(SessionCommands::Call(given)) => {
+            sessions::call(client, terminal, format, given).await
         }
         Subcommands::Sessions(SessionCommands::Pause { id }) => {
             sessions::pause(client, terminal, format, &id, true).await

@@ -9,11 +9,12 @@ use crate::cli::arguments::{Arguments, Subcommands};
 use crate::cli::execute::execute;
 use crate::cli::exit::Failure;
 use crate::cli::init::AfterInit;
+use crate::cli::mcp::McpCommands;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, completions, connect, doctor, emergency, events, init, keys, models, status,
-    themes,
+    audit, backup, completions, connect, doctor, emergency, events, init, keys, mcp_serve,
+    mcp_token, models, status, themes,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -188,6 +189,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
             models::run(terminal, format, &flags, &environment, &data_dir, command).await
+        }
+        Some(Subcommands::Mcp(McpCommands::Serve { client })) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            mcp_serve::run(&data_dir, client).await
+        }
+        Some(Subcommands::Mcp(McpCommands::Token(command))) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            mcp_token::run(terminal, format, &data_dir, command)
         }
         Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
         Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),

@@ -12,6 +12,7 @@ pub mod detach;
 pub mod helper;
 pub mod in_process;
 pub mod logging;
+pub mod mcp_tokens;
 pub mod models;
 pub mod notify;
 pub mod offline;

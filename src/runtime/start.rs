@@ -30,6 +30,7 @@ use crate::model::registry::Models;
 use crate::protocol::enums::Scope;
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
+use crate::runtime::mcp_tokens::{McpTokens, Tokens};
 use crate::runtime::signals::StopSignal;
 use crate::runtime::{descriptors, logging, stop_signal};
 use crate::store::commands::recover::Recovery;
@@ -240,7 +241,11 @@ impl Running {
         self.addresses.push(unix.url.clone());
         self.serving.push(unix);
         if let Some(address) = self.engine.settings.listen {
-            let verifier = Arc::new(admin_token(&self.engine)?);
+            let hosts = McpTokens::new(&self.engine.settings.paths.data_dir);
+            let verifier = Arc::new(Tokens {
+                admin: admin_token(&self.engine)?,
+                hosts,
+            });
             let tcp = serve_tcp(
                 address,
                 client,
@@ -345,7 +350,8 @@ fn admin_token(engine: &Engine) -> anyhow::Result<StaticTokens> {
     }]))
 }
 
-fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
+/// Writes a new file that nobody else can read.
+pub(crate) fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut file = std::fs::OpenOptions::new()
         .write(true)

@@ -37,6 +37,7 @@ mod http_tools;
 mod hygiene;
 mod layering;
 mod leftovers;
+mod mcp_server;
 mod memory_data;
 mod model_calls;
 mod model_profiles;

@@ -1,10 +1,11 @@
 //! The tools there are, with how their calls went.
 
 use crate::engine::core::Engine;
+use crate::engine::policy;
 use crate::engine::problem::from_store;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
-use crate::protocol::tool::{COUNTED_CALLS, Tool};
+use crate::protocol::tool::{COUNTED_CALLS, Tool, ToolDefinition};
 
 /// All tools, by name.
 pub async fn list(engine: &Engine) -> Result<Page<Tool>, Problem> {
@@ -29,4 +30,34 @@ pub async fn list(engine: &Engine) -> Result<Page<Tool>, Problem> {
         }
     });
     Ok(Page::from(tools.collect::<Vec<_>>()))
+}
+
+/// The tools that the policy of a channel does not block, as agents there get them.
+pub async fn of_channel(engine: &Engine, channel: String) -> Result<Page<ToolDefinition>, Problem> {
+    engine.channel(&channel)?;
+    let named = channel.clone();
+    let facts = engine.store.read(move |rows| {
+        let policy = rows.policy(&named)?;
+        Ok((policy, rows.has_datasets(&named)?))
+    });
+    let (policy, has_datasets) = facts.await.map_err(from_store)?;
+    let definitions = engine
+        .tools
+        .definitions()
+        .into_iter()
+        .filter_map(|definition| {
+            let tool = engine.tools.get(&definition.name)?;
+            let blocked = policy::listed(&policy.block, &definition.name).is_some();
+            let offered = !blocked && tool.is_offered(has_datasets);
+            let spec = tool.spec();
+            offered.then(|| ToolDefinition {
+                source: tool.source(),
+                access: spec.access,
+                effect: spec.effect,
+                name: definition.name,
+                description: definition.description,
+                input_schema: definition.input_schema,
+            })
+        });
+    Ok(Page::from(definitions.collect::<Vec<_>>()))
 }

@@ -481,6 +481,11 @@ impl WriteCommand for IngestTurn {
             [session],
             |row| Ok((row.get("open")?, row.get("waiting")?, row.get("taken")?)),
         )?;
+        if self.bounds.alone && open > 0 {
+            return Err(StoreError::conflict(format!(
+                "busy: a turn of session {session} is open; wait for its end, or cancel it"
+            )));
+        }
         // A person who answers by hand is told everything.
         if !self.unlimited_queue && !taken && waiting >= self.max_queue {
             let inbox_id = record(
