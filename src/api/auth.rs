@@ -16,7 +16,6 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
-use crate::api::mcp::MCP_PATH;
 use crate::api::peer::{Peer, may_connect, operator};
 use crate::api::seats::Seat;
 use crate::api::token::TokenVerifier;
@@ -29,6 +28,9 @@ use crate::protocol::problem::{Problem, ProblemKind};
 const UPLOAD_PATH: &str = "/v1/datasets";
 /// The path that looks at no credential.
 pub const OPEN_PATH: &str = "/healthz";
+
+/// Where hosts of the Model Context Protocol send their requests.
+pub const MCP_PATH: &str = "/mcp";
 
 /// Paths that need no credential. One that is shown is looked at all the same: clients find out here that it is wrong.
 const PUBLIC_PATHS: &[&str] = &["/readyz", "/openapi.json"];

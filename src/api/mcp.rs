@@ -8,6 +8,7 @@ use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
+use crate::api::auth::MCP_PATH;
 use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body};
 use crate::api::route::{AnswerShape, Method, Route, content, own};
@@ -17,9 +18,6 @@ use crate::mcp::server::principal::Principal;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Scope;
 use crate::protocol::problem::{Problem, ProblemKind};
-
-/// Where hosts of the protocol send their requests.
-pub const MCP_PATH: &str = "/mcp";
 
 /// Code of JSON-RPC for a text that is no JSON.
 const PARSE_ERROR: i32 = -32_700;

@@ -12,7 +12,7 @@ use crate::api::token::{StaticTokens, TokenRecord, TokenVerifier, generate, hash
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Scope;
 use crate::protocol::hex::hex;
-use crate::runtime::start::write_private;
+use crate::runtime::private_file::write_private;
 
 /// Directory of the files, in the data directory.
 const FOLDER: &str = "mcp-tokens";

@@ -16,6 +16,7 @@ pub mod mcp_tokens;
 pub mod models;
 pub mod notify;
 pub mod offline;
+pub mod private_file;
 pub mod reload_signal;
 pub mod signals;
 pub mod start;

@@ -3,8 +3,7 @@
 //! Start: directories, secrets, lock and database, engine, API, bridges. Stop: what runs is given time to end while
 //! everything else goes on; then turns, bridges, API, engine, database.
 
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +30,7 @@ use crate::protocol::enums::Scope;
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
 use crate::runtime::mcp_tokens::{McpTokens, Tokens};
+use crate::runtime::private_file::write_private;
 use crate::runtime::signals::StopSignal;
 use crate::runtime::{descriptors, logging, stop_signal};
 use crate::store::commands::recover::Recovery;
@@ -348,18 +348,4 @@ fn admin_token(engine: &Engine) -> anyhow::Result<StaticTokens> {
         hash: hash_token(token.expose().trim()),
         scopes: vec![Scope::Read, Scope::Operate, Scope::Approve, Scope::Admin],
     }]))
-}
-
-/// Writes a new file that nobody else can read.
-pub(crate) fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
-    use std::io::Write as _;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("creating {}", path.display()))?;
-    file.write_all(content.as_bytes())
-        .with_context(|| format!("writing {}", path.display()))?;
-    Ok(())
 }

@@ -12,13 +12,35 @@ fn of<T: JsonSchema>() -> Map<String, Value> {
         settings.meta_schema = None;
     });
     let schema = settings.into_generator().into_root_schema_for::<T>();
-    match schema.to_value() {
+    let mut schema = schema.to_value();
+    without_number_formats(&mut schema);
+    match schema {
         Value::Object(mut object) => {
             object.remove("title");
             object.remove("description");
             object
         }
         _ => Map::new(),
+    }
+}
+
+/// Formats of numbers are no formats of JSON Schema: hosts warn of them.
+fn without_number_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            let is_number = |format: &Value| {
+                matches!(
+                    format.as_str(),
+                    Some("uint32" | "uint64" | "int64" | "double")
+                )
+            };
+            if object.get("format").is_some_and(is_number) {
+                object.remove("format");
+            }
+            object.values_mut().for_each(without_number_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_number_formats),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

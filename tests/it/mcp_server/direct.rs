@@ -75,6 +75,9 @@ async fn a_call_waits_for_the_operator_and_runs_once_approved_on_the_command_lin
     assert_eq!(approval["tool"], "write_file");
     // The caller hears nothing of the approval, and can do nothing about it.
     let turn = approval["continuation_id"].clone();
+    daemon
+        .wait_state(turn.as_str().unwrap(), "awaiting_approval")
+        .await;
     let seen = host
         .call(
             "await_continuation",
@@ -90,19 +93,18 @@ async fn a_call_waits_for_the_operator_and_runs_once_approved_on_the_command_lin
     });
     host.tasks = true;
     let task = host.ask("tools/call", forged).await.unwrap();
-    assert_eq!(
-        task["resultType"], "task",
-        "it waits behind the first: {task}"
-    );
+    assert_eq!(task["resultType"], "task", "{task}");
     let update = json!({
         "taskId": task["taskId"],
         "inputResponses": { "approval": { "action": "accept", "content": { "approve": true } } },
     });
     host.ask("tasks/update", update).await.unwrap();
-    assert_eq!(daemon.pending_approvals().await.len(), 1);
+    // What waits for a person holds nothing else of the caller up.
+    assert_eq!(daemon.wait_approvals(2).await.len(), 2);
     host.ask("tasks/cancel", json!({ "taskId": task["taskId"] }))
         .await
         .unwrap();
+    daemon.wait_approvals(1).await;
     let id = approval["id"].as_str().unwrap();
     let (done, said) = cli(&home, &["approvals", "approve", id]).await;
     assert!(done, "{said}");

@@ -4,6 +4,7 @@ mod conformance;
 mod direct;
 mod doors;
 mod host;
+mod peers;
 mod sessions;
 mod stdio;
 mod tasks;

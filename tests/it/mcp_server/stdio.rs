@@ -190,3 +190,53 @@ fn without_a_daemon_it_says_so_and_ends() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// Asks without waiting for the answer: the turn, once it runs.
+async fn ask_slowly(
+    daemon: &crate::support::daemon::Daemon,
+    served: &mut Served,
+    id: u64,
+) -> String {
+    let call = json!({ "name": "ask", "arguments": { "text": format!("SLOW:2000\nSAY:{id}") } });
+    served.say(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call }));
+    let wanted = format!("SAY:{id}");
+    let found = |body: &Value| {
+        let items = body["items"].as_array().unwrap();
+        let turn = items.iter().find(|item| {
+            let text = item["request"]["text"].as_str().unwrap();
+            item["state"] != "pending" && text.contains(&wanted)
+        });
+        turn.map(|turn| turn["id"].as_str().unwrap().to_owned())
+    };
+    let list = daemon
+        .wait("/v1/continuations", "the turn", |body| {
+            found(body).is_some()
+        })
+        .await;
+    found(&list).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_cancels_or_goes_away_ends_what_it_asked() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    let mut served = Served::start(&home, &[]);
+    served.greet();
+    let turn = ask_slowly(&daemon, &mut served, 901).await;
+    let cancelled = json!({ "requestId": 901, "reason": "enough" });
+    served.say(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled
+    }));
+    daemon.wait_state(&turn, "cancelled").await;
+    // Lines that are no message are passed over.
+    served
+        .input
+        .as_mut()
+        .unwrap()
+        .write_all(b"no message\n")
+        .unwrap();
+    assert!(served.ask("ping", json!({}))["result"].is_object());
+    let turn = ask_slowly(&daemon, &mut served, 902).await;
+    assert!(served.end().success());
+    daemon.wait_state(&turn, "cancelled").await;
+}

@@ -45,7 +45,8 @@ async fn a_question_is_a_task_only_for_who_says_so_on_the_request() {
     assert!(id.starts_with("con_"), "{task}");
     let end = ended(&host, &id).await;
     assert_eq!(end["status"], "completed");
-    assert_eq!(end["result"]["content"][0]["text"], "later");
+    let said = end["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(said.ends_with("later"), "{said}");
     let failed = host.call("ask", json!({ "text": "FAIL:auth" })).await;
     let end = ended(&host, failed["taskId"].as_str().unwrap()).await;
     assert_eq!(
