@@ -3,7 +3,8 @@
 //! itself.
 //!
 //! Against web pages that reach for loopback (CSRF, DNS rebinding): a `Host` that is not loopback, any
-//! `Origin` at all, and bodies that a form can send are refused before the credential is looked at.
+//! `Origin` (but the listener's own on `/mcp`), and bodies that a form can send are refused before the credential is
+//! looked at.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,6 +29,9 @@ const UPLOAD_PATH: &str = "/v1/datasets";
 /// The path that looks at no credential.
 pub const OPEN_PATH: &str = "/healthz";
 
+/// Where hosts of the Model Context Protocol send their requests.
+pub const MCP_PATH: &str = "/mcp";
+
 /// Paths that need no credential. One that is shown is looked at all the same: clients find out here that it is wrong.
 const PUBLIC_PATHS: &[&str] = &["/readyz", "/openapi.json"];
 
@@ -44,6 +48,8 @@ pub enum Door {
         verifier: Arc<dyn TokenVerifier>,
         /// Counts the ones it does not know.
         failed: FailedLogins,
+        /// The port it listens on.
+        port: u16,
     },
 }
 
@@ -62,6 +68,14 @@ impl Caller {
             Actor::Operator { .. } | Actor::Engine => true,
             Actor::Token { scopes, .. } => scopes.contains(&Scope::Read),
             Actor::Person { .. } => false,
+        }
+    }
+
+    /// Whether the caller may use the Model Context Protocol and nothing else.
+    fn is_host(&self) -> bool {
+        match &self.actor {
+            Actor::Token { scopes, .. } => scopes.iter().all(|scope| *scope == Scope::Mcp),
+            Actor::Operator { .. } | Actor::Engine | Actor::Person { .. } => false,
         }
     }
 }
@@ -109,7 +123,12 @@ impl Door {
                 },
                 "run the command as the user that runs the daemon, or use --listen with a token",
             )),
-            (Door::Tcp { verifier, failed }, Peer::Tcp(address)) => {
+            (
+                Door::Tcp {
+                    verifier, failed, ..
+                },
+                Peer::Tcp(address),
+            ) => {
                 let presented = bearer(headers).filter(|token| !token.is_empty());
                 if let Some(presented) = presented
                     && let Some(actor) = verifier.verify(presented)
@@ -185,7 +204,7 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
         Door::Tcp { .. } => check_host(headers, request.uri())?,
         Door::Unix { .. } => {}
     }
-    if headers.contains_key(header::ORIGIN) {
+    if headers.contains_key(header::ORIGIN) && !is_own_origin(door, request) {
         return Err(forbidden(
             "web pages are refused",
             "the request carries an `Origin` header, so a web page made it".to_owned(),
@@ -201,7 +220,29 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
     if public && !shown && matches!(door, Door::Tcp { .. }) {
         return Ok(None);
     }
-    door.authenticate(peer, headers).map(Some)
+    let caller = door.authenticate(peer, headers)?;
+    if caller.is_host() && request.uri().path() != MCP_PATH {
+        return Err(forbidden(
+            "not allowed",
+            format!("{} opens {MCP_PATH} and nothing else", caller.actor.label()),
+            "use a token with another scope",
+        ));
+    }
+    Ok(Some(caller))
+}
+
+/// Whether a page of this very listener asks for what pages may ask for. It needs the token all the same.
+fn is_own_origin(door: &Door, request: &Request) -> bool {
+    let Door::Tcp { port, .. } = door else {
+        return false;
+    };
+    let mut origins = request.headers().get_all(header::ORIGIN).iter();
+    let origin = origins.next().and_then(|origin| origin.to_str().ok());
+    let authority = origin.and_then(|origin| origin.strip_prefix("http://"));
+    let own = authority.and_then(|authority| authority.rsplit_once(':'));
+    request.uri().path() == MCP_PATH
+        && origins.next().is_none()
+        && own.is_some_and(|(host, digits)| is_loopback(host) && *digits == port.to_string())
 }
 
 fn forbidden(title: &str, detail: String, hint: &str) -> Refusal {

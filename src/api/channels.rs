@@ -58,6 +58,7 @@ async fn session_of(api: &Api, call: &Call, conversation: &str) -> Result<Sessio
         let query = ListSessions {
             state: Some(SessionState::Active),
             channel: Some(channel.clone()),
+            prefix: None,
             page: PageRequest {
                 limit: Some(500),
                 cursor,

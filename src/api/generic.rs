@@ -13,6 +13,7 @@ use crate::api::request::{Call, KEY_LIMIT};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::client::remote::wire::Submission;
+use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, GetOnCall, Outcome, Query};
@@ -54,7 +55,9 @@ async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Submission = call.json()?;
     match body.surface {
         Surface::Console | Surface::Http | Surface::Cli => {}
-        Surface::Chat | Surface::Scripted | Surface::Engine => {
+        // `leverframe mcp serve`. What tokens send as a host goes through `/mcp`.
+        Surface::Mcp if matches!(call.actor()?, Actor::Operator { .. }) => {}
+        Surface::Chat | Surface::Scripted | Surface::Engine | Surface::Mcp => {
             return Err(Problem::invalid(format!(
                 "request body, field `surface`: `{}` cannot be claimed over HTTP: expected one of {}",
                 body.surface,

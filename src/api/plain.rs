@@ -16,17 +16,17 @@ use crate::protocol::request::{
     GetCacheEntry, GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor,
     GetHygiene, GetLog, GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession,
     GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals, ListAudit,
-    ListCacheEntries, ListChannels, ListCompactions, ListContinuations, ListDeliveries,
-    ListFileChanges, ListFleet, ListGrants, ListHooks, ListHygieneRuns, ListInterpreters,
-    ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople, ListRoutineRuns,
-    ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools, ListUncertain,
-    ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser, PreviewHygiene,
-    RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration, RemoveGrant,
-    RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel, ResumeSession,
-    ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine, SearchMemories, SendAsBot,
-    SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories, Sweep, TakeOverSession,
-    TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange, UndoHygiene,
-    UpdateSession,
+    ListCacheEntries, ListChannelTools, ListChannels, ListCompactions, ListContinuations,
+    ListDeliveries, ListFileChanges, ListFleet, ListGrants, ListHooks, ListHygieneRuns,
+    ListInterpreters, ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople,
+    ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools,
+    ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser,
+    PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration,
+    RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel,
+    ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine,
+    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
+    Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange,
+    UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -91,6 +91,7 @@ fn channels() -> Vec<Route> {
         command::<SetPolicy>(Patch, "/v1/channels/{id}/policy")
             .id("channel")
             .nested::<PolicyPatch>("patch"),
+        query::<ListChannelTools>("/v1/channels/{id}/tools").id("channel"),
         query::<GetWhatIf>("/v1/channels/{id}/what-if")
             .id("channel")
             .without(&["expires_in_seconds", "if_version"])

@@ -175,9 +175,9 @@ impl Call {
     }
 }
 
-/// Reads a body of at most [`BODY_LIMIT`] bytes within `BODY_TIME`.
-pub async fn read_body(body: HttpBody) -> Result<Bytes, Refusal> {
-    match tokio::time::timeout(BODY_TIME, collect(body)).await {
+/// Reads a body of at most so many bytes within `BODY_TIME`.
+pub async fn read_body(body: HttpBody, limit: usize) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(BODY_TIME, collect(body, limit)).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::with_status(
             StatusCode::REQUEST_TIMEOUT,
@@ -190,19 +190,19 @@ pub async fn read_body(body: HttpBody) -> Result<Bytes, Refusal> {
     }
 }
 
-async fn collect(body: HttpBody) -> Result<Bytes, Refusal> {
+async fn collect(body: HttpBody, limit: usize) -> Result<Bytes, Refusal> {
     let mut pieces = body.into_data_stream();
     let mut whole = Vec::new();
     while let Some(piece) = pieces.next().await {
         let piece = piece
             .map_err(|error| Problem::invalid(format!("the request body broke off: {error}")))?;
-        if whole.len() + piece.len() > BODY_LIMIT {
+        if whole.len() + piece.len() > limit {
             return Err(Refusal::with_status(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 Problem::new(
                     ProblemKind::Invalid,
                     "request too large",
-                    format!("the body is longer than {BODY_LIMIT} bytes"),
+                    format!("the body is longer than {limit} bytes"),
                 )
                 .hint("put large data into a file of the channel's workspace"),
             ));

@@ -15,11 +15,11 @@ use axum::routing::on;
 use crate::api::auth::{self, Caller};
 use crate::api::error::{Refusal, json};
 use crate::api::form::{Body, read_query, shortened};
-use crate::api::request::{Call, read_body};
+use crate::api::request::{BODY_LIMIT, Call, read_body};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
-    artifacts, audit, cache, channels, continuations, datasets, events, generic, health,
+    artifacts, audit, cache, channels, continuations, datasets, events, generic, health, mcp,
     mcp_servers, memory, on_call, openapi, plain, sessions,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -42,6 +42,7 @@ pub fn table() -> Vec<Route> {
         events::routes(),
         health::routes(),
         generic::routes(),
+        mcp::routes(),
         vec![description()],
     ]
     .concat()
@@ -109,7 +110,7 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
     let (parts, body) = request.into_parts();
     let (body, stream) = match &route.form.body {
         Body::Stream => (Bytes::new(), Some(body)),
-        Body::None | Body::Object(_) => (read_body(body).await?, None),
+        Body::None | Body::Object(_) => (read_body(body, BODY_LIMIT).await?, None),
     };
     match &route.form.body {
         Body::Object(_) | Body::Stream => {}

@@ -22,6 +22,7 @@ use crate::api::seats::Seats;
 use crate::api::state::Api;
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
+use crate::mcp::server::handler::McpServer;
 
 /// Longest path of a unix socket that every supported system takes, in bytes (`sun_path` has 104 on macOS
 /// and 108 on Linux, with a terminating zero).
@@ -134,6 +135,7 @@ pub async fn serve_unix(
 ) -> Result<Serving, ServeError> {
     let listener = bind_unix(path).await?;
     let api = Arc::new(Api {
+        mcp: McpServer::new(Arc::clone(&client), shutdown.clone()),
         client,
         door: Arc::new(Door::Unix {
             own_uid: rustix::process::getuid().as_raw(),
@@ -170,10 +172,12 @@ pub async fn serve_tcp(
     let listener = TcpListener::bind(address).await.map_err(system)?;
     let bound = listener.local_addr().map_err(system)?;
     let api = Arc::new(Api {
+        mcp: McpServer::new(Arc::clone(&client), shutdown.clone()),
         client,
         door: Arc::new(Door::Tcp {
             verifier,
             failed: FailedLogins::default(),
+            port: bound.port(),
         }),
         ping: timing.ping,
         shutdown: shutdown.clone(),

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
@@ -18,7 +19,7 @@ use crate::protocol::memory::Summary;
 use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Ask, GetSessionSummary, GetTranscript, GetTranscriptFrom, SendMessage,
+    Ask, CallTool, GetSessionSummary, GetTranscript, GetTranscriptFrom, SendMessage,
 };
 use crate::protocol::session::{Continuation, TranscriptEntry};
 use crate::protocol::snapshot::Page;
@@ -51,6 +52,15 @@ pub fn routes() -> Vec<Route> {
         )
         .asks::<Wait>()
         .takes::<Message>(),
+        own(
+            Method::Post,
+            "/v1/sessions/{id}/calls",
+            "Calls a tool without a model",
+            &accepted(),
+            |api, call| Box::pin(call_tool(api, call)),
+        )
+        .asks::<Wait>()
+        .takes::<ToolCall>(),
         own(
             Method::Get,
             "/v1/sessions/{id}/transcript",
@@ -108,6 +118,7 @@ impl Message {
                 top_p: self.top_p,
                 tool_choice: self.tool_choice.take(),
             },
+            call: None,
         }
     }
 }
@@ -128,12 +139,35 @@ async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     wait::submit(&api, envelope, wait).await
 }
 
+/// Body of a call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ToolCall {
+    /// Tool name.
+    tool: String,
+    /// Its arguments, as its schema says.
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+async fn call_tool(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let ToolCall { tool, arguments } = call.json()?;
+    let wait = wait::seconds(&call)?;
+    let envelope = call.envelope(CallTool {
+        session_id: call.id()?,
+        tool,
+        arguments,
+    })?;
+    wait::submit(&api, envelope, wait).await
+}
+
 async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let mut message: Message = call.json()?;
     let options = message.options();
     let wait = wait::seconds(&call)?;
     let envelope = call.envelope(Ask {
         channel: "api".to_owned(),
+        conversation: None,
         text: message.text,
         model: message.model,
         budgets: message.budgets.unwrap_or_default(),

@@ -12,6 +12,7 @@ use crate::api::auth::Door;
 use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
 use crate::client::console_client::ConsoleClient;
+use crate::mcp::server::handler::McpServer;
 use crate::protocol::request::{self, Answer, Command, Outcome, Query};
 
 /// What every handler works with.
@@ -22,6 +23,8 @@ pub struct Api {
     pub door: Arc<Door>,
     /// Silence after which a stream gets a comment.
     pub ping: Duration,
+    /// Answers hosts of the Model Context Protocol.
+    pub mcp: McpServer,
     /// Cancelled when the server stops; streams end then.
     pub shutdown: CancellationToken,
 }

@@ -108,7 +108,7 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
-    /// The Model Context Protocol: servers whose tools agents call
+    /// The Model Context Protocol: servers whose tools agents call, and hosts that plug Leverframe in
     #[command(subcommand)]
     Mcp(crate::cli::mcp::McpCommands),
     /// Instructions of workspaces and skills, and which of them agents get
@@ -440,6 +440,8 @@ pub enum SessionCommands {
         #[arg(long, conflicts_with = "text")]
         clear: bool,
     },
+    /// Call a tool in a session without a model, under its policy and approvals
+    Call(crate::cli::sessions::CallArguments),
     /// Take the calls of a session that were refused because too many waited off the Queue
     DismissRefused {
         /// Id or unique prefix

@@ -12,13 +12,13 @@ use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::attachment;
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::command::BudgetRequest;
+use crate::protocol::command::{Accepted, BudgetRequest};
 use crate::protocol::enums::{ApprovalKind, ApprovalState, ContinuationState};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{ModelParameters, ToolChoice, TurnOptions};
 use crate::protocol::problem::ProblemKind;
-use crate::protocol::request::Ask;
+use crate::protocol::request::{Ask, Command, Outcome, Request};
 use crate::protocol::session::Continuation;
 use crate::text::untrusted::reveal;
 
@@ -65,6 +65,7 @@ impl From<AskOptions> for TurnOptions {
                 top_p: flags.top_p,
                 tool_choice: flags.tool_choice.map(ToolChoice::from),
             },
+            call: None,
         }
     }
 }
@@ -93,6 +94,7 @@ pub fn command(
 ) -> Result<Ask, Failure> {
     Ok(Ask {
         channel: "cli".to_owned(),
+        conversation: None,
         text: text(terminal, words)?,
         model: asked.model,
         budgets: BudgetRequest::default(),
@@ -109,13 +111,16 @@ pub fn command(
 }
 
 /// Asks, waits for the end of the turn, and prints the answer.
-pub async fn run(
+pub async fn run<C>(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
-    command: Ask,
+    command: C,
     on_approval: OnApproval,
-) -> Result<(), Failure> {
+) -> Result<(), Failure>
+where
+    C: Request<Wire = Command, Answer = Outcome, Reply = Accepted>,
+{
     let accepted = submit(client, command).await?;
     let continuation = follow(client, terminal, accepted.continuation_id, on_approval).await?;
     if format == Format::Json {

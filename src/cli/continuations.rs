@@ -12,7 +12,7 @@ use crate::protocol::request::{
     CancelContinuation, GetContinuation, ListContinuations, ListSteps, ResumeContinuation,
     RetryContinuation,
 };
-use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
+use crate::protocol::session::{Continuation, NO_MODEL, RefusedCalls, Step, StepBody};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Cells of the reason why a call failed.
@@ -133,6 +133,10 @@ fn show_calls(terminal: &mut Terminal<'_>, steps: &[Step]) -> Result<(), Failure
         else {
             continue;
         };
+        if model == NO_MODEL {
+            terminal.line(&format!("step      {}  {NO_MODEL}, no model", step.n))?;
+            continue;
+        }
         let cost = usage
             .cost_usd
             .map_or_else(|| "n/a".to_owned(), |cost| format!("{cost:.4}"));

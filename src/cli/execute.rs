@@ -81,6 +81,9 @@ pub async fn execute(
         Subcommands::Sessions(SessionCommands::Resume { id }) => {
             sessions::resume(client, terminal, format, &id).await
         }
+        Subcommands::Sessions(SessionCommands::Call(given)) => {
+            sessions::call(client, terminal, format, given).await
+        }
         Subcommands::Sessions(SessionCommands::Pause { id }) => {
             sessions::pause(client, terminal, format, &id, true).await
         }

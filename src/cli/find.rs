@@ -112,6 +112,7 @@ pub async fn session(client: &dyn ConsoleClient, text: &str) -> Result<SessionId
     let query = ListSessions {
         state: None,
         channel: None,
+        prefix: None,
         page: page(),
     };
     let found = client.call(query).await?;

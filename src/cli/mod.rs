@@ -36,6 +36,8 @@ pub mod list;
 pub mod log;
 pub mod mcp;
 pub mod mcp_login;
+pub mod mcp_serve;
+pub mod mcp_token;
 pub mod memory;
 pub mod memory_arguments;
 pub mod memory_erase;

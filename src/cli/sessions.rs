@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::cli::ask;
+use crate::cli::ask::{self, OnApproval};
 use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::list::{self, ListArguments};
@@ -17,7 +17,7 @@ use crate::client::listing::TableRow;
 use crate::clock::Clock;
 use crate::protocol::enums::SessionState;
 use crate::protocol::request::{
-    DismissRefusedCalls, GetSession, ListSessions, ResumeSession, UpdateSession,
+    CallTool, DismissRefusedCalls, GetSession, ListSessions, ResumeSession, UpdateSession,
 };
 use crate::protocol::session::Session;
 use crate::text::untrusted::reveal;
@@ -33,6 +33,46 @@ pub async fn resume(
     let resume = ResumeSession { session_id };
     let session = find::submit(client, resume).await?;
     take_over::print(terminal, format, &session, "resumed")
+}
+
+/// `sessions call`.
+#[derive(Debug, clap::Args)]
+pub struct CallArguments {
+    /// Id or unique prefix
+    id: String,
+    /// Tool name
+    tool: String,
+    /// Its arguments, a JSON object; none when left out
+    arguments: Option<String>,
+    /// Wait until somebody decides, where the call waits for an approval
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Calls a tool without a model, and prints its result.
+pub async fn call(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    given: CallArguments,
+) -> Result<(), Failure> {
+    let arguments = given.arguments.as_deref().unwrap_or("{}");
+    let arguments = serde_json::from_str(arguments).map_err(|error| {
+        Failure::Usage(format!(
+            "the arguments of the tool are no JSON object: {error}"
+        ))
+    })?;
+    let call = CallTool {
+        session_id: find::session(client, &given.id).await?,
+        tool: given.tool,
+        arguments,
+    };
+    let on_approval = if given.wait {
+        OnApproval::Wait
+    } else {
+        OnApproval::Leave
+    };
+    ask::run(client, terminal, format, call, on_approval).await
 }
 
 /// Pauses a session, or lets it go on.
@@ -123,6 +163,7 @@ pub async fn list(
     let query = ListSessions {
         state,
         channel,
+        prefix: None,
         page: list.page(),
     };
     list::run(client, terminal, format, query, list.watch).await

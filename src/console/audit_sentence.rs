@@ -47,6 +47,7 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             }
             None => format!("{who} assigned the question about {tool}{place} to nobody"),
         },
+        "tool.called" => format!("{who} called {tool}{place}, without a model"),
         "tool.started" => format!("{tool} started{place}"),
         "tool.finished" => format!("{tool} finished{place}"),
         "tool.refused" => format!("{tool} was refused{place}{}", facts.because("why")),

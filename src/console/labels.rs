@@ -39,6 +39,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::EndSession(_) => "session ended".to_owned(),
         Command::ResumeSession(_) => "session resumed".to_owned(),
         Command::SendMessage(_) | Command::Ask(_) => "message accepted".to_owned(),
+        Command::CallTool(_) => "call accepted".to_owned(),
         Command::CancelContinuation(_) => "turn cancelled, its tools are killed".to_owned(),
         Command::ResumeContinuation(_) => "turn goes on".to_owned(),
         Command::RetryContinuation(_) => "message started again as a new turn".to_owned(),

@@ -100,10 +100,18 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
         Actor::Token { scopes, .. } => scopes.contains(&scope) || scopes.contains(&Scope::Admin),
         Actor::Person { role, .. } => match scope {
             Scope::Read | Scope::Operate => true,
+            Scope::Mcp => false,
             Scope::Approve => *role >= Role::Approver,
             Scope::Admin => *role >= Role::Owner,
         },
     }
+}
+
+/// Whether an actor may give a command that needs a scope. A host of the Model Context Protocol operates through that
+/// surface, which gives it none but its own sessions.
+pub fn may(actor: &Actor, surface: Surface, scope: Scope) -> bool {
+    let host = surface == Surface::Mcp && scope == Scope::Operate;
+    has_scope(actor, scope) || (host && has_scope(actor, Scope::Mcp))
 }
 
 /// Whether a sender may talk to the agent in a conversation.
@@ -189,7 +197,7 @@ pub fn may_not_decide(
     let own_request = same_human(settings, &actor_id(actor), &approval.requester.id);
     let in_chat = match surface {
         Surface::Chat | Surface::Scripted => true,
-        Surface::Console | Surface::Http | Surface::Cli | Surface::Engine => false,
+        Surface::Console | Surface::Http | Surface::Cli | Surface::Engine | Surface::Mcp => false,
     };
     if own_request {
         match approvals.self_approval {

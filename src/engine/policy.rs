@@ -89,7 +89,7 @@ pub fn covers(entry: &str, tool: &str) -> bool {
     }
 }
 
-fn listed<'a>(list: &'a [String], tool: &str) -> Option<&'a str> {
+pub fn listed<'a>(list: &'a [String], tool: &str) -> Option<&'a str> {
     list.iter()
         .map(String::as_str)
         .find(|entry| covers(entry, tool))

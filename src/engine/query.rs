@@ -39,7 +39,7 @@ impl Engine {
             GetSnapshot(_) => snapshot(self),
             GetEngine(_) => engine_status(self),
             ListSessions(q) => read(self, move |rows| {
-                rows.sessions(&SessionFilter { state: q.state, channel: q.channel }, &q.page)
+                rows.sessions(&SessionFilter { state: q.state, channel: q.channel, prefix: q.prefix }, &q.page)
             }),
             GetSession(q) => session(self, q.id),
             GetTranscript(q) => read(self, move |rows| rows.transcript(q.session_id, q.before, q.limit)),
@@ -104,6 +104,7 @@ impl Engine {
             ListPeople(_) => on_call::people(self),
             ListFileChanges(_) => file_changes::list(self),
             ListTools(_) => tools::list(self),
+            ListChannelTools(q) => tools::of_channel(self, q.channel),
             ListSkills(_) => skills::list(self),
             GetSkill(q) => skills::review(self, q.name),
             ListMcpServers(_) => mcp::list(self),

@@ -4,6 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Most hints of one message.
 pub const MAX_HINTS: usize = 16;
@@ -127,6 +128,15 @@ impl ModelParameters {
     }
 }
 
+/// A tool call that a person or a program asks for, and no model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectCall {
+    /// Tool name.
+    pub tool: String,
+    /// Its arguments, redacted: outside text.
+    pub arguments: Value,
+}
+
 /// What a message asks for beside its text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -139,6 +149,9 @@ pub struct TurnOptions {
     pub hints: Vec<String>,
     /// How models are asked.
     pub parameters: ModelParameters,
+    /// The one call that the turn makes; its result is the answer. No model is asked. Only `CallTool` sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<DirectCall>>,
 }
 
 impl TurnOptions {
@@ -153,6 +166,11 @@ impl TurnOptions {
             };
             lines.push(format!("allow_tools {names}"));
         }
+        lines.extend(
+            self.call
+                .as_ref()
+                .map(|call| format!("call {} {}", call.tool, call.arguments)),
+        );
         lines.extend(self.hints.iter().map(|hint| format!("hint {hint}")));
         let ModelParameters {
             temperature,

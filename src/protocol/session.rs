@@ -22,6 +22,9 @@ use crate::protocol::take_over::TakeOver;
 /// Why an answer ended that a person wrote in place of the agent.
 pub const BY_HAND: &str = "by_hand";
 
+/// What stands for the model in a step of a turn that asks none.
+pub const NO_MODEL: &str = "direct call";
+
 /// Longest preferences of a session, in bytes.
 pub const MAX_PREFERENCES: usize = 2 * 1024;
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{Access, Effect, InterpreterKind, InterpreterState};
@@ -37,6 +38,23 @@ pub struct Tool {
     pub p50_ms: Option<u64>,
     /// When it was called last; none = not among these calls.
     pub last_call_at: Option<Timestamp>,
+}
+
+/// A tool as agents get it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolDefinition {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from, as [`Tool::source`].
+    pub source: String,
+    /// When to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// The most that a call of it can touch.
+    pub access: Access,
+    /// What recovery may assume about a call that a crash interrupted.
+    pub effect: Effect,
 }
 
 /// What a session keeps running between the calls of a tool.

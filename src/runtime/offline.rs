@@ -337,9 +337,14 @@ impl ConsoleClient for OfflineSessions {
             Query::ListSessions(ListSessions {
                 state,
                 channel,
+                prefix,
                 page,
             }) => {
-                let filter = SessionFilter { state, channel };
+                let filter = SessionFilter {
+                    state,
+                    channel,
+                    prefix,
+                };
                 self.read(|reader| reader.sessions(&filter, &page))
                     .map(Answer::ListSessions)
             }

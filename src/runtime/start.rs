@@ -3,8 +3,7 @@
 //! Start: directories, secrets, lock and database, engine, API, bridges. Stop: what runs is given time to end while
 //! everything else goes on; then turns, bridges, API, engine, database.
 
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +29,8 @@ use crate::model::registry::Models;
 use crate::protocol::enums::Scope;
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
+use crate::runtime::mcp_tokens::{McpTokens, Tokens};
+use crate::runtime::private_file::write_private;
 use crate::runtime::signals::StopSignal;
 use crate::runtime::{descriptors, logging, stop_signal};
 use crate::store::commands::recover::Recovery;
@@ -241,7 +242,11 @@ impl Running {
         self.addresses.push(unix.url.clone());
         self.serving.push(unix);
         if let Some(address) = self.engine.settings.listen {
-            let verifier = Arc::new(admin_token(&self.engine)?);
+            let hosts = McpTokens::new(&self.engine.settings.paths.data_dir);
+            let verifier = Arc::new(Tokens {
+                admin: admin_token(&self.engine)?,
+                hosts,
+            });
             let tcp = serve_tcp(
                 address,
                 client,
@@ -344,17 +349,4 @@ fn admin_token(engine: &Engine) -> anyhow::Result<StaticTokens> {
         hash: hash_token(token.expose().trim()),
         scopes: vec![Scope::Read, Scope::Operate, Scope::Approve, Scope::Admin],
     }]))
-}
-
-fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
-    use std::io::Write as _;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("creating {}", path.display()))?;
-    file.write_all(content.as_bytes())
-        .with_context(|| format!("writing {}", path.display()))?;
-    Ok(())
 }

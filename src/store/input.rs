@@ -72,6 +72,8 @@ pub struct TurnBounds {
     pub unattended: Option<Unattended>,
     /// The most it may do by itself, whatever its channel allows.
     pub autonomy_ceiling: Option<Autonomy>,
+    /// It is taken only where no other turn of its session is open. Of a turn that was taken it says nothing.
+    pub alone: bool,
 }
 
 /// Every limit that can be used up. The first five are of one turn, the others are shared.
@@ -260,6 +262,8 @@ pub enum AnswerSource {
     Attempt(ModelAttemptId),
     /// The response cache: no model was asked, nothing is settled.
     Cache(CachedAnswer),
+    /// A person or a program: the turn is a direct call.
+    Direct,
 }
 
 /// A model call that succeeded: the step it wrote and what settles its attempt.

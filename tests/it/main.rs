@@ -39,6 +39,7 @@ mod layering;
 mod leftovers;
 mod mcp_client;
 mod mcp_peers;
+mod mcp_server;
 mod mcp_servers;
 mod memory_data;
 mod model_calls;

@@ -16,6 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::mcp_login::{self, LoginArguments};
+use crate::cli::mcp_serve;
+use crate::cli::mcp_token::{self, McpTokenCommands};
 use crate::cli::terminal::{Format, Terminal, attended, cell, read};
 use crate::client::console_client::ConsoleClient;
 use crate::config::edit::{NewServer, add_server, remove_server};
@@ -116,6 +118,15 @@ pub enum McpCommands {
         #[arg(value_name = "NAME=VALUE")]
         arguments: Vec<String>,
     },
+    /// Speak the Model Context Protocol on standard input and output, for a host that starts this as a program
+    Serve {
+        /// What this host is called; hosts with other names do not see its sessions
+        #[arg(long, value_name = "NAME")]
+        client: Option<String>,
+    },
+    /// Tokens with which hosts reach /mcp over HTTP, and nothing else
+    #[command(subcommand)]
+    Token(McpTokenCommands),
 }
 
 /// `mcp add`.
@@ -185,6 +196,8 @@ pub async fn run(
             only,
             preview,
         } => import_file(terminal, format, flags, paths, &file, &only, preview),
+        McpCommands::Serve { client } => mcp_serve::run(&paths.data_dir, client).await,
+        McpCommands::Token(command) => mcp_token::run(terminal, format, &paths.data_dir, command),
         McpCommands::List => {
             let client = connect::daemon(&paths.data_dir).await?;
             list::run(&client, terminal, format, ListMcpServers {}, false).await
@@ -209,6 +222,8 @@ async fn through(
         | McpCommands::Import { .. }
         | McpCommands::Login(_)
         | McpCommands::Logout { .. }
+        | McpCommands::Serve { .. }
+        | McpCommands::Token(_)
         | McpCommands::List => Ok(()),
         McpCommands::Show { name } => {
             let review = client.call(GetMcpServer { name }).await?;

@@ -159,6 +159,7 @@ pub async fn retry(
         bounds: TurnBounds {
             unattended: None,
             autonomy_ceiling: rows.bounds.autonomy_ceiling,
+            alone: false,
         },
     };
     let accepted = messages::submit(engine, turn).await?;

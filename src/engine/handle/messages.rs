@@ -12,7 +12,7 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
-use crate::protocol::enums::{CacheScope, ContinuationState, Disposition};
+use crate::protocol::enums::{CacheScope, ContinuationState, Disposition, Surface};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{
     MAX_ALLOWED_TOOLS, MAX_HINT_BYTES, MAX_HINTS, ToolChoice, TurnOptions,
@@ -80,6 +80,11 @@ pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
 
 /// The options of a message, without secrets; the error names the field and what is right.
 fn check_options(engine: &Engine, mut options: TurnOptions) -> Result<TurnOptions, Problem> {
+    if options.call.is_some() {
+        return Err(Problem::invalid(
+            "`options.call` is not a message's: use the command `call_tool`",
+        ));
+    }
     if let Some(wrong) = options.parameters.problem() {
         return Err(Problem::invalid(format!(
             "`{}`: {}; expected {}",
@@ -217,7 +222,11 @@ pub async fn send(
             private: false,
         },
         options,
-        bounds: TurnBounds::default(),
+        bounds: TurnBounds {
+            // Nobody waits behind a turn there: a host is told at once.
+            alone: caller.surface == Surface::Mcp,
+            ..TurnBounds::default()
+        },
         files: TurnFiles::default(),
     };
     submit_with_files(engine, turn, files).await
@@ -227,6 +236,7 @@ pub async fn send(
 pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accepted, Problem> {
     let Ask {
         channel,
+        conversation,
         text,
         model,
         budgets,
@@ -255,7 +265,12 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
     let asked = options_text(&options)?;
     parts.extend(asked.as_deref());
     let body = body_digest(&parts);
-    let conversation = ContinuationId::generate().to_string();
+    let conversation = conversation.unwrap_or_else(|| ContinuationId::generate().to_string());
+    if conversation.is_empty() || conversation.chars().count() > 256 {
+        return Err(Problem::invalid(
+            "`conversation` must have 1 to 256 characters",
+        ));
+    }
     let origin = origin(caller, &channel, &conversation, body);
     let turn = IngestTurn {
         role: people::role_word(&engine.settings, &origin.requester).to_owned(),

@@ -26,6 +26,7 @@ pub mod datasets;
 pub mod decide;
 pub mod decision;
 pub mod deliveries;
+pub mod direct_calls;
 pub mod edit;
 pub mod emergency;
 pub mod file_changes;
@@ -55,7 +56,7 @@ impl Engine {
     /// Carries out a command.
     pub async fn handle(&self, envelope: Envelope) -> Result<Outcome, Problem> {
         let scope = envelope.command.scope();
-        if !people::has_scope(&envelope.actor, scope) {
+        if !people::may(&envelope.actor, envelope.surface, scope) {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
                 "not allowed",
@@ -82,6 +83,7 @@ impl Engine {
             TakeOverSession(c) => take_over::take(self, by, c.session_id, c.force),
             SendAsBot(c) => take_over::say(self, by, c.session_id, c.take_over_id, c.text),
             GiveBackSession(c) => take_over::give_back(self, by, c.session_id, c.force),
+            CallTool(c) => direct_calls::call(self, by, c),
             CancelContinuation(c) => continuations::cancel(self, by, c.continuation_id, c.reason),
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),

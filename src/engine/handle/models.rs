@@ -108,6 +108,7 @@ fn channel(surface: Surface) -> &'static str {
     match surface {
         Surface::Http => "api",
         Surface::Console => "desk",
+        Surface::Mcp => "mcp",
         Surface::Cli | Surface::Chat | Surface::Scripted | Surface::Engine => "cli",
     }
 }

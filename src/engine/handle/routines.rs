@@ -422,6 +422,7 @@ pub fn turn(
                 Unattended::Deny
             }),
             autonomy_ceiling: Some(routine.autonomy_ceiling),
+            alone: false,
         },
     })
 }

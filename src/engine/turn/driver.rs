@@ -31,7 +31,7 @@ use crate::engine::turn::model_call;
 use crate::engine::turn::open_call;
 use crate::engine::turn::policy_context::PolicyContext;
 use crate::engine::turn::progress::{Driver, read_rows};
-use crate::engine::turn::reply::Outcome;
+use crate::engine::turn::reply::{ModelReply, Outcome};
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::commands::llm_result::LlmResult;
@@ -207,6 +207,15 @@ impl Driver<'_> {
     ) -> Result<Option<Input>, TurnError> {
         if !self.rows.steps.is_empty() || !self.rows.calls.is_empty() {
             self.refresh().await?;
+        }
+        if let Some(call) = &self.rows.options.call {
+            let reply = ModelReply::direct(call, &self.rows.calls);
+            let calls = reply.answer.tool_calls.len() as u32;
+            self.reply = Some(reply);
+            return Ok(Some(match calls {
+                0 => Input::ModelSaid { tokens: 0 },
+                calls => Input::ModelProposed { tokens: 0, calls },
+            }));
         }
         let mut outcome = tokio::select! {
             biased;

@@ -99,7 +99,12 @@ pub async fn finish(driver: &mut Driver<'_>) -> Result<(), TurnError> {
         .persist(FinishTurn {
             continuation_id: rows.id,
             epoch: engine.store.epoch(),
-            model: Some(reply.into_step(engine, active_ms)),
+            // The step of a direct call stands already: its result is the answer.
+            model: rows
+                .options
+                .call
+                .is_none()
+                .then(|| reply.into_step(engine, active_ms)),
             text,
             stop,
             citations: cited,
@@ -107,7 +112,10 @@ pub async fn finish(driver: &mut Driver<'_>) -> Result<(), TurnError> {
             session_last_line: last_line,
         })
         .await?;
-    compaction::after_turn(engine, rows, &end);
+    // A compaction asks a model; a direct call never is the reason for that.
+    if rows.options.call.is_none() {
+        compaction::after_turn(engine, rows, &end);
+    }
     Ok(())
 }
 

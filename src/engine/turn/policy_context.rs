@@ -148,7 +148,13 @@ fn second_channel(engine: &Engine, rows: &TurnRows) -> Option<&'static str> {
     let second = match rows.surface {
         Surface::Http if engine.has_bridge(&rows.channel) => Some("api"),
         Surface::Engine => Some("routine"),
-        Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted => None,
+        Surface::Mcp if engine.has_bridge(&rows.channel) => Some("mcp"),
+        Surface::Http
+        | Surface::Mcp
+        | Surface::Console
+        | Surface::Cli
+        | Surface::Chat
+        | Surface::Scripted => None,
     };
     second.filter(|second| rows.channel != *second)
 }

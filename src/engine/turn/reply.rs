@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use crate::engine::core::Engine;
 use crate::engine::response_cache::StoredResponse;
-use crate::model::request::{ModelAnswer, ModelError, StopReason};
-use crate::protocol::session::Usage;
+use crate::model::request::{ModelAnswer, ModelError, ModelToolCall, StopReason};
+use crate::protocol::options::DirectCall;
+use crate::protocol::session::{NO_MODEL, Usage};
 use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::input::{AnswerSource, ModelStep};
+use crate::store::queries::turn::CallRow;
 
 /// Longest reason kept of a model that did not answer, in characters.
 const REASON_CHARS: usize = 300;
@@ -61,6 +63,45 @@ impl ModelReply {
             failed_tokens: 0,
             prompt_tokens: 0,
             retrieved,
+            removed: false,
+            dropped: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What a direct call goes on with: the call, or what came of it. No model is asked, nothing is used.
+    pub fn direct(call: &DirectCall, made: &[CallRow]) -> Self {
+        let result = made.last().map(|row| row.call.result.clone());
+        let tool_calls = match &result {
+            Some(_) => Vec::new(),
+            None => vec![ModelToolCall {
+                provider_call_id: NO_MODEL.replace(' ', "_"),
+                name: call.tool.clone(),
+                args: Ok(call.arguments.clone()),
+            }],
+        };
+        Self {
+            answer: ModelAnswer {
+                text: result.flatten().unwrap_or_default(),
+                stop: match tool_calls.len() {
+                    0 => StopReason::EndTurn,
+                    _ => StopReason::ToolUse,
+                },
+                tool_calls,
+                usage: Usage {
+                    cost_usd: Some(0.0),
+                    ..Usage::default()
+                },
+                native: None,
+                notes: Vec::new(),
+            },
+            source: AnswerSource::Direct,
+            model: NO_MODEL.to_owned(),
+            latency_ms: 0,
+            attempts: 0,
+            failed_tokens: 0,
+            prompt_tokens: 0,
+            retrieved: Vec::new(),
             removed: false,
             dropped: Vec::new(),
             notes: Vec::new(),

@@ -162,6 +162,8 @@ string_enum!(/// What a token (or socket peer) may do.
     Approve = "approve",
     /// Raise autonomy, lists, rules, tokens, release, restore.
     Admin = "admin",
+    /// Use the Model Context Protocol, as a host with sessions of its own; nothing else.
+    Mcp = "mcp",
 });
 
 string_enum!(/// Where a command came from.
@@ -178,6 +180,8 @@ string_enum!(/// Where a command came from.
     Scripted = "scripted",
     /// The engine itself (deadlines, recovery).
     Engine = "engine",
+    /// A host of the Model Context Protocol.
+    Mcp = "mcp",
 });
 
 string_enum!(/// What becomes of a gated call where nobody is there to answer.

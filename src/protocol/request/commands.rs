@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
@@ -159,6 +159,9 @@ requests! {
     Ask: Operate -> Accepted {
         /// Channel whose policy applies; `api` over HTTP, `cli` from the command line.
         channel: String,
+        /// Conversation key on that channel; default a fresh one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation: Option<String>,
         /// The text.
         text: String,
         /// Model for this turn only.
@@ -176,6 +179,17 @@ requests! {
         /// What the turn may use, and how models are asked in it.
         #[serde(default)]
         options: TurnOptions,
+    }
+
+    /// Calls a tool without a model: a turn that makes this one call, and answers with its result.
+    CallTool: Operate -> Accepted {
+        /// Which session.
+        session_id: SessionId,
+        /// Tool name.
+        tool: String,
+        /// Its arguments, as its schema says.
+        #[serde(default)]
+        arguments: Map<String, Value>,
     }
 
     /// Ends a continuation; kills its tools.

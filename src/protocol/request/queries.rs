@@ -41,7 +41,7 @@ use crate::protocol::session::{Continuation, OutboxItem, Session, Step, Transcri
 use crate::protocol::skill::{Skill, SkillReview};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
-use crate::protocol::tool::{Interpreter, Tool};
+use crate::protocol::tool::{Interpreter, Tool, ToolDefinition};
 use crate::protocol::uncertain::Uncertain;
 
 requests! {
@@ -67,6 +67,9 @@ requests! {
         /// Only this channel.
         #[serde(default)]
         channel: Option<String>,
+        /// Only conversations whose key begins so; with a channel.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<String>,
         /// Page.
         #[serde(flatten)]
         page: PageRequest,
@@ -446,6 +449,12 @@ requests! {
 
     /// The tools that agents can call, by name, and how their newest calls went.
     ListTools: Read -> Page<Tool> {}
+
+    /// The tools that the policy of a channel does not block, as agents there get them.
+    ListChannelTools: Read -> Page<ToolDefinition> {
+        /// Channel name.
+        channel: String,
+    }
 
     /// Instructions of workspaces and skills: in files, and trusted. Instructions first, then by name.
     ListSkills: Read -> Page<Skill> {}

@@ -12,11 +12,12 @@ use crate::protocol::options::TurnOptions;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::taint_session::TaintSession;
 use crate::store::error::StoreError;
-use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
+use crate::store::input::{ActorRef, NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
 use crate::store::meta;
 use crate::store::rows::preview;
 use crate::store::sql::{Connection, Json, Statements, params};
 use crate::store::tx::sessions::NewSession;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 /// A user message. Durable: acknowledge the platform only after this.
@@ -481,6 +482,11 @@ impl WriteCommand for IngestTurn {
             [session],
             |row| Ok((row.get("open")?, row.get("waiting")?, row.get("taken")?)),
         )?;
+        if self.bounds.alone && open > 0 {
+            return Err(StoreError::conflict(format!(
+                "busy: a turn of session {session} is open; wait for its end, or cancel it"
+            )));
+        }
         // A person who answers by hand is told everything.
         if !self.unlimited_queue && !taken && waiting >= self.max_queue {
             let inbox_id = record(
@@ -505,6 +511,21 @@ impl WriteCommand for IngestTurn {
             });
         }
         let continuation = self.insert(tx, session)?;
+        if let Some(call) = &self.options.call {
+            let requester = &self.origin.requester;
+            let by = ActorRef {
+                label: requester.display.clone(),
+                id: requester.id.clone(),
+                surface: self.origin.surface,
+            };
+            tx.audit(
+                "tool.called",
+                &by,
+                Some(&self.origin.channel),
+                continuation,
+                &json!({ "tool": call.tool }),
+            )?;
+        }
         let inbox_id = record(
             tx,
             &self.origin,

@@ -24,6 +24,8 @@ pub struct SessionFilter {
     pub state: Option<SessionState>,
     /// Only this channel.
     pub channel: Option<String>,
+    /// Only conversations whose key begins so. Nothing without a channel.
+    pub prefix: Option<String>,
 }
 
 const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.preferences, s.last_line,
@@ -246,7 +248,16 @@ impl Reader<'_> {
         let limit = page_limit(page);
         let (at, position) = session_cursor(page)?;
         let state = filter.state.map(SessionState::as_str);
+        let prefix = filter.prefix.as_deref().unwrap_or_default();
         let mut rows = match (filter.channel.as_deref(), state) {
+            (Some(channel), state) if !prefix.is_empty() => load_sessions(
+                self.conn,
+                &format!(
+                    "WHERE s.channel = ?4 AND substr(s.conversation, 1, length(?5)) = ?5
+                        AND (?6 IS NULL OR +s.state = ?6) AND {AFTER}"
+                ),
+                params![at, position, limit + 1, channel, prefix, state],
+            )?,
             (None, None) => load_sessions(
                 self.conn,
                 &format!("WHERE {AFTER}"),

@@ -273,6 +273,7 @@ impl Reader<'_> {
                         bounds: TurnBounds {
                             unattended: row.get("unattended")?,
                             autonomy_ceiling: row.get("autonomy_ceiling")?,
+                            alone: false,
                         },
                         steps: Vec::new(),
                         calls: Vec::new(),

@@ -258,13 +258,8 @@ impl WriteTx<'_> {
         )
     }
 
-    /// Announces a cached response. What used no model costs nothing, which is not the same as an unknown price.
-    fn cache_hit(
-        &mut self,
-        head: &ContinuationRow,
-        model: &str,
-        cached: &CachedAnswer,
-    ) -> Result<(), StoreError> {
+    /// What used no model costs nothing, which is not the same as an unknown price.
+    fn costs_nothing(&mut self, head: &ContinuationRow) -> Result<(), StoreError> {
         for (table, row) in [
             ("continuations", Value::from(head.id)),
             ("sessions", head.session_id.into()),
@@ -277,6 +272,17 @@ impl WriteTx<'_> {
                 [row],
             )?;
         }
+        Ok(())
+    }
+
+    /// Announces a cached response.
+    fn cache_hit(
+        &mut self,
+        head: &ContinuationRow,
+        model: &str,
+        cached: &CachedAnswer,
+    ) -> Result<(), StoreError> {
+        self.costs_nothing(head)?;
         self.emit(
             Some(head.session_id),
             Some(head.id),
@@ -310,6 +316,7 @@ impl WriteTx<'_> {
                 self.settle_attempt(*id, head.session_id, step.usage, None)?;
             }
             AnswerSource::Cache(cached) => self.cache_hit(head, &step.model, cached)?,
+            AnswerSource::Direct => self.costs_nothing(head)?,
         }
         let proposed = calls.len();
         let n = self.push_step(
@@ -326,7 +333,7 @@ impl WriteTx<'_> {
                 dropped: step.dropped.clone(),
                 notes: step.notes.clone(),
                 cached: match &step.source {
-                    AnswerSource::Attempt(_) => None,
+                    AnswerSource::Attempt(_) | AnswerSource::Direct => None,
                     AnswerSource::Cache(cached) => Some(cached.clone()),
                 },
             },
@@ -336,6 +343,9 @@ impl WriteTx<'_> {
                 used_active_ms = used_active_ms + ?3, updated_at = ?4 WHERE id = ?1",
             params![head.id, proposed, step.active_ms, self.now],
         )?;
+        if step.source == AnswerSource::Direct {
+            return Ok(n);
+        }
         self.emit(
             Some(head.session_id),
             Some(head.id),

@@ -8,7 +8,7 @@ use crate::console::format;
 use crate::protocol::enums::{ContinuationState, Surface};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::TurnOptions;
-use crate::protocol::session::{Continuation, RefusedCalls, Step, StepBody};
+use crate::protocol::session::{Continuation, NO_MODEL, RefusedCalls, Step, StepBody};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, HitRegion};
@@ -208,6 +208,7 @@ fn begun(turn: &Continuation) -> String {
         (None, Surface::Chat) => format!("a message on {}", turn.channel),
         (None, Surface::Scripted) => "a scripted message of the demo".to_owned(),
         (None, Surface::Engine) => "the engine itself".to_owned(),
+        (None, Surface::Mcp) => "a host of the Model Context Protocol".to_owned(),
     };
     match &turn.retry_of {
         Some(id) => format!("{from}; again, after {id}"),
@@ -385,6 +386,10 @@ fn step_line(step: &Step) -> (Role, String) {
             cached,
             ..
         } => {
+            if model == NO_MODEL {
+                let calls = tool_calls.len();
+                return (Role::Text, format!("{NO_MODEL} · {calls} call, no model"));
+            }
             let kept = if cached.is_some() {
                 " · cached response"
             } else {

@@ -7,7 +7,8 @@ use crate::console::format;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::enums::{CitationKind, VerdictKind};
 use crate::protocol::session::{
-    BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
+    BY_HAND, CachedAnswer, CachedResult, NO_MODEL, StepBody, ToolCall, TranscriptBody,
+    TranscriptEntry,
 };
 use crate::tui::code_colors::{CodeColors, CodeKind};
 use crate::tui::links::{self, Link};
@@ -159,6 +160,17 @@ pub fn lines(
                 cached: kept,
                 ..
             } => {
+                if model == NO_MODEL {
+                    maker.head(vec![
+                        (Role::Text, NO_MODEL.to_owned()),
+                        (Role::TextMuted, format!("  {clock} · no model")),
+                    ]);
+                    for call in tool_calls {
+                        tool_card(&mut maker, call, folded);
+                    }
+                    maker.lines.push(Line::default());
+                    return maker.lines;
+                }
                 if let Some(kept) = kept {
                     maker.head(vec![
                         (Role::OutsideModel, model.clone()),

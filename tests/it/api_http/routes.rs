@@ -227,7 +227,7 @@ async fn reading_routes_become_the_query_they_name() {
     let paths = [
         "snapshot".to_owned(),
         String::new(),
-        "sessions?state=ended&channel=team&limit=7&cursor=c".to_owned(),
+        "sessions?state=ended&channel=team&prefix=token%3Aci%23&limit=7&cursor=c".to_owned(),
         format!("sessions/{}", samples::session_id()),
         format!(
             "sessions/{}/transcript?before=9&limit=10",
@@ -264,6 +264,7 @@ async fn reading_routes_become_the_query_they_name() {
         "on-call".to_owned(),
         "people".to_owned(),
         "tools".to_owned(),
+        "channels/team/tools".to_owned(),
         "interpreters".to_owned(),
         "fleet".to_owned(),
         "datasets?channel=team".to_owned(),

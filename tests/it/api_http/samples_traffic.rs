@@ -80,12 +80,18 @@ pub fn commands() -> Vec<Command> {
         }),
         Command::Ask(Ask {
             channel: "cli".to_owned(),
+            conversation: Some("a question".to_owned()),
             text: "hi".to_owned(),
             model: None,
             budgets: BudgetRequest::default(),
             fresh: false,
             attachments: Vec::new(),
             options: leverframe::protocol::options::TurnOptions::default(),
+        }),
+        Command::CallTool(leverframe::protocol::request::CallTool {
+            session_id: session_id(),
+            tool: "read_file".to_owned(),
+            arguments: [("path".to_owned(), NASTY.into())].into_iter().collect(),
         }),
         Command::CancelContinuation(CancelContinuation {
             continuation_id: continuation_id(),
@@ -288,6 +294,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Query::ListSessions(ListSessions {
                 state: Some(SessionState::Ended),
                 channel: Some("team".to_owned()),
+                prefix: Some("token:ci#".to_owned()),
                 page: page_request.clone(),
             }),
             Answer::ListSessions(page(session())),
@@ -443,6 +450,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::ListTools(page(tool())),
         ),
         (
+            Query::ListChannelTools(leverframe::protocol::request::ListChannelTools {
+                channel: "team".to_owned(),
+            }),
+            Answer::ListChannelTools(page(tool_definition())),
+        ),
+        (
             Query::ListInterpreters(leverframe::protocol::request::ListInterpreters {}),
             Answer::ListInterpreters(page(interpreter())),
         ),
@@ -594,5 +607,17 @@ pub fn interpreter() -> leverframe::protocol::tool::Interpreter {
             command: NASTY.to_owned(),
             outcome: Some("exit status 0".to_owned()),
         }],
+    }
+}
+
+/// A tool as agents get it.
+fn tool_definition() -> leverframe::protocol::tool::ToolDefinition {
+    leverframe::protocol::tool::ToolDefinition {
+        name: "read_file".to_owned(),
+        source: "built-in".to_owned(),
+        description: "Reads a file.".to_owned(),
+        input_schema: serde_json::json!({ "type": "object" }),
+        access: leverframe::protocol::enums::Access::ReadLocal,
+        effect: leverframe::protocol::enums::Effect::ReadOnly,
     }
 }

@@ -77,6 +77,10 @@ fn sentences_say_who_used_a_shell() {
         "the command of ana in a shell on team ended: exit status 2 after 0.1 s"
     );
     assert_eq!(
+        said("tool.called", &json!({ "tool": "read_file" })),
+        "ana called read_file on team, without a model"
+    );
+    assert_eq!(
         said("interpreter.ended", &detail),
         "ana ended the bash of a session on team"
     );

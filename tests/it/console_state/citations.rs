@@ -54,6 +54,7 @@ fn a_turn_tells_its_options_and_sources() {
                 temperature: Some(0.5),
                 ..ModelParameters::default()
             },
+            call: None,
         }),
         citations: citations(),
         ..fixture::continuation(2, ContinuationState::Completed)

@@ -145,9 +145,11 @@ fn the_detail_says_what_a_server_offers_claims_changed_and_logged() {
 
 #[test]
 fn the_screen_stands_as_it_was_drawn() {
-    check_at("servers", &[(120, 40), (80, 24), (20, 5)], |width, height| {
-        servers(width, height, 1)
-    });
+    check_at(
+        "servers",
+        &[(120, 40), (80, 24), (20, 5)],
+        |width, height| servers(width, height, 1),
+    );
 }
 
 #[test]

@@ -245,6 +245,7 @@ async fn routine(world: &World) {
     turn.bounds = TurnBounds {
         unattended: Some(Unattended::Deny),
         autonomy_ceiling: Some(Autonomy::Supervised),
+        alone: false,
     };
     let next = due.plus_seconds(24 * 3600);
     let begin = BeginRoutine {

@@ -1,0 +1,90 @@
+//! Tool calls without a model: a turn whose one step is given, and whose answer is the call's result.
+//!
+//! Nothing here decides whether the call may run: policy, approvals and audit are those of every turn.
+
+use serde_json::Value;
+
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::handle::{messages, tools};
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::protocol::budget::TurnLimits;
+use crate::protocol::command::{Accepted, MAX_TEXT_BYTES};
+use crate::protocol::options::{DirectCall, TurnOptions};
+use crate::protocol::problem::Problem;
+use crate::protocol::request::CallTool;
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
+use crate::tools::canonical::canonical_json;
+use crate::tools::preview::one_line;
+
+/// Submits a call to a session. What is wrong with its arguments is in its result.
+pub async fn call(engine: &Engine, caller: &Caller, call: CallTool) -> Result<Accepted, Problem> {
+    let CallTool {
+        session_id,
+        tool,
+        arguments,
+    } = call;
+    if let Err(unknown) = engine.tools().lookup(&tool) {
+        return Err(Problem::invalid(format!("`tool`: {unknown}")));
+    }
+    let mut arguments = Value::Object(arguments);
+    let asked = canonical_json(&arguments);
+    if asked.len() > MAX_TEXT_BYTES {
+        return Err(Problem::invalid(format!(
+            "`arguments` have {} bytes; at most {MAX_TEXT_BYTES} are taken",
+            asked.len()
+        )));
+    }
+    let session = engine
+        .store
+        .read_here(move |reader| reader.session(session_id))
+        .await
+        .map_err(from_store)?;
+    if !tools::is_of_channel(engine.channel(&session.channel)?, &tool) {
+        let problem = format!("`tool`: `{tool}` is of a server that this channel does not get");
+        return Err(Problem::invalid(problem));
+    }
+    let body = messages::body_digest(&["call", &session_id.to_string(), &tool, &asked]);
+    let origin = messages::origin(caller, &session.channel, &session.conversation, body);
+    engine.redactor.redact_json(&mut arguments);
+    let preview = one_line(&tool, &arguments);
+    let text = engine
+        .redactor
+        .redact(&format!("{tool} {preview}"))
+        .into_owned();
+    let configured = engine.settings.budgets.turn;
+    let turn = IngestTurn {
+        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+        said_at: messages::said_at(engine, &session.channel),
+        origin,
+        session: SessionChoice::Id(session_id),
+        text,
+        model: None,
+        // One step and one call, and then no budget is asked for more.
+        limits: TurnLimits {
+            max_steps: 2,
+            max_tool_calls: 2,
+            ..configured
+        },
+        max_queue: engine
+            .channel(&session.channel)
+            .map_or(10, |channel| channel.max_queue),
+        unlimited_queue: engine.is_held(),
+        retry_of: None,
+        queue_full_notice: None,
+        title: None,
+        cache: TurnCache {
+            fresh: false,
+            private: false,
+        },
+        options: TurnOptions {
+            call: Some(Box::new(DirectCall { tool, arguments })),
+            ..TurnOptions::default()
+        },
+        bounds: TurnBounds::default(),
+        files: TurnFiles::default(),
+    };
+    messages::submit(engine, turn).await
+}

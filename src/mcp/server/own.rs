@@ -1,0 +1,93 @@
+//! What a principal owns: every lookup by an id goes through here.
+//!
+//! Nothing is given that belongs to another principal, and nothing tells that it exists.
+
+use std::sync::Arc;
+
+use crate::client::console_client::ConsoleClient;
+use crate::mcp::server::principal::Principal;
+use crate::protocol::enums::{SessionState, Surface};
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{
+    Command, Envelope, GetContinuation, GetSession, ListSessions, Outcome, Request,
+};
+use crate::protocol::session::{Continuation, Session};
+use crate::protocol::snapshot::{Page, PageRequest};
+
+/// The channel of every session of this surface.
+pub const CHANNEL: &str = "mcp";
+
+/// The engine as one principal sees it.
+#[derive(Clone)]
+pub struct Own {
+    /// The engine.
+    pub client: Arc<dyn ConsoleClient>,
+    /// Who calls.
+    pub principal: Principal,
+}
+
+impl Own {
+    /// Carries out a command of the principal.
+    pub async fn execute<C>(&self, command: C, key: Option<String>) -> Result<C::Reply, Problem>
+    where
+        C: Request<Wire = Command, Answer = Outcome>,
+    {
+        let envelope = Envelope {
+            command,
+            actor: self.principal.actor.clone(),
+            surface: Surface::Mcp,
+            idempotency_key: key,
+        };
+        self.client.execute(envelope).await
+    }
+
+    fn owns(&self, channel: &str, conversation: &str) -> bool {
+        channel == CHANNEL && conversation.starts_with(&self.principal.prefix())
+    }
+
+    /// One of its sessions.
+    pub async fn session(&self, id: SessionId) -> Result<Session, Problem> {
+        match self.client.call(GetSession { id }).await {
+            Ok(session) if self.owns(&session.channel, &session.conversation) => Ok(session),
+            Ok(_) => Err(Problem::not_found("session", id)),
+            Err(problem) if problem.kind == ProblemKind::NotFound => {
+                Err(Problem::not_found("session", id))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// One of its turns.
+    pub async fn turn(&self, id: ContinuationId) -> Result<Continuation, Problem> {
+        match self.client.call(GetContinuation { id }).await {
+            Ok(turn) if self.owns(&turn.channel, &turn.conversation) => Ok(turn),
+            Ok(_) => Err(Problem::not_found("continuation", id)),
+            Err(problem) if problem.kind == ProblemKind::NotFound => {
+                Err(Problem::not_found("continuation", id))
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Its sessions, those alone whose key goes on like this after its prefix.
+    pub async fn sessions(
+        &self,
+        state: Option<SessionState>,
+        key: &str,
+        page: PageRequest,
+    ) -> Result<Page<Session>, Problem> {
+        let query = ListSessions {
+            state,
+            channel: Some(CHANNEL.to_owned()),
+            prefix: Some(self.conversation(key)),
+            page,
+        };
+        self.client.call(query).await
+    }
+
+    /// A conversation key of the principal.
+    pub fn conversation(&self, key: &str) -> String {
+        format!("{}{key}", self.principal.prefix())
+    }
+}
