@@ -317,10 +317,12 @@ async fn some_of_its_tools_can_be_trusted_and_all_of_it_distrusted() {
         .request("POST", &format!("{path}/trust"), Some(stale))
         .await;
     assert_eq!(status, 409, "{problem}");
-    let gone = daemon.post(&format!("{path}/distrust"), json!({})).await;
+    let (status, gone) = daemon
+        .request("POST", &format!("{path}/distrust"), None)
+        .await;
     assert_eq!(
-        (&gone["tools"], &gone["trusted_at"]),
-        (&json!(0), &json!(null)),
+        (status, &gone["tools"], &gone["trusted_at"]),
+        (200, &json!(0), &json!(null)),
         "{gone}"
     );
     assert_eq!(tools(&daemon).await, [""; 0]);
