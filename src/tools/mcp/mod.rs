@@ -5,6 +5,7 @@
 pub mod call;
 pub mod catalogue;
 pub mod definition;
+mod link;
 pub mod place;
 mod process;
 mod server;
