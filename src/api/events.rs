@@ -76,6 +76,7 @@ pub const KINDS: &[&str] = &[
     "hook.ran",
     "engine.state",
     "routine.changed",
+    "mcp.changed",
     "rule.changed",
     "grant.removed",
     "oncall.changed",
@@ -93,6 +94,7 @@ pub const EPHEMERAL: &[&str] = &[
     "channel.state",
     "cache.miss",
     "hook.ran",
+    "mcp.changed",
     "engine.state",
 ];
 

@@ -21,6 +21,7 @@ pub mod generic;
 pub mod health;
 pub mod limiter;
 pub mod listener;
+pub mod mcp_servers;
 pub mod memory;
 pub mod on_call;
 pub mod openapi;

@@ -19,8 +19,8 @@ use crate::api::request::{Call, read_body};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
-    artifacts, audit, cache, channels, continuations, datasets, events, generic, health, memory,
-    on_call, openapi, plain, sessions,
+    artifacts, audit, cache, channels, continuations, datasets, events, generic, health,
+    mcp_servers, memory, on_call, openapi, plain, sessions,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -38,6 +38,7 @@ pub fn table() -> Vec<Route> {
         on_call::routes(),
         artifacts::routes(),
         datasets::routes(),
+        mcp_servers::routes(),
         events::routes(),
         health::routes(),
         generic::routes(),

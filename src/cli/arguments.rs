@@ -108,6 +108,9 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
+    /// The Model Context Protocol: servers whose tools agents call
+    #[command(subcommand)]
+    Mcp(crate::cli::mcp::McpCommands),
     /// Instructions of workspaces and skills, and which of them agents get
     #[command(subcommand)]
     Skills(crate::cli::skills::SkillCommands),
@@ -140,7 +143,7 @@ pub enum Subcommands {
     },
     /// Print the newest lines of the daemon's log
     Log(LogArguments),
-    /// List a resource: datasets, fleet, interpreters, pairings, people, routines, skills, tools; alone, which resources there are
+    /// List a resource: datasets, fleet, interpreters, pairings, people, routines, servers, skills, tools; alone, which resources there are
     Get {
         /// Name of the resource
         resource: Option<String>,

@@ -36,6 +36,7 @@ pub async fn execute(
             database: Some(_), ..
         }
         | Subcommands::Keys
+        | Subcommands::Mcp(_)
         | Subcommands::Completions { .. }
         | Subcommands::Themes { .. }
         | Subcommands::Events(_)

@@ -34,6 +34,8 @@ pub mod keys;
 pub mod leftovers;
 pub mod list;
 pub mod log;
+pub mod mcp;
+pub mod mcp_login;
 pub mod memory;
 pub mod memory_arguments;
 pub mod memory_erase;

@@ -12,8 +12,8 @@ use crate::cli::init::AfterInit;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, completions, connect, doctor, emergency, events, init, keys, models, status,
-    themes,
+    audit, backup, completions, connect, doctor, emergency, events, init, keys, mcp, models,
+    status, themes,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -188,6 +188,10 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
             models::run(terminal, format, &flags, &environment, &data_dir, command).await
+        }
+        Some(Subcommands::Mcp(command)) => {
+            let paths = located(&flags, &Environment::capture())?;
+            mcp::run(command, terminal, format, &flags, &paths).await
         }
         Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
         Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),

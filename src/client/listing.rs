@@ -9,11 +9,12 @@ use crate::clock::Timestamp;
 use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
 use crate::protocol::fleet::{FleetChannel, HOURS};
+use crate::protocol::mcp::McpServer;
 use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListDatasets, ListFleet, ListInterpreters, ListPairings, ListPeople, ListRoutines,
-    ListSkills, ListTools, Query,
+    Answer, ListDatasets, ListFleet, ListInterpreters, ListMcpServers, ListPairings, ListPeople,
+    ListRoutines, ListSkills, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
@@ -89,6 +90,7 @@ resources! {
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
     "people", "people of the configuration, their roles and ids", Person, ListPeople {};
     "routines", "what runs by a schedule", Routine, ListRoutines {};
+    "servers", "tool servers, what they do, and what agents get of them", McpServer, ListMcpServers {};
     "skills", "instructions of workspaces and skills, and which are trusted", Skill, ListSkills {};
     "tools", "what agents can call, and how that went", Tool, ListTools {};
 }
@@ -182,6 +184,29 @@ impl TableRow for Tool {
                     .map(|at| at.to_string())
                     .unwrap_or_default(),
             ),
+        ]
+    }
+}
+
+impl TableRow for McpServer {
+    const HEADS: &'static [&'static str] = &[
+        "NAME", "STATE", "TOOLS", "WAITING", "CALLS", "ERRORS", "P50 MS", "TRUSTED", "PLACE",
+    ];
+    const NOTHING: &'static str =
+        "no tool servers: `leverframe mcp add` puts one into the configuration";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            cell(&self.name),
+            self.state.to_string(),
+            self.tools.to_string(),
+            self.quarantined.to_string(),
+            self.calls.to_string(),
+            self.errors.to_string(),
+            self.p50_ms
+                .map_or_else(|| "-".to_owned(), |n| n.to_string()),
+            or_dash(self.trusted_at.map(|at| at.to_string()).unwrap_or_default()),
+            or_dash(cell(self.problem.as_ref().unwrap_or(&self.place))),
         ]
     }
 }

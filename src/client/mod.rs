@@ -16,4 +16,5 @@ pub mod listing;
 pub mod memory_lines;
 pub mod rehearsal_lines;
 pub mod remote;
+pub mod server_lines;
 pub mod summary_lines;

@@ -9,6 +9,7 @@ use crate::config::cache;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ChannelPlatform, ChannelTable};
 use crate::config::inputs::{Inputs, limit, number, parameters};
+use crate::config::mcp;
 use crate::config::paths;
 use crate::config::people::quiet_hours;
 use crate::config::providers::web_address;
@@ -16,6 +17,7 @@ use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
 use crate::protocol::budget::{FloodLimits, Limit};
 use crate::protocol::enums::{Autonomy, CacheScope, ChannelKind, Risk};
+use crate::protocol::mcp::covers_servers;
 use crate::protocol::options::ModelParameters;
 
 /// The channels that are always there.
@@ -226,6 +228,7 @@ impl Channel<'_> {
             fixed_model: table.fixed_model.unwrap_or(false),
             note: table.note.clone(),
             skills: table.skills.clone(),
+            mcp: self.servers()?,
             parameters: parameters(
                 self.inputs,
                 &["channels", self.name],
@@ -258,6 +261,22 @@ impl Channel<'_> {
                 table.time_zone.as_deref(),
             )?,
         })
+    }
+
+    /// The tool servers of the channel, each of which is configured.
+    fn servers(&self) -> Result<Option<Vec<String>>, ConfigError> {
+        let config = self.inputs.config();
+        let unknown =
+            (self.table.mcp.iter().flatten()).find(|name| !config.mcp.contains_key(*name));
+        if let Some(name) = unknown {
+            let known = config.mcp.keys().map(String::as_str);
+            let fault = self.fault("mcp", format!("there is no server `{name}`"));
+            return Err(fault
+                .nearest(name, known)
+                .expected("names under [mcp]")
+                .into());
+        }
+        Ok(self.table.mcp.clone())
     }
 
     /// What the channel says of itself, else what holds for every channel.
@@ -362,6 +381,14 @@ impl Channel<'_> {
                 let fault = fault("`*` would approve everything".to_owned());
                 let step = "Set autonomy = \"full\" if that is meant; it has its own safeguards";
                 return Err(fault.expected("names of tools").next_step(step).into());
+            }
+            if field == "auto_approve" && covers_servers(entry) {
+                let fault = fault(format!("`{entry}` would approve the tools of every server"));
+                let step = "Name a server: `mcp__files__*`, or one of its tools";
+                return Err(fault.next_step(step).into());
+            }
+            if mcp::is_tool_name(self.inputs, entry, &fault)? {
+                continue;
             }
             let known = match entry.strip_suffix('*') {
                 Some(prefix) => tools.iter().any(|tool| tool.starts_with(prefix)),

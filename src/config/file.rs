@@ -62,6 +62,82 @@ pub struct ConfigFile {
     pub memory: MemoryTable,
     /// `[skills]`.
     pub skills: SkillsTable,
+    /// `[mcp.NAME]`.
+    pub mcp: BTreeMap<String, McpTable>,
+}
+
+/// `[mcp.NAME]`: a server of the Model Context Protocol. It has `command` or `url`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpTable {
+    /// Program and its arguments: a server of this machine, over its standard input and output.
+    pub command: Option<Vec<String>>,
+    /// Working directory of the program; left out: an empty one of its own.
+    pub directory: Option<String>,
+    /// Variables of the program, in plain text; no secrets.
+    pub environment: Option<BTreeMap<String, String>>,
+    /// Variables of the daemon that the program gets too; their values count as secrets.
+    pub environment_env: Option<Vec<String>>,
+    /// Variables of the program whose values are in files of mode 0600: `{ API_KEY = "path" }`.
+    pub environment_files: Option<BTreeMap<String, String>>,
+    /// Directories and files that the program reads beside the system's.
+    pub read: Option<Vec<String>>,
+    /// Directories that the program changes.
+    pub write: Option<Vec<String>>,
+    /// Whether the program has the network; default false.
+    pub network: Option<bool>,
+    /// Whether the program runs in the sandbox; default true.
+    pub sandbox: Option<bool>,
+    /// Address of a server that is reached over streamable HTTP.
+    pub url: Option<String>,
+    /// Headers of every request; `{secret}` stands for the secret.
+    pub headers: Option<BTreeMap<String, String>>,
+    /// Variable that holds the secret.
+    pub secret_env: Option<String>,
+    /// File that holds the secret, mode 0600.
+    pub secret_file: Option<String>,
+    /// Shell command that prints the secret.
+    pub secret_command: Option<String>,
+    /// Whether the server wants a login: `leverframe mcp login NAME`.
+    pub login: Option<bool>,
+    /// Id of a client that somebody registered by hand, for the login.
+    pub client_id: Option<String>,
+    /// Scopes that the login asks for; left out: what the server says.
+    pub scopes: Option<Vec<String>>,
+    /// Whether what the server claims about its tools counts; default false.
+    pub trusted: Option<bool>,
+    /// The only tools that agents get, by their names on the server, or a prefix with `*`; left out: all.
+    pub allow: Option<Vec<String>>,
+    /// Tools that agents never get, by their names on the server, or a prefix with `*`.
+    pub block: Option<Vec<String>>,
+    /// Seconds that a call can go without an answer or progress.
+    pub timeout_seconds: Option<u64>,
+    /// Seconds of a whole call.
+    pub max_seconds: Option<u64>,
+    /// Minutes without a call after which the server is let go.
+    pub idle_minutes: Option<u64>,
+    /// KiB of a result that models read; the rest is kept as an artifact.
+    pub max_result_kib: Option<usize>,
+    /// `[mcp.NAME.tools.TOOL]`.
+    pub tools: BTreeMap<String, McpToolTable>,
+}
+
+/// `[mcp.NAME.tools.TOOL]`: what the operator says about a tool of a server, by its name on the server.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpToolTable {
+    /// What a call touches; left out: what a trusted server claims, else unknown.
+    pub access: Option<Access>,
+    /// What recovery assumes of a call that was cut off.
+    pub effect: Option<Effect>,
+    /// Seconds for which a result is given again; only of tools that read.
+    pub cache_seconds: Option<u64>,
+    /// Whether models always see the tool, however many tools there are.
+    pub always_offered: Option<bool>,
+    /// `keyed` tools: the argument that gets the idempotency key.
+    pub key_argument: Option<String>,
+    /// `reconcilable` tools: the tool of this server that tells whether a call happened.
+    pub probe: Option<String>,
 }
 
 /// `[skills]`: what agents are taught, once an operator trusts it.
@@ -227,6 +303,8 @@ pub struct ChannelTable {
     pub note: Option<String>,
     /// Names of the skills of this channel; left out: all that an operator trusts.
     pub skills: Option<Vec<String>>,
+    /// Names under `[mcp]` whose tools this channel gets; left out: all.
+    pub mcp: Option<Vec<String>>,
     /// Sampling temperature of models on this channel, 0 to 2.
     pub temperature: Option<f64>,
     /// Share of the probability that tokens are taken from, above 0 and at most 1.

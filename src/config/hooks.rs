@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::config::error::ConfigError;
 use crate::config::file::HookTable;
 use crate::config::inputs::{Inputs, number};
+use crate::config::mcp;
 use crate::config::settings::{ChannelSettings, CommandHook, HookSettings, RateLimits, Secret};
 use crate::protocol::enums::HookPoint;
 
@@ -100,10 +101,11 @@ fn rate_limit(inputs: &Inputs<'_>, table: &HookTable) -> Result<RateLimits, Conf
 }
 
 fn check_tool(inputs: &Inputs<'_>, keys: &[&str], tool: &str) -> Result<(), ConfigError> {
-    if inputs.tools.contains(&tool) {
+    let fault = |problem| inputs.fault(keys, problem);
+    if inputs.tools.contains(&tool) || mcp::is_tool_name(inputs, tool, &fault)? {
         return Ok(());
     }
-    let fault = inputs.fault(keys, format!("there is no tool `{tool}`"));
+    let fault = fault(format!("there is no tool `{tool}`"));
     let fault = fault.nearest(tool, inputs.tools.iter().copied());
     let expected = format!("one of {}", inputs.tools.join(", "));
     Err(fault.expected(expected).into())

@@ -49,6 +49,38 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, HttpToolSettings>
     Ok(tools)
 }
 
+/// Refuses what is no name of a header, and a credential in plain text.
+pub fn check_header(
+    name: &str,
+    has_placeholder: bool,
+    fault: &dyn Fn(String) -> Fault,
+) -> Result<(), ConfigError> {
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(token) {
+        return Err(fault(format!("`{name}` is no name of a header")).into());
+    }
+    if holds_credential(name) && !has_placeholder {
+        let fault = fault(format!("`{name}` holds a credential in plain text"));
+        let step = "Write {secret} in its place, and name it with secret_env or secret_file";
+        return Err(fault.next_step(step).into());
+    }
+    Ok(())
+}
+
+/// Whether the name of a header or variable says that its value is a secret.
+pub fn holds_credential(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let words = [
+        "authorization",
+        "cookie",
+        "key",
+        "token",
+        "secret",
+        "password",
+    ];
+    words.iter().any(|word| lower.ends_with(word))
+}
+
 impl Reader<'_> {
     fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
         self.inputs.fault(&["tools", self.name, key], problem)
@@ -264,31 +296,8 @@ impl Reader<'_> {
 
     fn check_headers(&self, headers: &[(String, Placeholders)]) -> Result<(), ConfigError> {
         for (name, text) in headers {
-            let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-            let lower = name.to_ascii_lowercase();
-            if name.is_empty() || !name.chars().all(token) {
-                return Err(self
-                    .fault("headers", format!("`{name}` is no name of a header"))
-                    .into());
-            }
-            let credential = [
-                "authorization",
-                "cookie",
-                "key",
-                "token",
-                "secret",
-                "password",
-            ];
-            let holds = credential.iter().any(|word| lower.ends_with(word));
-            if holds && text.names().next().is_none() {
-                let fault = self.fault(
-                    "headers",
-                    format!("`{name}` holds a credential in plain text"),
-                );
-                let step =
-                    "Write {secret} in its place, and name it with secret_env or secret_file";
-                return Err(fault.next_step(step).into());
-            }
+            let fault = |problem| self.fault("headers", problem);
+            check_header(name, text.names().next().is_some(), &fault)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ConfigFile, LoadedFile};
 use crate::config::flags::Flags;
+use crate::config::mcp;
 use crate::config::paths::FileChoice;
 use crate::config::settings::Paths;
 use crate::protocol::budget::Limit;
@@ -107,6 +108,7 @@ pub fn parameters(
     }
     if let Some(ToolChoice::Tool(name)) = &given.tool_choice
         && !inputs.tools.contains(&name.as_str())
+        && !mcp::is_tool_name(inputs, name, &|problem| fault("tool_choice", problem))?
     {
         let fault = fault("tool_choice", format!("there is no tool `{name}`"));
         let words = ["auto", "none", "required"].into_iter();

@@ -28,8 +28,20 @@ pub fn resolve(
         .tools
         .iter()
         .map(|(name, table)| (["tools", name, "secret_file"], &table.secret_file));
+    let servers = config
+        .mcp
+        .iter()
+        .map(|(name, table)| (["mcp", name, "secret_file"], table.secret_file.as_ref()));
+    let variables = config.mcp.iter().flat_map(|(name, table)| {
+        let files = table.environment_files.iter().flat_map(BTreeMap::values);
+        files.map(move |file| (["mcp", name.as_str(), "environment_files"], Some(file)))
+    });
     let mut files = Vec::new();
-    for (keys, given) in providers.chain(tokens).chain(tools) {
+    let named = providers
+        .chain(tokens)
+        .chain(tools)
+        .map(|(keys, given)| (keys, given.as_ref()));
+    for (keys, given) in named.chain(servers).chain(variables) {
         let Some(given) = given else { continue };
         let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
         if let Some((name, workspace)) = workspace_around(&path, channels) {

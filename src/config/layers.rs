@@ -23,7 +23,8 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{
-    attachments, datasets, hooks, http_tools, hygiene, key_files, memory, ownership, skills, tools,
+    attachments, datasets, hooks, http_tools, hygiene, key_files, mcp, memory, ownership, skills,
+    tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -217,6 +218,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let key_files = key_files::resolve(&inputs, &channels)?;
     let listen = listen(&inputs, &config)?;
     let memory = memory::resolve(&inputs, &providers)?;
+    let (mcp, mcp_secrets) = mcp::resolve(&inputs)?;
     Ok(Settings {
         paths: inputs.paths.clone(),
         instance: config
@@ -246,6 +248,8 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         bash: tools::bash(&inputs)?,
         python: tools::python(&inputs)?,
         http_tools: http_tools::resolve(&inputs)?,
+        mcp,
+        mcp_secrets,
         tool_risk: tools::risks(&inputs)?,
         listen,
         log_filter: log_filter

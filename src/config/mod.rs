@@ -7,6 +7,7 @@ pub mod backup_files;
 pub mod cache;
 pub mod channels;
 pub mod datasets;
+pub mod edit;
 pub mod environment;
 pub mod error;
 pub mod file;

@@ -48,6 +48,8 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         transcription: _,
         tool_risk: _,
         key_files: _,
+        mcp: _,
+        mcp_secrets: _,
         channels,
         engine,
         memory,
@@ -189,6 +191,7 @@ fn pin_channel(
         fixed_model: _,
         note: _,
         skills: _,
+        mcp: _,
         parameters: _,
         require_mention: _,
         session_scope: _,
@@ -285,6 +288,17 @@ fn unwritten(
         .filter(|name| loaded.providers.contains_key(*name))
         .filter(|name| key_of(running, name) != key_of(loaded, name))
         .map(|name| (format!("providers.{name}.api_key"), ReloadEffect::Now));
+    let servers = (running.mcp.iter())
+        .filter(|(name, server)| {
+            let now = loaded.mcp.get(*name);
+            now.is_some_and(|now| now != *server)
+        })
+        .map(|(name, _)| (format!("mcp.{name}"), ReloadEffect::Now))
+        .filter(|(key, _)| {
+            !written
+                .iter()
+                .any(|change| change.key.starts_with(&format!("{key}.")))
+        });
     let tables = [
         (
             "model.profiles_file",
@@ -304,6 +318,7 @@ fn unwritten(
         .iter()
         .map(|key| (key.clone(), ReloadEffect::Restart));
     keys.chain(tables)
+        .chain(servers)
         .chain(pinned)
         .filter(|(key, _)| !written.iter().any(|change| says(&change.key, key)))
         .map(|(key, effect)| SettingChange {

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::clock::quiet_hours::QuietHours;
 use crate::config::flags::Flags;
+use crate::config::mcp::McpServerSettings;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::config::placeholders::Placeholders;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
@@ -112,6 +113,10 @@ pub struct Settings {
     pub python: Option<PythonSettings>,
     /// Tools that the configuration declares, by name.
     pub http_tools: BTreeMap<String, HttpToolSettings>,
+    /// Servers of the Model Context Protocol, by name.
+    pub mcp: BTreeMap<String, McpServerSettings>,
+    /// Secrets of these servers.
+    pub mcp_secrets: McpSecrets,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -150,8 +155,21 @@ impl Settings {
         let variables = hooks.flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
         let tools = self.http_tools.values();
         let secrets = tools.filter_map(|tool| tool.secret.as_ref());
-        keys.chain(tokens).chain(variables).chain(secrets)
+        let servers = self.mcp_secrets.values.iter();
+        keys.chain(tokens)
+            .chain(variables)
+            .chain(secrets)
+            .chain(servers)
     }
+}
+
+/// Secrets of the servers of the Model Context Protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct McpSecrets {
+    /// Their values.
+    pub values: Vec<Secret>,
+    /// Variables that are to be passed on and are not set: server and variable.
+    pub missing: Vec<(String, String)>,
 }
 
 /// `[skills]`.
@@ -432,6 +450,8 @@ pub struct ChannelSettings {
     pub note: Option<String>,
     /// Names of the skills of this channel; none = all.
     pub skills: Option<Vec<String>>,
+    /// Names of the tool servers of this channel; none = all.
+    pub mcp: Option<Vec<String>>,
     /// How models are asked here, before what is set for the model and its provider.
     pub parameters: ModelParameters,
     /// In group chats: only when mentioned, replied to or commanded.

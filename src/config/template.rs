@@ -380,6 +380,14 @@ self_approval = "console"
 # headers = {}               # a token: { Authorization = "Bearer {secret}" }, and secret_env or secret_file
 # parameters = { words = { type = "string" } }
 
+# [mcp.files]                # a tool server (see Tool servers in the guide); `leverframe mcp add` writes such a table
+# command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/srv/share"]
+# write = ["/srv/share"]     # what it changes; read = [] beside the system's
+# network = true             # npx fetches what it runs
+# [mcp.tracker]
+# url = "https://tracker.example.org/mcp"
+# headers = {}               # a token: { Authorization = "Bearer {secret}" }, and secret_env or secret_file
+
 # [hooks.rate_limit]         # built in; every limit that is left out does not exist
 # messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
 # tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel

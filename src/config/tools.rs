@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
 use crate::config::inputs::{Inputs, number};
+use crate::config::mcp;
 use crate::config::settings::{BashSettings, FetchSettings, PythonSettings};
 use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::Risk;
@@ -87,7 +88,9 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
     let config = inputs.config();
     let mut risks = BTreeMap::new();
     for (name, table) in &config.tools {
-        if !inputs.tools.contains(&name.as_str()) {
+        let fault = |problem| inputs.fault(&["tools", name], problem);
+        let of_server = mcp::is_tool_name(inputs, name, &fault)?;
+        if !of_server && !inputs.tools.contains(&name.as_str()) {
             let fault = inputs.fault(&["tools", name], format!("there is no tool `{name}`"));
             let fault = fault.nearest(
                 name,

@@ -127,6 +127,31 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             let name = facts.text("name").unwrap_or("a skill");
             format!("{who} does not trust {name} any more")
         }
+        "mcp.trusted" => {
+            let server = facts.text("server").unwrap_or("a tool server");
+            format!("{who} trusted {server} as a tool server")
+        }
+        "mcp.distrusted" => {
+            let server = facts.text("server").unwrap_or("a tool server");
+            format!("{who} does not trust {server} as a tool server any more")
+        }
+        "mcp.refused" => {
+            let server = facts.text("server").unwrap_or("a tool server");
+            format!("{who} refused what {server} offers now")
+        }
+        "mcp.changed" => {
+            let server = facts.text("server").unwrap_or("a tool server");
+            format!("the tool server {server} offers something else than before")
+        }
+        "mcp.stopped" | "mcp.started" => {
+            let done = if row.action == "mcp.stopped" {
+                "stopped"
+            } else {
+                "started"
+            };
+            let server = facts.text("server").unwrap_or("a tool server");
+            format!("{who} {done} {server}")
+        }
         "dataset.added" => {
             let name = facts.text("name").unwrap_or("");
             format!("{who} sent the dataset {name}{place}")

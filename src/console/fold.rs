@@ -262,6 +262,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::MemoryChanged { .. }
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
+        | EventBody::McpChanged { .. }
         | EventBody::RoutineChanged { .. }
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }

@@ -7,9 +7,9 @@ use crate::protocol::enums::{DecisionScope, ReloadEffect, VerdictKind};
 use crate::protocol::on_call::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Command, Decide, DiscoverModels, DistrustSkill, DrainChannel, Outcome, PauseChannel,
-    PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, Sweep, TestChannel, TrustSkill,
-    UpdateSession,
+    Command, Decide, DiscoverModels, DistrustMcpServer, DistrustSkill, DrainChannel, Outcome,
+    PauseChannel, PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, StartMcpServer,
+    StopMcpServer, Sweep, TestChannel, TestMcpServer, TrustMcpServer, TrustSkill, UpdateSession,
 };
 
 /// What was done, for the notice.
@@ -125,6 +125,17 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::DistrustSkill(DistrustSkill { name }) => {
             format!("{name} is not trusted any more: agents do not get it")
         }
+        Command::TrustMcpServer(TrustMcpServer { name, .. }) => {
+            format!("{name} is trusted: agents get its tools")
+        }
+        Command::DistrustMcpServer(DistrustMcpServer { name }) => {
+            format!("{name} is not trusted any more: agents get none of its tools")
+        }
+        Command::StopMcpServer(StopMcpServer { name }) => format!("{name} is stopped"),
+        Command::StartMcpServer(StartMcpServer { name }) => format!("{name} is connected"),
+        Command::TestMcpServer(TestMcpServer { name }) => format!("{name} answers"),
+        Command::ListMcpResources(_) | Command::ReadMcpResource(_) => "resource read".to_owned(),
+        Command::ListMcpPrompts(_) | Command::GetMcpPrompt(_) => "prompt read".to_owned(),
         Command::AddRule(_) => "rule made".to_owned(),
         Command::ChangeRule(_) => "rule changed".to_owned(),
         Command::RemoveRule(_) => "rule removed".to_owned(),

@@ -305,15 +305,14 @@ fn deadline(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) -> Tim
 /// An approval ready to be stored.
 pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewApproval {
     let expires_at = match ask.kind {
-        // Nothing could be done with the delivery once nobody is asked any more.
-        ApprovalKind::Resend => None,
+        // Nothing could be done with the delivery or the server once nobody is asked any more.
+        ApprovalKind::Resend | ApprovalKind::ServerPin => None,
         ApprovalKind::Execute
         | ApprovalKind::ResolveUnknown
         | ApprovalKind::Budget
         | ApprovalKind::Question
         | ApprovalKind::Pairing
         | ApprovalKind::Memory
-        | ApprovalKind::ServerPin
         | ApprovalKind::PolicyRaise => Some(deadline(engine, origin, ask.risk, now)),
     };
     let choices: Vec<&str> = ask.choices.iter().map(String::as_str).collect();

@@ -20,6 +20,7 @@ use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::state::Hygiene;
 use crate::engine::log_lines::LogLines;
 use crate::engine::maintenance::Maintenance;
+use crate::engine::mcp::state::ToolServers;
 use crate::engine::open_calls::OpenCalls;
 use crate::engine::response_cache::state::Caching;
 use crate::engine::scheduler::Scheduler;
@@ -36,8 +37,10 @@ use crate::protocol::problem::Problem;
 use crate::store::Store;
 use crate::store::input::ChannelFloods;
 use crate::text::redact::Redactor;
-use crate::tools::registry::Registry;
+use crate::tools::mcp::{McpServers, Surroundings};
+use crate::tools::registry::{Registry, RegistryError};
 use crate::tools::sandbox::Sandbox;
+use crate::tools::tool::Tool;
 
 /// What the engine is made of.
 pub struct Parts {
@@ -82,7 +85,10 @@ struct Configuration {
 pub struct Shared {
     pub store: Store,
     configuration: RwLock<Configuration>,
-    pub tools: Registry,
+    /// Tools that are of no server.
+    own_tools: Arc<Registry>,
+    /// All tools.
+    tools: RwLock<Arc<Registry>>,
     /// How programs are confined.
     pub sandbox: Sandbox,
     pub clock: Clock,
@@ -119,6 +125,8 @@ pub struct Shared {
     pub embeddings: Embeddings,
     /// Instructions and skills that prompts hold.
     pub skills: Skills,
+    /// Tool servers.
+    pub servers: ToolServers,
 }
 
 impl std::ops::Deref for Engine {
@@ -147,7 +155,22 @@ impl Engine {
             Caching::new(&parts.settings),
             ToolCache::new(&parts.settings),
         );
-        let configuration = Configuration::new(parts.settings, parts.models, &parts.tools);
+        let servers = ToolServers::new(McpServers::new(
+            parts.settings.mcp.clone(),
+            Surroundings {
+                sandbox: parts.sandbox.clone(),
+                data_dir: parts.settings.paths.data_dir.clone(),
+                // A server has no workspace.
+                hidden: hidden_from_tools(&parts.settings.paths, Path::new("/"))
+                    .into_iter()
+                    .map(|path| path.canonicalize().unwrap_or(path))
+                    .collect(),
+                redactor: parts.redactor.clone(),
+                clock: parts.clock.clone(),
+            },
+        ));
+        let own_tools = Arc::new(parts.tools);
+        let configuration = Configuration::new(parts.settings, parts.models, &own_tools);
         Self::of(
             configuration.clone(),
             Arc::new(Shared {
@@ -163,10 +186,12 @@ impl Engine {
                 hygiene: Hygiene::default(),
                 embeddings: Embeddings::default(),
                 skills: Skills::default(),
+                servers,
                 hooks,
                 store: parts.store,
                 configuration: RwLock::new(configuration),
-                tools: parts.tools,
+                tools: RwLock::new(Arc::clone(&own_tools)),
+                own_tools,
                 sandbox: parts.sandbox,
                 clock: parts.clock,
                 redactor: parts.redactor,
@@ -203,9 +228,37 @@ impl Engine {
 
     /// Goes by another configuration from now on. Turns under way end under the one that they began with.
     pub fn configure(&self, settings: Settings, models: Models) {
-        let next = Configuration::new(settings, models, &self.tools);
+        let next = Configuration::new(settings, models, &self.own_tools);
         let configuration = self.shared.configuration.write();
         *configuration.unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
+    /// The tools there are now.
+    pub fn tools(&self) -> Arc<Registry> {
+        Arc::clone(
+            &self
+                .shared
+                .tools
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// Those of servers are these from now on, beside those of the program and the configuration. Some that cannot be
+    /// added are left out: names and why.
+    pub fn set_server_tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<RegistryError> {
+        let mut next = Registry::clone(&self.own_tools);
+        let mut wrong = Vec::new();
+        let former = self.tools();
+        for tool in tools {
+            wrong.extend(next.add_known(tool, Some(&former)).err());
+        }
+        *self
+            .shared
+            .tools
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+        wrong
     }
 
     /// Whether an emergency stop is in force.
@@ -303,7 +356,8 @@ impl Engine {
 
     /// Ends what sessions keep running between calls: that of one session, or all of it. `why` is a clause for the model.
     pub fn end_interpreters(&self, session: Option<SessionId>, why: &str) {
-        let tables = self.tools.all().filter_map(|tool| tool.interpreters());
+        let tools = self.tools();
+        let tables = tools.all().filter_map(|tool| tool.interpreters());
         for table in tables {
             match session {
                 Some(session) => drop(table.end(session, why)),
@@ -329,6 +383,7 @@ impl Engine {
         self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
+        self.servers.connections.shut_down().await;
         self.store_all_health().await;
         self.response_cache.file.close().await;
     }

@@ -14,6 +14,7 @@ use crate::config::settings::{ProviderKind, PythonSettings, Settings};
 use crate::engine::core::Engine;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
+use crate::engine::mcp;
 use crate::engine::problem::from_store;
 use crate::engine::skills::list;
 use crate::engine::views;
@@ -601,6 +602,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend(settings.into_iter().flat_map(unguarded));
     found.extend(settings.into_iter().flat_map(hooks));
     found.extend(settings.into_iter().flat_map(http_tools));
+    found.extend(settings.into_iter().flat_map(mcp::doctor::configured));
     found.extend(facts.process.python.as_ref().map(python));
     found.extend(facts.process.cache.as_ref().map(|why| {
         warn(
@@ -677,7 +679,7 @@ fn skills(list: &[Skill]) -> Vec<Finding> {
 async fn python_of(engine: &Engine, settings: PythonSettings) -> Result<PythonProgram, String> {
     let found = tokio::task::spawn_blocking(move || executable::find(&settings));
     let found = found.await.map_err(|error| error.to_string())??;
-    if engine.tools.get(PYTHON).is_none() {
+    if engine.tools().get(PYTHON).is_none() {
         return Err(format!(
             "{} can be used now, and could not at the start",
             found.path.display()
@@ -721,6 +723,8 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     };
     let mut found = findings(&facts);
     found.extend(skills(&list(engine).await?.items));
+    let servers = mcp::review::list(engine).await?.items;
+    found.extend(mcp::doctor::running(&servers));
     Ok(Doctor {
         at: facts.now,
         database: files.database.display().to_string(),

@@ -35,7 +35,8 @@ pub async fn end_with_sessions(engine: Engine) {
 /// What there is, with commands redacted.
 pub fn rows(engine: &Engine) -> Vec<Interpreter> {
     let redact = |text: &mut String| *text = engine.redactor.redact(text).into_owned();
-    let tables = engine.tools.all().filter_map(|tool| tool.interpreters());
+    let tools = engine.tools();
+    let tables = tools.all().filter_map(|tool| tool.interpreters());
     let mut rows: Vec<Interpreter> = tables.flat_map(|table| table.list()).collect();
     for row in &mut rows {
         row.command.iter_mut().for_each(redact);
@@ -49,7 +50,7 @@ pub fn rows(engine: &Engine) -> Vec<Interpreter> {
 
 /// Ends the one of this kind.
 pub fn end_one(engine: &Engine, session: SessionId, kind: InterpreterKind, why: &str) {
-    for table in engine.tools.all().filter_map(|tool| tool.interpreters()) {
+    for table in engine.tools().all().filter_map(|tool| tool.interpreters()) {
         if table.kind() == kind {
             table.end(session, why);
         }

@@ -34,6 +34,7 @@ pub mod leftovers;
 pub mod lock;
 pub mod log_lines;
 pub mod maintenance;
+pub mod mcp;
 pub mod memory_cleanup;
 pub mod open_calls;
 pub mod outbound;

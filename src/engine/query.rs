@@ -7,8 +7,8 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::{
-    datasets, emergency, file_changes, hygiene, memory, on_call, routines, rule_suggestions, rules,
-    shell, tools,
+    datasets, emergency, file_changes, hygiene, mcp, memory, on_call, routines, rule_suggestions,
+    rules, shell, tools,
 };
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
@@ -106,6 +106,8 @@ impl Engine {
             ListTools(_) => tools::list(self),
             ListSkills(_) => skills::list(self),
             GetSkill(q) => skills::review(self, q.name),
+            ListMcpServers(_) => mcp::list(self),
+            GetMcpServer(q) => mcp::review(self, q.name),
             ListInterpreters(_) => ready(Ok(shell::list(self))),
             ListDatasets(q) => datasets::list(self, q),
             GetDataset(q) => datasets::describe(self, q.dataset),

@@ -124,11 +124,11 @@ async fn ask_tool(engine: &Engine, rows: &TurnRows, row: &CallRow) -> Option<Pro
             why: why.to_owned(),
         })
     };
-    let Some(tool) = engine.tools.get(&row.call.name) else {
+    let Some(tool) = engine.tools().get(&row.call.name) else {
         return unclear("there is no such tool any more");
     };
     if engine
-        .tools
+        .tools()
         .validate(&row.call.name, &row.call.args)
         .is_err()
     {

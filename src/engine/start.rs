@@ -18,6 +18,7 @@ use crate::engine::hygiene;
 use crate::engine::inbound_files;
 use crate::engine::interpreters;
 use crate::engine::leftovers;
+use crate::engine::mcp;
 use crate::engine::problem::from_store;
 use crate::engine::progress;
 use crate::engine::reconcile;
@@ -55,6 +56,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     leftovers::look_again(engine, recovery.quarantine).await?;
     rehearsals::remove_left(engine).await;
     skills::load(engine).await?;
+    mcp::begin(engine).await?;
     interpreters::remove_left(engine);
     // Of a restored copy, another process may be in the middle of them.
     if !recovery.quarantine {

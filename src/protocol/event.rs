@@ -414,6 +414,12 @@ pub enum EventBody {
         /// As it is, or was.
         routine: Box<Routine>,
     },
+    /// Ephemeral: a tool server changed its state, what it offers, or what is trusted of it.
+    #[serde(rename = "mcp.changed")]
+    McpChanged {
+        /// Its name in the configuration.
+        server: String,
+    },
     /// A rule was made, changed or removed.
     #[serde(rename = "rule.changed")]
     RuleChanged {
@@ -515,6 +521,7 @@ impl EventBody {
             Self::MemoryChanged { .. } => "memory.changed",
             Self::HygieneFinished { .. } => "hygiene.finished",
             Self::HookRan { .. } => "hook.ran",
+            Self::McpChanged { .. } => "mcp.changed",
             Self::RoutineChanged { .. } => "routine.changed",
             Self::RuleChanged { .. } => "rule.changed",
             Self::GrantRemoved { .. } => "grant.removed",
@@ -568,6 +575,7 @@ impl EventBody {
             | Self::MemoryChanged { .. }
             | Self::HygieneFinished { .. }
             | Self::HookRan { .. }
+            | Self::McpChanged { .. }
             | Self::RoutineChanged { .. }
             | Self::RuleChanged { .. }
             | Self::GrantRemoved { .. }

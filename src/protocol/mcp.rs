@@ -15,6 +15,25 @@ pub const MCP_PREFIX: &str = "mcp__";
 /// The tool with which agents find tools that their requests leave out.
 pub const FIND_TOOLS: &str = "find_tools";
 
+/// The tool with which agents read resources of servers.
+pub const READ_RESOURCE: &str = "read_resource";
+
+/// The server that an entry of a list of tools names: `files` of `mcp__files__read` and `mcp__files__*`; none = it names
+/// none. Names of servers have no `__`.
+pub fn server_of(entry: &str) -> Option<&str> {
+    let rest = entry.strip_prefix(MCP_PREFIX)?;
+    rest.split_once("__").map(|(server, _)| server)
+}
+
+/// Whether an entry of a list covers tools of servers that it does not name: `mcp__*`. `*` alone covers all tools there
+/// are, which is another matter.
+pub fn covers_servers(entry: &str) -> bool {
+    entry.strip_suffix('*').is_some_and(|prefix| {
+        let of_servers = prefix.starts_with(MCP_PREFIX) || MCP_PREFIX.starts_with(prefix);
+        !prefix.is_empty() && of_servers && server_of(prefix).is_none()
+    })
+}
+
 /// A tool as its server defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpToolDefinition {
@@ -53,6 +72,26 @@ pub struct McpClaims {
     pub open_world: Option<bool>,
 }
 
+impl McpClaims {
+    /// In words.
+    pub fn text(&self) -> String {
+        let words = [
+            (self.read_only, "only reads", "does more than read"),
+            (self.destructive, "may destroy", "destroys nothing"),
+            (self.idempotent, "can be repeated", "cannot be repeated"),
+            (self.open_world, "reaches elsewhere", "stays inside"),
+        ];
+        let said: Vec<&str> = words
+            .into_iter()
+            .filter_map(|(claim, yes, no)| claim.map(|claim| if claim { yes } else { no }))
+            .collect();
+        if said.is_empty() {
+            return "none".to_owned();
+        }
+        said.join(", ")
+    }
+}
+
 /// Who a server is. What changes here makes an operator look again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpIdentity {
@@ -62,6 +101,13 @@ pub struct McpIdentity {
     pub version: String,
     /// Where it is: the program with its arguments, working directory and names of variables, or origin and path.
     pub place: String,
+}
+
+impl McpIdentity {
+    /// Whether both are the same server: its version may differ.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.place == other.place
+    }
 }
 
 /// A tool of a server, and how it stands to what is trusted.
@@ -188,4 +234,11 @@ pub struct McpPromptArgument {
     pub description: String,
     /// Whether it must be given.
     pub required: bool,
+}
+
+/// What a resource or a prompt says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct McpText {
+    /// The text: outside text.
+    pub text: String,
 }

@@ -365,6 +365,7 @@ impl Retelling {
             | EventBody::MemoryChanged { .. }
             | EventBody::HygieneFinished { .. }
             | EventBody::HookRan { .. }
+            | EventBody::McpChanged { .. }
             | EventBody::RoutineChanged { .. }
             | EventBody::RuleChanged { .. }
             | EventBody::GrantRemoved { .. }

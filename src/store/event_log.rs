@@ -79,6 +79,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::MemoryChanged { .. }
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
+        | EventBody::McpChanged { .. }
         | EventBody::RoutineChanged { .. }
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }

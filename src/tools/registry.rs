@@ -2,6 +2,7 @@
 //!
 //! No schema is ever fetched: a reference out of a schema is an error when the tool is added.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jsonschema::Validator;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::config::settings::Settings;
 use crate::protocol::enums::{Access, Effect};
+use crate::protocol::mcp::MCP_PREFIX;
 use crate::tools::apply_patch::apply_patch;
 use crate::tools::ask_operator::AskOperator;
 use crate::tools::bash::{Bash, SHELLS};
@@ -75,7 +77,7 @@ pub enum CallError {
         name: String,
         /// The most similar name, if one is similar.
         nearest: Option<String>,
-        /// All names.
+        /// Names of the tools that are of no server.
         tools: Vec<String>,
     },
     /// The arguments do not fit the schema.
@@ -99,9 +101,10 @@ pub struct Definition {
     pub input_schema: Value,
 }
 
+#[derive(Clone)]
 struct Entry {
     tool: Arc<dyn Tool>,
-    validator: Validator,
+    validator: Arc<Validator>,
     digest: String,
 }
 
@@ -125,10 +128,13 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "query_dataset",
 ];
 
-/// All tools, built-in first, in the order in which they were added.
-#[derive(Default)]
+/// All tools, built-in first, in the order in which they were added. It never changes once it is in use: another one
+/// takes its place.
+#[derive(Clone, Default)]
 pub struct Registry {
     entries: Vec<Entry>,
+    /// Where each is among them.
+    places: HashMap<String, usize>,
 }
 
 impl Registry {
@@ -193,6 +199,15 @@ impl Registry {
 
     /// Adds a tool after the others.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+        self.add_known(tool, None)
+    }
+
+    /// The same with the schema as it was compiled for another registry, where the tool declares the same there.
+    pub fn add_known(
+        &mut self,
+        tool: Arc<dyn Tool>,
+        former: Option<&Self>,
+    ) -> Result<(), RegistryError> {
         let spec = tool.spec();
         if self.entry(&spec.name).is_some() {
             return Err(RegistryError::Duplicate(spec.name.to_string()));
@@ -208,13 +223,20 @@ impl Registry {
                 effect: spec.effect,
             });
         }
-        let validator = jsonschema::validator_for(&spec.input_schema).map_err(|error| {
-            RegistryError::Schema {
-                tool: spec.name.to_string(),
-                problem: error.to_string(),
-            }
-        })?;
+        let name = spec.name.to_string();
         let digest = canonical::definition_digest(spec);
+        let known = former.and_then(|former| former.entry(&name));
+        let validator = match known.filter(|known| known.digest == digest) {
+            Some(known) => Arc::clone(&known.validator),
+            None => {
+                let compiled = jsonschema::validator_for(&spec.input_schema);
+                Arc::new(compiled.map_err(|error| RegistryError::Schema {
+                    tool: name.clone(),
+                    problem: error.to_string(),
+                })?)
+            }
+        };
+        self.places.insert(name, self.entries.len());
         self.entries.push(Entry {
             tool,
             validator,
@@ -224,18 +246,16 @@ impl Registry {
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries
-            .iter()
-            .find(|entry| entry.tool.spec().name == name)
+        self.places.get(name).and_then(|at| self.entries.get(*at))
     }
 
     /// A tool by its exact name.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.entry(name).map(|entry| &entry.tool)
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.entry(name).map(|entry| Arc::clone(&entry.tool))
     }
 
-    /// A tool by its exact name; the error names the nearest one and all others.
-    pub fn lookup(&self, name: &str) -> Result<&Arc<dyn Tool>, CallError> {
+    /// A tool by its exact name; the error names the nearest one and others.
+    pub fn lookup(&self, name: &str) -> Result<Arc<dyn Tool>, CallError> {
         self.get(name).ok_or_else(|| self.unknown(name))
     }
 
@@ -266,8 +286,8 @@ impl Registry {
     }
 
     /// Lower-case hex SHA-256 of a tool's definition; approvals are bound to it.
-    pub fn definition_digest(&self, name: &str) -> Option<&str> {
-        self.entry(name).map(|entry| entry.digest.as_str())
+    pub fn definition_digest(&self, name: &str) -> Option<String> {
+        self.entry(name).map(|entry| entry.digest.clone())
     }
 
     /// Checks arguments against a tool's schema.
@@ -308,10 +328,12 @@ impl Registry {
             .max_by(|left, right| left.0.total_cmp(&right.0))
             .filter(|(similarity, _)| *similarity > 0.75)
             .map(|(_, known)| known.to_owned());
+        // Those of servers are many, and found otherwise.
+        let own = self.names().filter(|known| !known.starts_with(MCP_PREFIX));
         CallError::UnknownTool {
             name,
             nearest,
-            tools: self.names().map(str::to_owned).collect(),
+            tools: own.map(str::to_owned).collect(),
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum RiskReason {
     ReadsMemory,
     /// Reads a skill that an operator trusts.
     ReadsSkill,
+    /// Reads what trusted tool servers say of their tools.
+    ReadsToolList,
     /// Gives a variable of the session's Python the rows of a table.
     LoadsDataset,
     /// Asks a person, and does nothing else.
@@ -101,6 +103,7 @@ impl RiskReason {
             | Self::ReadsResult
             | Self::ReadsMemory
             | Self::ReadsSkill
+            | Self::ReadsToolList
             | Self::ReadsHost(_)
             | Self::AsksPerson => Risk::Low,
             // It says what may be wrong with a name, not what the call touches.
@@ -158,6 +161,7 @@ impl RiskReason {
             Self::ReadsWorkspace => "reads files of the workspace".to_owned(),
             Self::ReadsResult => "reads a result of this conversation again".to_owned(),
             Self::ReadsMemory => "reads what is remembered for this conversation".to_owned(),
+            Self::ReadsToolList => "reads the list of tools".to_owned(),
             Self::ReadsSkill => "reads a skill that an operator trusts".to_owned(),
             Self::LoadsDataset => {
                 "gives a variable of the session's Python the rows of a table".to_owned()

@@ -257,6 +257,16 @@ pub trait ToolHost: Send + Sync {
         Err("there are no skills here".to_owned())
     }
 
+    /// The tools of servers that fit these words, best first; else why none was found, for the model.
+    async fn find_tools(&self, _query: &str, _limit: Option<usize>) -> Result<String, String> {
+        Err("there are no tool servers here".to_owned())
+    }
+
+    /// The text of a resource of a server, or the list of those it has; else why not, for the model.
+    async fn read_resource(&self, _server: &str, _uri: Option<&str>) -> Result<String, String> {
+        Err("there are no tool servers here".to_owned())
+    }
+
     /// Asks a person in the midst of a call, and waits for the answer: the text of a choice where there are choices. Else
     /// why there is no answer, for the model. `asked_by` says who wants to know, in a few words.
     async fn ask(

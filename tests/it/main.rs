@@ -38,6 +38,8 @@ mod hygiene;
 mod layering;
 mod leftovers;
 mod mcp_client;
+mod mcp_peers;
+mod mcp_servers;
 mod memory_data;
 mod model_calls;
 mod model_profiles;

@@ -79,13 +79,20 @@ install_telegram_client() { install_python telegram_client; }
 install_openapi_python() { install_python openapi_python --no-deps; }
 install_openapi_typescript() { install_node openapi_typescript typescript/bin/tsc; }
 
+# The Model Context Protocol: its conformance suite with the Node that it needs (22), reference servers, the inspector and
+# the TypeScript clients of both eras (290 packages, 350 MB, of which Node is 190).
+install_mcp_node() { install_node mcp_node @modelcontextprotocol/conformance/dist/index.js; }
+
+# The same protocol in Python: the SDK, the servers git, time and fetch, and fastmcp (86 packages, 160 MB).
+install_mcp_python() { install_python mcp_python --no-deps; }
+
 # litellm's proxy: translates between wire formats (117 packages, 742 MB).
 install_litellm() { install_python litellm --no-deps; }
 
 main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
-        set -- aimock telegram_client openapi_python openapi_typescript
+        set -- aimock telegram_client openapi_python openapi_typescript mcp_node mcp_python
     fi
     local peer
     for peer in "$@"; do

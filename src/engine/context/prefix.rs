@@ -39,6 +39,14 @@ impl Prefix {
         Self::of(self.system.clone(), tools.cloned().collect())
     }
 
+    /// The same with further tools, behind the others.
+    #[must_use]
+    pub fn with_tools(&self, more: Vec<ToolDefinition>) -> Self {
+        let mut tools = self.tools.clone();
+        tools.extend(more);
+        Self::of(self.system.clone(), tools)
+    }
+
     /// The same with the instructions of a workspace, and the skills by name with what each is for.
     #[must_use]
     pub fn with_instructions(&self, instructions: Option<&str>, skills: &[(&str, &str)]) -> Self {

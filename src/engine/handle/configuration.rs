@@ -10,6 +10,7 @@ use crate::config::tools::is_added;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::channels;
+use crate::engine::mcp;
 use crate::engine::problem::from_store;
 use crate::engine::views::{announce_channel, announce_engine};
 use crate::model::registry::Models;
@@ -71,6 +72,9 @@ pub async fn reload(
     channels::ensure(&engine, &settings).await?;
     engine.store.write(record).await.map_err(from_store)?;
     engine.configure(settings, models);
+    if let Err(problem) = mcp::reconfigure(&engine.current(), &engine.settings).await {
+        tracing::error!(%problem, "the tool servers of the new configuration cannot be put into use");
+    }
     for change in &report.changes {
         tracing::info!(key = %change.key, effect = %change.effect, by = %caller.actor.label(), "setting changed");
     }
@@ -84,7 +88,7 @@ async fn load(engine: &Engine) -> Result<Settings, Problem> {
     // What the file adds is found in the file.
     let always = |tool: &&Arc<dyn Tool>| tool.source() == BUILT_IN && !is_added(&tool.spec().name);
     let tools: Vec<String> = engine
-        .tools
+        .tools()
         .all()
         .filter(always)
         .map(|tool| tool.spec().name.to_string())

@@ -1,6 +1,7 @@
 //! What every way to decide has in common: the call evaluated as it is now, and what follows from a decision.
 
 use crate::engine::core::Engine;
+use crate::engine::handle::mcp;
 use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate::{self, Evaluation, Refusal};
 use crate::engine::turn::input::Halt;
@@ -66,6 +67,11 @@ pub fn settle(engine: &Engine, report: &DecideReport) {
 pub async fn follow_up(engine: &Engine, approval: &Approval, decision: DecisionKind) {
     if approval.kind == ApprovalKind::Pairing {
         views::announce_channel(engine, &approval.channel).await;
+    }
+    if approval.kind == ApprovalKind::ServerPin
+        && let Err(problem) = mcp::settled(engine, &approval.requester.display).await
+    {
+        tracing::error!(%problem, "what is trusted of tool servers cannot be put into use");
     }
     if let Some(session_id) = approval.session_id
         && matches!(decision, DecisionKind::Deny | DecisionKind::DenyAndStop)

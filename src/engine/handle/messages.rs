@@ -86,7 +86,7 @@ fn check_options(engine: &Engine, mut options: TurnOptions) -> Result<TurnOption
             wrong.field, wrong.problem, wrong.expected
         )));
     }
-    let known = |field: &str, name: &str| match engine.tools.lookup(name) {
+    let known = |field: &str, name: &str| match engine.tools().lookup(name) {
         Ok(_) => Ok(()),
         Err(unknown) => Err(Problem::invalid(format!("`{field}`: {unknown}"))),
     };

@@ -32,6 +32,7 @@ pub mod file_changes;
 pub mod hooks;
 pub mod hygiene;
 pub mod leftovers;
+pub mod mcp;
 pub mod memory;
 pub mod messages;
 pub mod models;
@@ -133,6 +134,15 @@ impl Engine {
             ChangeRoutine(c) => routines::change(self, by, &c.routine, c.patch),
             RemoveRoutine(c) => routines::remove(self, by, &c.routine),
             RunRoutine(c) => routines::run(self, by, &c.routine),
+            TrustMcpServer(c) => mcp::trust(self, by, c),
+            DistrustMcpServer(c) => mcp::distrust(self, by, c.name),
+            StopMcpServer(c) => mcp::stop(self, by, c.name),
+            StartMcpServer(c) => mcp::start(self, by, c.name),
+            TestMcpServer(c) => mcp::test(self, c.name),
+            ListMcpResources(c) => mcp::resources(self, c.name),
+            ReadMcpResource(c) => mcp::read_resource(self, c.name, c.uri),
+            ListMcpPrompts(c) => mcp::prompts(self, c.name),
+            GetMcpPrompt(c) => mcp::prompt(self, c),
             TrustSkill(c) => skills::trust(self, by, c.name, c.sha256),
             DistrustSkill(c) => skills::distrust(self, by, c.name),
             AddRule(c) => rules::add(self, by, *c.rule),

@@ -8,6 +8,7 @@ use crate::engine::problem::from_store;
 use crate::engine::views::channel_view;
 use crate::protocol::channel::Channel;
 use crate::protocol::enums::{Autonomy, Scope};
+use crate::protocol::mcp::{covers_servers, server_of};
 use crate::protocol::policy::{Policy, PolicyPatch};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::set_policy::SetPolicy;
@@ -96,13 +97,24 @@ fn expiry(settings: &ChannelSettings, patch: &PolicyPatch) -> Result<Option<u64>
 
 /// Refuses entries of lists that name no tool.
 pub fn check_lists(engine: &Engine, patch: &PolicyPatch) -> Result<(), Problem> {
-    let names: Vec<&str> = engine.tools.names().collect();
+    let tools = engine.tools();
+    let names: Vec<&str> = tools.names().collect();
     for (field, list) in [
         ("auto_approve", &patch.auto_approve),
         ("block", &patch.block),
         ("always_ask", &patch.always_ask),
     ] {
         for entry in list.iter().flatten() {
+            if field == "auto_approve" && covers_servers(entry) {
+                let problem =
+                    format!("`{field}`: `{entry}` would approve the tools of every server");
+                return Err(Problem::invalid(problem).hint("name a server: `mcp__SERVER__*`"));
+            }
+            // It may not have been connected yet.
+            let of_server = server_of(entry);
+            if of_server.is_some_and(|server| engine.settings.mcp.contains_key(server)) {
+                continue;
+            }
             let known = match entry.strip_suffix('*') {
                 Some(prefix) => names.iter().any(|name| name.starts_with(prefix)),
                 None => names.contains(&entry.as_str()),

@@ -162,7 +162,7 @@ impl Trial {
             .workspace
             .clone();
         let tool = engine
-            .tools
+            .tools()
             .get(&approval.tool)
             .ok_or_else(|| format!("there is no tool {}", approval.tool))?;
         let context = ToolContext {

@@ -17,6 +17,7 @@ use crate::protocol::enums::{
     Access, ApprovalKind, DecisionKind, Risk, RuleMatcher, RuleScope, VerdictKind,
 };
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
+use crate::protocol::mcp::server_of;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
@@ -371,14 +372,19 @@ impl Bounds<'_> {
 
 /// The schema of the one tool that an entry names; none = it names several.
 fn known_tool(engine: &Engine, entry: &str) -> Result<Option<serde_json::Value>, Problem> {
-    if let Some(tool) = engine.tools.get(entry) {
+    if let Some(tool) = engine.tools().get(entry) {
         return Ok(Some(tool.spec().input_schema.clone()));
     }
-    if entry.ends_with('*') && engine.tools.names().any(|name| covers(entry, name)) {
+    // It may not have been connected yet.
+    if server_of(entry).is_some_and(|server| engine.settings.mcp.contains_key(server)) {
+        return Ok(None);
+    }
+    if entry.ends_with('*') && engine.tools().names().any(|name| covers(entry, name)) {
         return Ok(None);
     }
     let shown: String = entry.chars().take(64).collect();
-    let names: Vec<&str> = engine.tools.names().collect();
+    let tools = engine.tools();
+    let names: Vec<&str> = tools.names().collect();
     let hint = match nearest(entry, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("tools: {}; or a prefix and `*`", names.join(", ")),

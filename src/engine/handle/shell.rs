@@ -94,12 +94,12 @@ pub async fn run(
     if let (Some(seconds), Some(map)) = (request.timeout_seconds, args.as_object_mut()) {
         map.insert("timeout_seconds".to_owned(), Value::from(seconds));
     }
-    if engine.tools.get(BASH).is_none() {
+    if engine.tools().get(BASH).is_none() {
         let detail = "there is no tool `bash`";
         return Err(Problem::new(ProblemKind::NotOffered, "not run", detail)
             .hint("add the table [tools.bash] to the configuration, and start the daemon again"));
     }
-    let fits = engine.tools.validate(BASH, &args);
+    let fits = engine.tools().validate(BASH, &args);
     fits.map_err(|problem| Problem::invalid(problem.to_string()))?;
     let command = engine.redactor.redact(&request.command).into_owned();
     let cancel = engine.shutdown.child_token();
@@ -195,7 +195,7 @@ async fn execute(
     cancel: CancellationToken,
 ) -> Result<ToolOutcome, Problem> {
     let workspace = engine.channel(&session.channel)?.workspace.clone();
-    let Some(tool) = engine.tools.get(BASH) else {
+    let Some(tool) = engine.tools().get(BASH) else {
         return Err(Problem::internal("the tool vanished".to_owned()));
     };
     let everywhere = !engine.sandbox.is_confined();

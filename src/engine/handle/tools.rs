@@ -10,7 +10,8 @@ use crate::protocol::tool::{COUNTED_CALLS, Tool};
 pub async fn list(engine: &Engine) -> Result<Page<Tool>, Problem> {
     let usage = engine.store.read(|rows| rows.tool_usage(COUNTED_CALLS));
     let mut usage = usage.await.map_err(from_store)?;
-    let tools = engine.tools.all().map(|tool| {
+    let registry = engine.tools();
+    let tools = registry.all().map(|tool| {
         let spec = tool.spec();
         let usage = usage.remove(spec.name.as_ref()).unwrap_or_default();
         Tool {

@@ -71,6 +71,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::MemoryChanged { .. }
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
+        | EventBody::McpChanged { .. }
         | EventBody::RoutineChanged { .. }
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }

@@ -57,7 +57,8 @@ fn count(engine: &Engine, rows: &TurnRows, tool: &str, counted: CounterKind) {
 fn made(engine: &Engine, rows: &TurnRows, depends_on: DependsOn) -> Option<Made> {
     let changes = match depends_on {
         DependsOn::Workspace => {
-            let tables = engine.tools.all().filter_map(|tool| tool.interpreters());
+            let tools = engine.tools();
+            let tables = tools.all().filter_map(|tool| tool.interpreters());
             let mut interpreters = tables.flat_map(|table| table.list());
             if interpreters.any(|row| row.background > 0) {
                 return None;
@@ -83,7 +84,7 @@ pub async fn consult(
 ) -> (Option<StoredResult>, Pass) {
     let nothing = (None, Pass::default());
     let name = row.call.name.as_str();
-    let tool = engine.tools.get(name);
+    let tool = engine.tools().get(name);
     let (Some(cacheable), Some(channel)) = (
         tool.and_then(|tool| tool.spec().cacheable),
         engine.settings.channels.get(&rows.channel),
@@ -111,7 +112,7 @@ pub async fn consult(
         .collect();
     let facts = Facts {
         tool: name,
-        definition: engine.tools.definition_digest(name).unwrap_or_default(),
+        definition: &engine.tools().definition_digest(name).unwrap_or_default(),
         args: &row.call.args,
         channel: &rows.channel,
         requester: &rows.requester.id,

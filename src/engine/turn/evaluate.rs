@@ -12,6 +12,7 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::call_shape::CallShape;
 use crate::engine::core::Engine;
 use crate::engine::leftovers;
+use crate::engine::mcp;
 use crate::engine::policy::{self, CallFacts, PolicyInput};
 use crate::engine::rules;
 use crate::engine::turn::after::MALFORMED_RULE;
@@ -124,7 +125,7 @@ pub fn evaluate(
 
 /// Why a call cannot be carried out because its turn was given other tools. A name that nobody knows is told as such.
 fn not_offered(engine: &Engine, rows: &TurnRows, name: &str) -> Option<Refusal> {
-    let tool = engine.tools.lookup(name).ok()?;
+    let tool = engine.tools().lookup(name).ok()?;
     let allowed = rows.options.allow_tools.as_ref()?;
     if rows.options.allows(name) {
         return None;
@@ -161,7 +162,16 @@ pub fn evaluate_at(
         access,
         effect,
     };
-    let tool = match engine.tools.lookup(name) {
+    if let Some(why) = mcp::not_here(engine, place.channel, name) {
+        return Err(refuse(
+            ToolCallState::Blocked,
+            why,
+            "tool server",
+            Access::Unknown,
+            Effect::NonIdempotent,
+        ));
+    }
+    let tool = match engine.tools().lookup(name) {
         Ok(tool) => tool,
         Err(unknown) => {
             let content = unknown.to_string();
@@ -175,7 +185,7 @@ pub fn evaluate_at(
         }
     };
     let spec = tool.spec();
-    if let Err(violation) = engine.tools.validate(name, args) {
+    if let Err(violation) = engine.tools().validate(name, args) {
         return Err(refuse(
             ToolCallState::Failed,
             violation.to_string(),
@@ -280,8 +290,8 @@ pub fn evaluate_at(
             .retain(|rule| rule.verdict != VerdictKind::Allow);
         policy::verdict(&facts, &policy_input)
     });
-    let definition = engine.tools.definition_digest(name).unwrap_or_default();
-    let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
+    let definition = engine.tools().definition_digest(name).unwrap_or_default();
+    let digest = canonical::plan_digest(name, args, &plan, &definition, digest_version);
     Ok(Evaluation {
         plan,
         facts,
@@ -348,7 +358,8 @@ pub fn evaluate_all(
         } else if let Some((content, rule)) = skip_reason(engine, rows, index) {
             Err(refusal(ToolCallState::Denied, content.to_owned(), rule))
         } else if let Some((content, rule)) = stopped {
-            let spec = engine.tools.get(&name).map(|tool| tool.spec());
+            let tool = engine.tools().get(&name);
+            let spec = tool.as_ref().map(|tool| tool.spec());
             Err(Refusal {
                 access: spec.map_or(Access::Unknown, |spec| spec.access),
                 effect: spec.map_or(Effect::NonIdempotent, |spec| spec.effect),

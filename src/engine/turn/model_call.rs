@@ -14,6 +14,7 @@ use crate::engine::context::prefix::Prefix;
 use crate::engine::context::speaker;
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn as hooks;
+use crate::engine::mcp::find;
 use crate::engine::response_cache::{self, CacheLookup, ModelInput, Pass};
 use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
 use crate::engine::turn::attempt::{
@@ -88,13 +89,14 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> Result<Outcome, TurnError
     let prefix = engine
         .prefix(&rows.channel)
         .map_err(|problem| TurnError::Bug(problem.to_string()))?;
+    let prefix = find::extend(engine, &rows.channel, rows.session_id, &prefix).await?;
     let channel = rows.channel.clone();
     let has_datasets = engine
         .store
         .read_here(move |reader| reader.has_datasets(&channel))
         .await?;
     let prefix = Arc::new(prefix.narrowed(|name| {
-        let tool = engine.tools.get(name);
+        let tool = engine.tools().get(name);
         rows.options.allows(name) && tool.is_none_or(|tool| tool.is_offered(has_datasets))
     }));
     let prefix = match &rows.preferences {

@@ -19,6 +19,7 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::hooks::turn as hooks;
+use crate::engine::mcp;
 use crate::engine::reconcile;
 use crate::engine::skills;
 use crate::engine::tool_cache::{self, StoredResult};
@@ -152,6 +153,16 @@ impl ToolHost for LiveHost<'_> {
         skills::read(&self.engine, &self.rows.channel, name, file).await
     }
 
+    async fn find_tools(&self, query: &str, limit: Option<usize>) -> Result<String, String> {
+        let engine = self.engine.current();
+        mcp::find::search(&engine, &self.rows.channel, query, limit)
+    }
+
+    async fn read_resource(&self, server: &str, uri: Option<&str>) -> Result<String, String> {
+        let engine = self.engine.current();
+        mcp::resources::read(&engine, &self.rows.channel, server, uri).await
+    }
+
     async fn ran_before(&self) -> bool {
         let (session, call, tool) = (self.session, self.call, self.row.call.name.clone());
         let found = self
@@ -280,7 +291,7 @@ pub async fn start_and_run(
         digest: row.digest.clone(),
         max_decision_age_ms: MAX_DECISION_AGE_MS,
         key_lifetime_ms: engine
-            .tools
+            .tools()
             .get(&row.call.name)
             .and_then(|tool| tool.spec().key_lifetime)
             .map(|lifetime| u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)),
@@ -361,7 +372,7 @@ pub async fn start_and_run(
     };
     let content = hooks::clean_result(engine, rows, &outcome.content);
     let windows = engine
-        .tools
+        .tools()
         .get(&row.call.name)
         .is_some_and(|tool| tool.reads_windows());
     let shown = large_result::show(engine, content, windows).await;
@@ -467,7 +478,7 @@ async fn carry_out(
     kill: &CancellationToken,
 ) -> Result<(ToolOutcome, u64), TurnError> {
     let id = row.call.id;
-    let tool = engine.tools.get(&row.call.name).ok_or_else(|| {
+    let tool = engine.tools().get(&row.call.name).ok_or_else(|| {
         TurnError::Bug("the tool vanished between judging and running".to_owned())
     })?;
     let workspace = engine
@@ -590,7 +601,7 @@ looked up: {}",
 /// Whose text a result holds that nobody here vouches for; none = it holds none. What never reached the other side is
 /// told in words of ours.
 fn untrusted(engine: &Engine, row: &CallRow, outcome: &ToolOutcome) -> Option<String> {
-    let tool = engine.tools.get(&row.call.name)?;
+    let tool = engine.tools().get(&row.call.name)?;
     match outcome.disposition {
         EffectDisposition::ConfirmedNoEffect => None,
         EffectDisposition::Done | EffectDisposition::Unknown => tool.untrusted(&row.call.args),

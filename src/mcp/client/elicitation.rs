@@ -82,7 +82,11 @@ pub(super) async fn answer(params: &Value, caller: &dyn Caller) -> Answer {
             Ok(Some(value)) => {
                 content.insert(field.name.clone(), value);
             }
-            Ok(None) => {}
+            Ok(None) => {
+                if let Some(proposed) = field.proposed() {
+                    content.insert(field.name.clone(), proposed.clone());
+                }
+            }
             Err(why) => return Answer::declined(why),
         }
     }
@@ -159,6 +163,23 @@ impl Field {
         format == Some("password") || texts.iter().any(|text| names_secret(text))
     }
 
+    /// What the server proposes; none = nothing.
+    fn proposed(&self) -> Option<&Value> {
+        self.schema.get("default").filter(|value| !value.is_null())
+    }
+
+    /// What somebody chooses who gives no value.
+    fn left_out(&self) -> String {
+        match self.proposed() {
+            Some(Value::String(text)) => format!("take what the server proposes: {}", short(text)),
+            Some(other) => format!(
+                "take what the server proposes: {}",
+                short(&other.to_string())
+            ),
+            None => "leave it out".to_owned(),
+        }
+    }
+
     /// A person's value; none = they left it out. The error says why there is no answer at all.
     async fn ask(
         &self,
@@ -171,19 +192,21 @@ impl Field {
         } else {
             format!("{message}\n{}", self.title).trim().to_owned()
         };
+        let left_out = self.left_out();
         if !self.is_required && self.choices.is_empty() {
-            question.push_str(" (answer `-` to leave it out)");
+            question.push_str(&format!(" (answer `-` to {left_out})"));
         }
+        let left_out = format!("({left_out})");
         let mut shown: Vec<String> = self
             .choices
             .iter()
             .map(|(_, shown)| shown.clone())
             .collect();
         if !self.is_required && !shown.is_empty() {
-            shown.push(LEFT_OUT.to_owned());
+            shown.push(left_out.clone());
         }
         let said = caller.ask(&question, &shown).await?;
-        if !self.is_required && (said.trim() == "-" || said == LEFT_OUT) {
+        if !self.is_required && (said.trim() == "-" || said == left_out) {
             return Ok(None);
         }
         let value = match self.choices.iter().find(|(_, shown)| *shown == said) {
@@ -216,9 +239,6 @@ impl Field {
         self.schema.get("type").and_then(Value::as_str)
     }
 }
-
-/// The choice of those who give no value.
-const LEFT_OUT: &str = "(leave it out)";
 
 /// An answer as the type that is asked for; text where it is not of that type.
 fn typed(said: &str, schema: &Value) -> Value {

@@ -3,6 +3,8 @@
 //! Commands are plain data. The adapter sets actor and surface from what it has authenticated, never from a request
 //! body; `engine::handle` alone checks scopes and policy.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,6 +31,7 @@ use crate::protocol::ids::{
     RuleId, SessionId, TakeOverId, ToolCallId,
 };
 use crate::protocol::leftovers::Leftovers;
+use crate::protocol::mcp::{McpPrompt, McpResource, McpServer, McpServerReview, McpText};
 use crate::protocol::memory::{
     Compaction, Erasure, Memory, MemoryImport, MemoryImportResult, MemoryTarget,
 };
@@ -487,6 +490,72 @@ requests! {
     DistrustSkill: Admin -> Skill {
         /// Its name, or `instructions:` and a channel.
         name: String,
+    }
+
+    /// Trusts what a tool server offers now, or some of its tools: agents get them.
+    TrustMcpServer: Admin -> McpServerReview {
+        /// Its name in the configuration.
+        name: String,
+        /// Digest of all that it offers, as the person has read it.
+        sha256: String,
+        /// Only these tools, by their names on the server; none = all that can be trusted. Others stay as they are.
+        #[serde(default)]
+        tools: Option<Vec<String>>,
+    }
+
+    /// Trusts a tool server no longer: agents get none of its tools.
+    DistrustMcpServer: Admin -> McpServerReview {
+        /// Its name in the configuration, or that of a server which was taken out of it.
+        name: String,
+    }
+
+    /// Ends the connection to a tool server; calls of its tools fail until somebody starts it.
+    StopMcpServer: Operate -> McpServer {
+        /// Its name in the configuration.
+        name: String,
+    }
+
+    /// Connects a tool server, anew where it is connected.
+    StartMcpServer: Operate -> McpServer {
+        /// Its name in the configuration.
+        name: String,
+    }
+
+    /// Connects a tool server where that is needed, and lists what it offers.
+    TestMcpServer: Operate -> McpServerReview {
+        /// Its name in the configuration.
+        name: String,
+    }
+
+    /// The resources of a tool server; connects it where that is needed.
+    ListMcpResources: Operate -> Page<McpResource> {
+        /// Its name in the configuration.
+        name: String,
+    }
+
+    /// The text of a resource of a tool server; connects it where that is needed. Outside text.
+    ReadMcpResource: Operate -> McpText {
+        /// Its name in the configuration.
+        name: String,
+        /// Address of the resource.
+        uri: String,
+    }
+
+    /// The prompts of a tool server; connects it where that is needed.
+    ListMcpPrompts: Operate -> Page<McpPrompt> {
+        /// Its name in the configuration.
+        name: String,
+    }
+
+    /// A prompt of a tool server with its arguments filled in; connects it where that is needed. Outside text.
+    GetMcpPrompt: Operate -> McpText {
+        /// Its name in the configuration.
+        name: String,
+        /// Name of the prompt.
+        prompt: String,
+        /// Its arguments, by name.
+        #[serde(default)]
+        arguments: BTreeMap<String, String>,
     }
 
     /// Makes a rule.

@@ -25,6 +25,7 @@ use crate::protocol::ids::{
 };
 use crate::protocol::leftovers::Leftovers;
 use crate::protocol::log::Log;
+use crate::protocol::mcp::{McpServer, McpServerReview};
 use crate::protocol::memory::{
     Compaction, Erasure, Memory, MemoryFilter, MemoryMatch, MemoryReview, MemoryStats, Summary,
 };
@@ -454,6 +455,16 @@ requests! {
         /// Its name, or `instructions:` and a channel.
         name: String,
     }
+
+    /// The tool servers of the configuration, and those that were taken out of it and are still trusted, by name.
+    ListMcpServers: Read -> Page<McpServer> {}
+
+    /// A tool server with its tools, and the difference between what is trusted and what it offered last.
+    GetMcpServer: Read -> McpServerReview {
+        /// Its name in the configuration.
+        name: String,
+    }
+
     /// Shells and other interpreters that sessions keep between the calls of their agents, the oldest first.
     ListInterpreters: Read -> Page<Interpreter> {}
 

@@ -17,6 +17,7 @@ mod rule;
 mod rules;
 mod starts;
 mod take_overs;
+mod tool_servers;
 mod turns;
 
 use crate::protocol::doctor::{CheckReport, RuleResult};
@@ -27,7 +28,7 @@ use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 12] = [
+const GROUPS: [&[Rule]; 13] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -39,6 +40,7 @@ const GROUPS: [&[Rule]; 12] = [
     rules::RULES,
     take_overs::RULES,
     pairings::RULES,
+    tool_servers::RULES,
     assignments::RULES,
 ];
 

@@ -488,6 +488,9 @@ impl Decide {
             };
             tx.settle_pairing(gate.id, to, Some(&self.by))?;
         }
+        if gate.kind == ApprovalKind::ServerPin {
+            tx.settle_server_question(gate.id, &gate.digest, accepted, &self.by)?;
+        }
         if gate.kind == ApprovalKind::PolicyRaise {
             let text = gate
                 .baseline

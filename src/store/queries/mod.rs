@@ -35,6 +35,7 @@ pub mod snapshot;
 mod steps;
 pub mod sweep;
 pub mod take_overs;
+pub mod tool_servers;
 pub mod tools;
 pub mod turn;
 pub mod uncertain;

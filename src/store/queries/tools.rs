@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::clock::Timestamp;
 use crate::protocol::enums::ToolCallState;
 use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::mcp::{FIND_TOOLS, server_of};
+use crate::protocol::session::StepBody;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
@@ -40,8 +42,41 @@ impl Reader<'_> {
         Ok(found.is_some())
     }
 
+    /// What the newest searches for tools in a session answered, the oldest first.
+    pub fn found_tools(&self, session: SessionId) -> Result<Vec<String>, StoreError> {
+        let bodies = self.conn.rows(
+            "SELECT s.body FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+             JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step
+             WHERE c.session_id = ?1 AND t.name = ?2 AND t.state = 'succeeded'
+             ORDER BY t.position DESC LIMIT 20",
+            params![session, FIND_TOOLS],
+            |row| row.json::<StepBody>("body"),
+        )?;
+        let answers = bodies.into_iter().rev().filter_map(|body| match body {
+            StepBody::ToolResult { content, .. } => Some(content),
+            StepBody::Model { .. }
+            | StepBody::OperatorNote { .. }
+            | StepBody::Final { .. }
+            | StepBody::Error { .. } => None,
+        });
+        Ok(answers.collect())
+    }
+
     /// The newest calls by tool, at most `counted` of all tools together.
     pub fn tool_usage(&self, counted: u64) -> Result<BTreeMap<String, ToolUsage>, StoreError> {
+        self.usage_by(counted, |name| Some(name.to_owned()))
+    }
+
+    /// Those among them of tools of servers, by server.
+    pub fn server_usage(&self, counted: u64) -> Result<BTreeMap<String, ToolUsage>, StoreError> {
+        self.usage_by(counted, |name| server_of(name).map(str::to_owned))
+    }
+
+    fn usage_by(
+        &self,
+        counted: u64,
+        key: impl Fn(&str) -> Option<String>,
+    ) -> Result<BTreeMap<String, ToolUsage>, StoreError> {
         let calls = self.conn.rows(
             "SELECT name, state, duration_ms, created_at FROM tool_calls ORDER BY position DESC LIMIT ?1",
             params![counted],
@@ -55,7 +90,8 @@ impl Reader<'_> {
         )?;
         let mut tools: BTreeMap<String, (ToolUsage, Vec<u64>)> = BTreeMap::new();
         for (name, state, duration, at) in calls {
-            let (usage, durations) = tools.entry(name).or_default();
+            let Some(key) = key(&name) else { continue };
+            let (usage, durations) = tools.entry(key).or_default();
             usage.calls += 1;
             usage.last_call_at = usage.last_call_at.max(Some(at));
             durations.extend(duration);

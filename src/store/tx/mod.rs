@@ -16,3 +16,4 @@ pub mod policies;
 pub(crate) mod questions;
 pub(crate) mod rules;
 pub mod sessions;
+pub(crate) mod tool_servers;

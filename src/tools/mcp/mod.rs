@@ -5,9 +5,11 @@
 pub mod call;
 pub mod catalogue;
 pub mod definition;
+pub mod find_tools;
 mod link;
 pub mod place;
 mod process;
+pub mod read_resource;
 mod server;
 pub mod servers;
 pub mod status;

@@ -118,6 +118,7 @@ fn concerns(event: &Event) -> bool {
         EventBody::EngineState { .. }
         | EventBody::ChannelState { .. }
         | EventBody::HookRan { .. }
+        | EventBody::McpChanged { .. }
         | EventBody::HygieneFinished { .. } => true,
         EventBody::ModelFinished { error, .. } => error.is_some(),
         _ => false,

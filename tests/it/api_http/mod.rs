@@ -27,6 +27,7 @@ mod samples_on_call;
 mod samples_pairing;
 mod samples_rare;
 mod samples_rehearsals;
+mod samples_servers;
 mod samples_skills;
 pub mod samples_traffic;
 mod schemas;

@@ -281,6 +281,8 @@ async fn reading_routes_become_the_query_they_name() {
         ),
         "skills".to_owned(),
         "skills/deploy".to_owned(),
+        "mcp/servers".to_owned(),
+        "mcp/servers/files".to_owned(),
     ];
     assert_eq!(paths.len(), samples_traffic::queries().len());
     for ((query, answer), path) in samples_traffic::queries().into_iter().zip(paths) {

@@ -38,6 +38,7 @@ use crate::api_http::samples_rare::{
     anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
 };
 use crate::api_http::samples_rehearsals;
+use crate::api_http::samples_servers;
 use crate::api_http::samples_skills;
 
 use crate::api_http::samples::*;
@@ -184,6 +185,7 @@ pub fn commands() -> Vec<Command> {
         session_id: session_id(),
     })])
     .chain(samples_skills::commands())
+    .chain(samples_servers::commands())
     .collect()
 }
 
@@ -245,6 +247,7 @@ pub fn outcomes() -> Vec<Outcome> {
     .into_iter()
     .chain(samples_memory::outcomes())
     .chain(samples_skills::outcomes())
+    .chain(samples_servers::outcomes())
     .chain(samples_datasets::outcomes())
     .collect()
 }
@@ -482,6 +485,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
     .chain(samples_memory::queries())
     .chain([transcript_from()])
     .chain(samples_skills::queries())
+    .chain(samples_servers::queries())
     .collect()
 }
 

@@ -40,6 +40,8 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[memory.hygiene]", FILE, "HygieneTable"),
     ("[memory.embeddings]", FILE, "EmbeddingsTable"),
     ("[skills]", FILE, "SkillsTable"),
+    ("[mcp.NAME]", FILE, "McpTable"),
+    ("[mcp.NAME.tools.TOOL]", FILE, "McpToolTable"),
 ];
 
 /// What stands before the generated part.

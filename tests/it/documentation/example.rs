@@ -143,6 +143,8 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", tables::MemoryTable::default()),
         format!("{:#?}", tables::HygieneTable::default()),
         format!("{:#?}", tables::EmbeddingsTable::default()),
+        format!("{:#?}", tables::McpTable::default()),
+        format!("{:#?}", tables::McpToolTable::default()),
     ];
     let names: Vec<String> = every.iter().flat_map(|table| fields(table)).collect();
     assert!(names.len() > 50, "{names:?}");

@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
     ApprovalSettings, AttachmentSettings, BudgetSettings, DatasetSettings, EngineSettings,
-    HygieneSettings, MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
-    RetentionSettings, SelfApproval, Settings, Source,
+    HygieneSettings, McpSecrets, MemorySettings, Paths, ProviderKind, ProviderSettings,
+    ResponseCacheSettings, RetentionSettings, SelfApproval, Settings, Source,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -115,6 +115,8 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         bash: None,
         python: None,
         http_tools: BTreeMap::new(),
+        mcp: BTreeMap::new(),
+        mcp_secrets: McpSecrets::default(),
         tool_risk: BTreeMap::new(),
         listen: None,
         log_filter: "info".to_owned(),

@@ -302,6 +302,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         fixed_model: false,
         note: None,
         skills: None,
+        mcp: None,
         parameters: leverframe::protocol::options::ModelParameters::default(),
         require_mention: true,
         session_scope: SessionScope::Chat,

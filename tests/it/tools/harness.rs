@@ -73,7 +73,7 @@ impl Bench {
         }
     }
 
-    pub fn tool(&self, name: &str) -> &Arc<dyn Tool> {
+    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
         self.registry.lookup(name).unwrap()
     }
 

@@ -185,7 +185,7 @@ fn a_definition_digest_covers_the_schema_and_the_description() {
         registry
             .add(Odd::shared("odd", description, schema))
             .unwrap();
-        registry.definition_digest("odd").unwrap().to_owned()
+        registry.definition_digest("odd").unwrap()
     };
     let base = digest(
         "x",

@@ -53,7 +53,9 @@ impl LoginAttempt {
         if scopes.is_empty() {
             scopes = manager.select_initial_scopes(&[]).await;
         }
-        for scope in options.scopes {
+        let file = TokenFile::new(&login.file);
+        let earlier = wanted_before(&file, server.as_str(), issuer.id.as_ref())?;
+        for scope in earlier.into_iter().chain(options.scopes) {
             if !scopes.contains(&scope) {
                 scopes.push(scope);
             }
@@ -81,7 +83,6 @@ impl LoginAttempt {
         if let Some(secret) = &client_secret {
             redactor.register(secret);
         }
-        let file = TokenFile::new(&login.file);
         let store = FileStore::new(&server, file.clone(), client_secret, redactor);
         manager.set_credential_store(store);
         let page = manager.get_authorization_url(&scopes).await.map_err(told)?;
@@ -137,6 +138,18 @@ impl LoginAttempt {
             .map(|_| ())
             .map_err(told)
     }
+}
+
+/// What was granted before, where the server wanted more than that since, and what it wanted.
+fn wanted_before(
+    file: &TokenFile,
+    server: &str,
+    issuer: Option<&String>,
+) -> Result<Vec<String>, LoginError> {
+    let login = file.load()?.filter(|login| {
+        login.server == server && login.issuer.as_ref() == issuer && !login.wanted.is_empty()
+    });
+    Ok(login.map_or_else(Vec::new, |login| [login.scopes, login.wanted].concat()))
 }
 
 fn parameters(address: &str) -> Result<HashMap<String, String>, LoginError> {

@@ -47,6 +47,12 @@ impl<C: StreamableHttpClient> LoginClient<C> {
         };
         let refused = match send(&token).await {
             Err(error @ StreamableHttpError::AuthRequired(_)) => error,
+            Err(StreamableHttpError::InsufficientScope(refusal)) => {
+                let wanted = refusal.required_scope.as_deref().unwrap_or_default();
+                // The refusal is what matters: without the note, a person names the scopes.
+                let _ = self.tokens.note_wanted(wanted).await;
+                return Err(StreamableHttpError::InsufficientScope(refusal));
+            }
             other => return other,
         };
         match self.tokens.replace(&token).await {

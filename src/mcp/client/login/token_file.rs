@@ -35,6 +35,9 @@ pub struct StoredLogin {
     /// What was granted.
     #[serde(default)]
     pub scopes: Vec<String>,
+    /// What the server wanted beside that, when it refused a request: the next login asks for it too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wanted: Vec<String>,
     /// When the tokens came, in seconds since the Unix epoch.
     #[serde(default)]
     pub received_at: Option<u64>,

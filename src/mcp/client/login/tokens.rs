@@ -18,6 +18,8 @@ use crate::text::redact::Redactor;
 
 /// A token is renewed so many seconds before its end, or half its life before.
 const RENEW_BEFORE: u64 = 30;
+/// Most scopes that a refusal of a server adds to the next login.
+const MAX_WANTED: usize = 32;
 
 /// Where the tokens of a server come from. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -56,6 +58,22 @@ impl LoginTokens {
     /// Another token than the one that the server refused.
     pub async fn replace(&self, refused: &Secret) -> Result<Secret, LoginError> {
         self.renew(Some(refused)).await
+    }
+
+    /// Notes what the server wants beside what was granted, for the next login.
+    pub async fn note_wanted(&self, scopes: &str) -> Result<(), LoginError> {
+        let _lock = self.file.lock().await?;
+        let Some(mut login) = self.stored()? else {
+            return Ok(());
+        };
+        let wanted = scopes
+            .split_whitespace()
+            .take(MAX_WANTED)
+            .map(str::to_owned);
+        login.wanted = wanted
+            .filter(|scope| !login.scopes.contains(scope))
+            .collect();
+        self.file.save(&login)
     }
 
     async fn renew(&self, refused: Option<&Secret>) -> Result<Secret, LoginError> {
@@ -219,6 +237,7 @@ impl CredentialStore for FileStore {
             client_id: credentials.client_id,
             client_secret: self.client_secret.clone(),
             scopes: credentials.granted_scopes,
+            wanted: Vec::new(),
             received_at: credentials.token_received_at,
             tokens,
         };

@@ -1,0 +1,88 @@
+//! Changing the configuration file: the new text is tried before it takes the place of the old one.
+
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use crate::cli::exit::Failure;
+use crate::config::environment::Environment;
+use crate::config::flags::Flags;
+use crate::config::layers;
+use crate::runtime::start::tool_names;
+
+/// The text of the file; empty where there is none.
+pub fn read(file: &Path) -> Result<String, Failure> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Failure::Usage(format!("{}: {error}", file.display()))),
+    }
+}
+
+/// Puts a new text in the place of the old one, unless it has a fault that the old one has not.
+pub fn replace(file: &Path, old: &str, new: &str, flags: &Flags) -> Result<(), Failure> {
+    // Where a link leads, so that the link stays.
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let draft = file.with_file_name(format!(".{name}.{}.new", std::process::id()));
+    let cannot = |error: std::io::Error| {
+        Failure::Usage(format!("{} cannot be written: {error}", file.display()))
+    };
+    if let Some(directory) = file.parent() {
+        std::fs::create_dir_all(directory).map_err(cannot)?;
+    }
+    let mode = std::fs::metadata(file).map_or(0o600, |about| about.permissions().mode() & 0o777);
+    let written = write(&draft, new, mode).map_err(cannot);
+    let done = written
+        .and_then(|()| check(&draft, file, old, flags))
+        .and_then(|()| std::fs::rename(&draft, file).map_err(cannot));
+    if done.is_err() {
+        // It may not be there.
+        let _ = std::fs::remove_file(&draft);
+    }
+    done
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// The faults of a text that lies at `draft`, beside those that the file has already.
+fn check(draft: &Path, file: &Path, old: &str, flags: &Flags) -> Result<(), Failure> {
+    let environment = Environment::capture().without_secrets();
+    let faults = |path: &Path| -> Vec<(Option<String>, String)> {
+        let flags = Flags {
+            config: Some(path.to_owned()),
+            ..flags.clone()
+        };
+        let faults = layers::faults(&flags, &environment, tool_names());
+        let told = faults
+            .into_iter()
+            .map(|fault| (fault.key.clone(), fault.to_string()));
+        told.collect()
+    };
+    let before = if old.is_empty() {
+        Vec::new()
+    } else {
+        faults(file)
+    };
+    let (draft_name, name) = (draft.display().to_string(), file.display().to_string());
+    let new: Vec<String> = faults(draft)
+        .into_iter()
+        .filter(|(key, _)| !before.iter().any(|(known, _)| known == key))
+        .map(|(_, text)| text.replace(&draft_name, &name))
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{}\nthe file stays as it is",
+        new.join("\n")
+    )))
+}

@@ -1,0 +1,548 @@
+//! `leverframe mcp`: tool servers on the command line. Only `add`, `remove` and `import` change the configuration file.
+
+mod file;
+mod import;
+mod show;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::cli::connect;
+use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::cli::list;
+use crate::cli::mcp_login::{self, LoginArguments};
+use crate::cli::terminal::{Format, Terminal, attended, cell, read};
+use crate::client::console_client::ConsoleClient;
+use crate::config::edit::{NewServer, add_server, remove_server};
+use crate::config::flags::Flags;
+use crate::config::mcp::is_server_name;
+use crate::config::settings::Paths;
+use crate::protocol::mcp::McpServerReview;
+use crate::protocol::request::{
+    DistrustMcpServer, GetMcpPrompt, GetMcpServer, ListMcpPrompts, ListMcpResources,
+    ListMcpServers, ReadMcpResource, ReloadConfiguration, StartMcpServer, StopMcpServer,
+    TestMcpServer, TrustMcpServer,
+};
+use crate::text::untrusted::{escape_line, reveal_line};
+
+/// Largest file of another host that is read, in bytes.
+const MAX_IMPORT: u64 = 1 << 20;
+
+/// `mcp`.
+#[derive(Debug, Subcommand)]
+pub enum McpCommands {
+    /// List the tool servers, what they do, and what agents get of them
+    List,
+    /// Show one with its tools, and the difference between what is trusted and what it offers
+    Show {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// Write a server into the configuration file, comments and all else stay
+    Add(AddArguments),
+    /// Take a server out of the configuration file
+    Remove {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// Write the servers of another host's JSON file into the configuration file; no secret is copied
+    Import {
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// Only these entries, by their names there
+        #[arg(long, value_name = "NAME")]
+        only: Vec<String>,
+        /// Only say what would be written
+        #[arg(long)]
+        preview: bool,
+    },
+    /// Log in at one that wants it: prints the page to open, and waits for the consent
+    Login(LoginArguments),
+    /// Forget the login at one; its issuer is not told
+    Logout {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// Connect one now, and list what it offers
+    Test {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// Trust what one offers now: agents get its tools
+    Trust {
+        /// Its name under [mcp]
+        name: String,
+        /// Do not ask; trust this if its digest is still this one, as `show` prints it
+        #[arg(long, value_name = "SHA256")]
+        sha256: Option<String>,
+        /// Only this tool, by its name on the server; can be given again
+        #[arg(long, value_name = "TOOL")]
+        tool: Vec<String>,
+    },
+    /// Trust one no longer: agents get none of its tools
+    Distrust {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// Connect one, anew where it is connected
+    Start {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// End the connection to one; calls of its tools fail until it is started
+    Stop {
+        /// Its name under [mcp]
+        name: String,
+    },
+    /// List the resources of one, or print one of them
+    Resources {
+        /// Its name under [mcp]
+        name: String,
+        /// Address of a resource
+        uri: Option<String>,
+    },
+    /// List the prompts of one, or print one of them with its arguments filled in
+    Prompts {
+        /// Its name under [mcp]
+        name: String,
+        /// Name of a prompt
+        prompt: Option<String>,
+        /// Its arguments
+        #[arg(value_name = "NAME=VALUE")]
+        arguments: Vec<String>,
+    },
+}
+
+/// `mcp add`.
+#[derive(Debug, Args)]
+pub struct AddArguments {
+    /// Its name: 1 to 32 of a-z, 0-9, _ and -
+    name: String,
+    /// Address of a server over streamable HTTP
+    #[arg(long, conflicts_with = "command")]
+    url: Option<String>,
+    /// A header of every request; {secret} stands for the secret
+    #[arg(long, value_name = "NAME=VALUE")]
+    header: Vec<String>,
+    /// Variable of the daemon that holds the secret of the headers
+    #[arg(long, value_name = "NAME")]
+    secret_env: Option<String>,
+    /// The server wants a login
+    #[arg(long)]
+    login: bool,
+    /// Variable of the daemon that the program gets; NAME=VALUE writes a plain value, no secret
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+    /// Directory or file that the program reads
+    #[arg(long, value_name = "PATH")]
+    read: Vec<String>,
+    /// Directory that the program changes
+    #[arg(long, value_name = "DIR")]
+    write: Vec<String>,
+    /// The program has the network
+    #[arg(long)]
+    network: bool,
+    /// What the server claims about its tools counts
+    #[arg(long)]
+    trusted: bool,
+    /// Program and arguments of a server of this machine, behind --
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// What an import did with an entry, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct ImportRow<'a> {
+    original: &'a str,
+    name: &'a str,
+    written: bool,
+    problem: Option<&'a str>,
+    notes: &'a [String],
+}
+
+/// Runs one of them.
+pub async fn run(
+    command: McpCommands,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    flags: &Flags,
+    paths: &Paths,
+) -> Result<(), Failure> {
+    match command {
+        McpCommands::Add(arguments) => add(terminal, format, flags, paths, arguments).await,
+        McpCommands::Remove { name } => remove(terminal, flags, paths, &name),
+        McpCommands::Login(arguments) => {
+            mcp_login::login(terminal, format, flags, paths, arguments).await
+        }
+        McpCommands::Logout { name } => mcp_login::logout(terminal, format, flags, &name),
+        McpCommands::Import {
+            file,
+            only,
+            preview,
+        } => import_file(terminal, format, flags, paths, &file, &only, preview),
+        McpCommands::List => {
+            let client = connect::daemon(&paths.data_dir).await?;
+            list::run(&client, terminal, format, ListMcpServers {}, false).await
+        }
+        command => {
+            let client = connect::daemon(&paths.data_dir).await?;
+            through(command, &client, terminal, format).await
+        }
+    }
+}
+
+/// Those that ask a daemon.
+async fn through(
+    command: McpCommands,
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    match command {
+        McpCommands::Add(_)
+        | McpCommands::Remove { .. }
+        | McpCommands::Import { .. }
+        | McpCommands::Login(_)
+        | McpCommands::Logout { .. }
+        | McpCommands::List => Ok(()),
+        McpCommands::Show { name } => {
+            let review = client.call(GetMcpServer { name }).await?;
+            show::review(terminal, format, &review)
+        }
+        McpCommands::Test { name } => test(client, terminal, format, name).await.map(|_| ()),
+        McpCommands::Trust { name, sha256, tool } => {
+            trust(client, terminal, format, name, sha256, tool).await
+        }
+        McpCommands::Distrust { name } => {
+            let review = submit(client, DistrustMcpServer { name }).await?;
+            show::server(terminal, format, &review.server)
+        }
+        McpCommands::Start { name } => {
+            let server = submit(client, StartMcpServer { name }).await?;
+            show::server(terminal, format, &server)
+        }
+        McpCommands::Stop { name } => {
+            let server = submit(client, StopMcpServer { name }).await?;
+            show::server(terminal, format, &server)
+        }
+        McpCommands::Resources { name, uri: None } => {
+            let page = submit(client, ListMcpResources { name }).await?;
+            show::resources(terminal, format, &page.items)
+        }
+        McpCommands::Resources {
+            name,
+            uri: Some(uri),
+        } => {
+            let text = submit(client, ReadMcpResource { name, uri }).await?;
+            say(terminal, format, &text.text, &text)
+        }
+        McpCommands::Prompts {
+            name, prompt: None, ..
+        } => {
+            let page = submit(client, ListMcpPrompts { name }).await?;
+            show::prompts(terminal, format, &page.items)
+        }
+        McpCommands::Prompts {
+            name,
+            prompt: Some(prompt),
+            arguments,
+        } => {
+            let arguments = pairs("argument", &arguments)?;
+            let order = GetMcpPrompt {
+                name,
+                prompt,
+                arguments,
+            };
+            let text = submit(client, order).await?;
+            say(terminal, format, &text.text, &text)
+        }
+    }
+}
+
+/// A text of a server: on a terminal what it would act on is shown, elsewhere it is as it came.
+fn say(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    text: &str,
+    object: &impl Serialize,
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(object),
+        Format::Human => {
+            for line in text.lines() {
+                terminal.line(&escape_line(line))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn pairs(what: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |text: &String| {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            Failure::Usage(format!("{what} `{}`: expected NAME=VALUE", cell(text)))
+        })?;
+        Ok((name.trim().to_owned(), value.to_owned()))
+    };
+    given.iter().map(pair).collect()
+}
+
+async fn test(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    name: String,
+) -> Result<McpServerReview, Failure> {
+    let began = Instant::now();
+    let review = submit(client, TestMcpServer { name }).await?;
+    show::review(terminal, format, &review)?;
+    if format == Format::Human {
+        let millis = began.elapsed().as_millis();
+        terminal.line(&format!("{:<15} {millis} ms", "answered in"))?;
+    }
+    Ok(review)
+}
+
+/// Trusts what the digest names, or shows it and asks.
+async fn trust(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    name: String,
+    sha256: Option<String>,
+    tools: Vec<String>,
+) -> Result<(), Failure> {
+    let sha256 = match sha256 {
+        Some(sha256) => sha256,
+        None => {
+            let name = name.clone();
+            let review = client.call(GetMcpServer { name }).await?;
+            read_first(terminal, format, &review)?
+        }
+    };
+    let order = TrustMcpServer {
+        name,
+        sha256,
+        tools: (!tools.is_empty()).then_some(tools),
+    };
+    let review = submit(client, order).await?;
+    show::server(terminal, format, &review.server)
+}
+
+/// Shows what would be trusted and asks; the digest of what was shown.
+fn read_first(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    review: &McpServerReview,
+) -> Result<String, Failure> {
+    show::review(terminal, format, review)?;
+    let name = cell(&review.server.name);
+    let Some(sha256) = review.offered_sha256.clone() else {
+        return Err(Failure::Ended(format!(
+            "{name} was never seen: `leverframe mcp test {name}` connects it"
+        )));
+    };
+    if !attended(terminal, format) {
+        terminal.note(&format!(
+            "Nothing was trusted: say --sha256 {sha256} to trust this."
+        ))?;
+        return Err(Failure::Waiting);
+    }
+    let typed =
+        terminal.ask("Agents read these texts and call these tools. Type yes to trust them:")?;
+    if typed.trim() != "yes" {
+        terminal.note("Nothing was trusted.")?;
+        return Err(Failure::Waiting);
+    }
+    Ok(sha256)
+}
+
+async fn add(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    flags: &Flags,
+    paths: &Paths,
+    arguments: AddArguments,
+) -> Result<(), Failure> {
+    let name = arguments.name.clone();
+    if !is_server_name(&name) {
+        return Err(Failure::Usage(format!(
+            "`{}` is not a name for a server: 1 to 32 of a-z, 0-9, _ and -, with no _ at an end and no __",
+            cell(&name)
+        )));
+    }
+    if arguments.url.is_none() && arguments.command.is_empty() {
+        return Err(Failure::Usage(
+            "say where the server is: --url ADDRESS, or -- COMMAND ARGUMENTS".to_owned(),
+        ));
+    }
+    let (plain, passed): (Vec<String>, Vec<String>) =
+        arguments.env.into_iter().partition(|one| one.contains('='));
+    let server = NewServer {
+        command: arguments.command,
+        directory: None,
+        environment: pairs("--env", &plain)?,
+        environment_env: passed,
+        read: arguments.read.iter().map(|path| absolute(path)).collect(),
+        write: arguments.write.iter().map(|path| absolute(path)).collect(),
+        network: arguments.network,
+        url: arguments.url,
+        headers: pairs("--header", &arguments.header)?,
+        secret_env: arguments.secret_env,
+        secret_file: None,
+        login: arguments.login,
+        trusted: arguments.trusted,
+    };
+    let old = file::read(&paths.config_file)?;
+    let new = add_server(&old, &name, &server).map_err(Failure::Usage)?;
+    file::replace(&paths.config_file, &old, &new, flags)?;
+    terminal.line(&format!(
+        "wrote [mcp.{name}] into {}",
+        paths.config_file.display()
+    ))?;
+    if attended(terminal, format) && offer(terminal, paths, &name).await? {
+        return Ok(());
+    }
+    terminal.note(&format!(
+        "`leverframe reload` has the daemon read it; then `leverframe mcp test {name}` and `leverframe mcp trust {name}`"
+    ))
+}
+
+/// Offers to have the running daemon read, connect and trust it right away; whether it was done.
+async fn offer(terminal: &mut Terminal<'_>, paths: &Paths, name: &str) -> Result<bool, Failure> {
+    // Without a daemon there is nothing to offer.
+    let Ok(client) = connect::daemon(&paths.data_dir).await else {
+        return Ok(false);
+    };
+    let typed = terminal.ask("Connect it now, to see what it offers? Type yes:")?;
+    if typed.trim() != "yes" {
+        return Ok(false);
+    }
+    submit(&client, ReloadConfiguration { preview: false }).await?;
+    let review = test(&client, terminal, Format::Human, name.to_owned()).await?;
+    let Some(sha256) = review.offered_sha256 else {
+        return Ok(true);
+    };
+    let typed =
+        terminal.ask("Agents read these texts and call these tools. Type yes to trust them:")?;
+    if typed.trim() != "yes" {
+        terminal.note(&format!(
+            "Nothing was trusted; `leverframe mcp trust {name}` asks again."
+        ))?;
+        return Ok(true);
+    }
+    let order = TrustMcpServer {
+        name: name.to_owned(),
+        sha256,
+        tools: None,
+    };
+    let review = submit(&client, order).await?;
+    show::server(terminal, Format::Human, &review.server)?;
+    Ok(true)
+}
+
+/// A path as the shell means it: from the directory where the person is.
+fn absolute(path: &str) -> String {
+    if path.starts_with('~') {
+        return path.to_owned();
+    }
+    let absolute = std::path::absolute(path).map(|path| path.display().to_string());
+    absolute.unwrap_or_else(|_| path.to_owned())
+}
+
+fn remove(
+    terminal: &mut Terminal<'_>,
+    flags: &Flags,
+    paths: &Paths,
+    name: &str,
+) -> Result<(), Failure> {
+    let old = file::read(&paths.config_file)?;
+    let new = remove_server(&old, name).map_err(Failure::Usage)?;
+    file::replace(&paths.config_file, &old, &new, flags)?;
+    terminal.line(&format!(
+        "took [mcp.{}] out of {}",
+        cell(name),
+        paths.config_file.display()
+    ))?;
+    terminal.note(&format!(
+        "`leverframe reload` has the daemon let it go; `leverframe mcp distrust {}` forgets what was trusted",
+        cell(name)
+    ))
+}
+
+fn import_file(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    flags: &Flags,
+    paths: &Paths,
+    path: &Path,
+    only: &[String],
+    preview: bool,
+) -> Result<(), Failure> {
+    let wrong = |problem: String| Failure::Usage(format!("{} {problem}", path.display()));
+    let bytes = read(terminal, path, MAX_IMPORT)?;
+    if bytes.len() as u64 > MAX_IMPORT {
+        return Err(wrong("is larger than 1 MiB".to_owned()));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| wrong("is no UTF-8 text".to_owned()))?;
+    let mut entries = import::entries(&text).map_err(wrong)?;
+    entries.retain(|entry| only.is_empty() || only.contains(&entry.original));
+    let old = file::read(&paths.config_file)?;
+    let mut new = old.clone();
+    for entry in &mut entries {
+        if let Ok(server) = &entry.server {
+            match add_server(&new, &entry.name, server) {
+                Ok(text) => new = text,
+                Err(why) => entry.server = Err(why),
+            }
+        }
+    }
+    let written = entries.iter().filter(|entry| entry.server.is_ok()).count();
+    if written > 0 && !preview {
+        file::replace(&paths.config_file, &old, &new, flags)?;
+    }
+    for entry in &entries {
+        let row = ImportRow {
+            original: &entry.original,
+            name: &entry.name,
+            written: entry.server.is_ok() && !preview,
+            problem: entry.server.as_ref().err().map(String::as_str),
+            notes: &entry.notes,
+        };
+        match format {
+            Format::Json => terminal.json(&row)?,
+            Format::Human => show_entry(terminal, entry)?,
+        }
+    }
+    if written == 0 {
+        return Err(Failure::Ended("nothing was imported".to_owned()));
+    }
+    if preview {
+        return terminal.note("Nothing was written.");
+    }
+    terminal.note(&format!(
+        "wrote {written} of {} servers into {}; `leverframe reload` has the daemon read them, and nothing of them is trusted yet",
+        entries.len(),
+        paths.config_file.display()
+    ))
+}
+
+fn show_entry(terminal: &mut Terminal<'_>, entry: &import::Entry) -> Result<(), Failure> {
+    let original = cell(&entry.original);
+    match &entry.server {
+        Ok(server) => {
+            let place = import::place(server);
+            terminal.line(&format!("{original}: {}", reveal_line(&place)))?;
+        }
+        Err(why) => terminal.line(&format!("{original}: left out: {}", cell(why)))?,
+    }
+    for note in &entry.notes {
+        terminal.line(&format!("  {}", cell(note)))?;
+    }
+    Ok(())
+}
