@@ -7,6 +7,7 @@ use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::ApprovalKind;
 use crate::protocol::file_change::FILE_TOOLS;
+use crate::protocol::mcp::server_of;
 use crate::protocol::rule::{BASH, FETCH, PYTHON};
 use crate::text::quote::quote;
 
@@ -18,6 +19,10 @@ const WRITE_FILE: &str = "write_file";
 pub fn sentence(approval: &Approval) -> String {
     let tool = &approval.tool;
     match approval.kind {
+        ApprovalKind::Execute if server_of(tool).is_some() => {
+            let server = server_of(tool).unwrap_or_default();
+            format!("Calls {tool}, a tool of the server {server}.")
+        }
         ApprovalKind::Execute => match &approval.preview {
             Preview::Diff { path, unified } => change(path, unified, approval),
             Preview::Exec { argv } => command(argv, approval),
@@ -56,7 +61,10 @@ pub fn sentence(approval: &Approval) -> String {
             approval.requester.id, approval.channel
         ),
         ApprovalKind::Memory => "Remembers something for later turns.".to_owned(),
-        ApprovalKind::ServerPin => "Accepts a tool server that changed.".to_owned(),
+        ApprovalKind::ServerPin => format!(
+            "Trusts what the tool server {} offers now: agents get its tools.",
+            approval.requester.display
+        ),
         ApprovalKind::PolicyRaise => {
             format!("Raises what the agent of {} does alone.", approval.channel)
         }

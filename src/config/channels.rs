@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use crate::config::cache;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ChannelPlatform, ChannelTable};
-use crate::config::inputs::{Inputs, limit, number, parameters};
-use crate::config::mcp;
+use crate::config::inputs::{Inputs, limit, names_server_tool, number, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
 use crate::config::providers::web_address;
@@ -387,7 +386,7 @@ impl Channel<'_> {
                 let step = "Name a server: `mcp__files__*`, or one of its tools";
                 return Err(fault.next_step(step).into());
             }
-            if mcp::is_tool_name(self.inputs, entry, &fault)? {
+            if names_server_tool(self.inputs, entry, &fault)? {
                 continue;
             }
             let known = match entry.strip_suffix('*') {

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use crate::config::error::ConfigError;
 use crate::config::file::HookTable;
-use crate::config::inputs::{Inputs, number};
-use crate::config::mcp;
+use crate::config::inputs::{Inputs, names_server_tool, number};
 use crate::config::settings::{ChannelSettings, CommandHook, HookSettings, RateLimits, Secret};
 use crate::protocol::enums::HookPoint;
 
@@ -102,7 +101,7 @@ fn rate_limit(inputs: &Inputs<'_>, table: &HookTable) -> Result<RateLimits, Conf
 
 fn check_tool(inputs: &Inputs<'_>, keys: &[&str], tool: &str) -> Result<(), ConfigError> {
     let fault = |problem| inputs.fault(keys, problem);
-    if inputs.tools.contains(&tool) || mcp::is_tool_name(inputs, tool, &fault)? {
+    if inputs.tools.contains(&tool) || names_server_tool(inputs, tool, &fault)? {
         return Ok(());
     }
     let fault = fault(format!("there is no tool `{tool}`"));

@@ -4,10 +4,10 @@ use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
 use crate::config::file::{ConfigFile, LoadedFile};
 use crate::config::flags::Flags;
-use crate::config::mcp;
 use crate::config::paths::FileChoice;
 use crate::config::settings::Paths;
 use crate::protocol::budget::Limit;
+use crate::protocol::mcp::{FIND_TOOLS, MCP_PREFIX, READ_RESOURCE, covers_servers, server_of};
 use crate::protocol::options::{ModelParameters, ToolChoice};
 
 /// Everything that settings are made of.
@@ -95,6 +95,33 @@ pub fn limit(inputs: &Inputs<'_>, keys: &[&str], table: Limit) -> Result<Limit, 
     })
 }
 
+/// Whether an entry of a list of tools names tools of servers. They may not be known yet, but their server is configured.
+pub fn names_server_tool(
+    inputs: &Inputs<'_>,
+    entry: &str,
+    fault: &dyn Fn(String) -> Fault,
+) -> Result<bool, ConfigError> {
+    let config = inputs.config();
+    if entry == FIND_TOOLS || entry == READ_RESOURCE {
+        return Ok(true);
+    }
+    if covers_servers(entry) {
+        return Ok(entry.starts_with(MCP_PREFIX));
+    }
+    let Some(rest) = entry.strip_prefix(MCP_PREFIX) else {
+        return Ok(false);
+    };
+    match server_of(entry) {
+        Some(server) if config.mcp.contains_key(server) => Ok(true),
+        named => {
+            let fault = fault(format!("`{entry}` names no tool of a server"));
+            let fault = fault.nearest(named.unwrap_or(rest), config.mcp.keys().map(String::as_str));
+            let expected = "`mcp__SERVER__TOOL` or `mcp__SERVER__*`, with a server under [mcp]";
+            Err(fault.expected(expected).into())
+        }
+    }
+}
+
 /// How models are asked, as the table at `keys` says it. A tool that must be called exists.
 pub fn parameters(
     inputs: &Inputs<'_>,
@@ -108,7 +135,7 @@ pub fn parameters(
     }
     if let Some(ToolChoice::Tool(name)) = &given.tool_choice
         && !inputs.tools.contains(&name.as_str())
-        && !mcp::is_tool_name(inputs, name, &|problem| fault("tool_choice", problem))?
+        && !names_server_tool(inputs, name, &|problem| fault("tool_choice", problem))?
     {
         let fault = fault("tool_choice", format!("there is no tool `{name}`"));
         let words = ["auto", "none", "required"].into_iter();

@@ -23,8 +23,8 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{
-    attachments, datasets, hooks, http_tools, hygiene, key_files, mcp, memory, ownership, skills,
-    tools,
+    attachments, datasets, hooks, http_tools, hygiene, key_files, mcp_servers, memory, ownership,
+    skills, tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -218,7 +218,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let key_files = key_files::resolve(&inputs, &channels)?;
     let listen = listen(&inputs, &config)?;
     let memory = memory::resolve(&inputs, &providers)?;
-    let (mcp, mcp_secrets) = mcp::resolve(&inputs)?;
+    let (mcp, mcp_secrets) = mcp_servers::resolve(&inputs)?;
     Ok(Settings {
         paths: inputs.paths.clone(),
         instance: config

@@ -13,33 +13,12 @@ use crate::config::flags::Flags;
 use crate::config::mcp::McpServerSettings;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::config::placeholders::Placeholders;
+pub use crate::config::secret::Secret;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk, Role,
 };
 use crate::protocol::options::ModelParameters;
-
-/// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a value.
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
-    }
-
-    /// The value. Hand it to the wire, never to a person.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(set)")
-    }
-}
 
 /// What a console needs that shows an engine elsewhere: no model, no channel and no secret.
 #[derive(Debug, Clone, PartialEq)]

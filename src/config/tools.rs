@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ToolTable;
-use crate::config::inputs::{Inputs, number};
-use crate::config::mcp;
+use crate::config::inputs::{Inputs, names_server_tool, number};
 use crate::config::settings::{BashSettings, FetchSettings, PythonSettings};
 use crate::protocol::dataset::LOAD_DATASET;
 use crate::protocol::enums::Risk;
@@ -89,7 +88,7 @@ pub fn risks(inputs: &Inputs<'_>) -> Result<BTreeMap<String, Risk>, ConfigError>
     let mut risks = BTreeMap::new();
     for (name, table) in &config.tools {
         let fault = |problem| inputs.fault(&["tools", name], problem);
-        let of_server = mcp::is_tool_name(inputs, name, &fault)?;
+        let of_server = names_server_tool(inputs, name, &fault)?;
         if !of_server && !inputs.tools.contains(&name.as_str()) {
             let fault = inputs.fault(&["tools", name], format!("there is no tool `{name}`"));
             let fault = fault.nearest(

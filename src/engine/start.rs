@@ -56,7 +56,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     leftovers::look_again(engine, recovery.quarantine).await?;
     rehearsals::remove_left(engine).await;
     skills::load(engine).await?;
-    mcp::begin(engine).await?;
+    mcp::load(engine).await?;
     interpreters::remove_left(engine);
     // Of a restored copy, another process may be in the middle of them.
     if !recovery.quarantine {
@@ -115,6 +115,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         begin_due::run(engine.clone()),
     ));
     engine.spawn(once_released(engine.clone(), progress::run(engine.clone())));
+    engine.spawn(once_released(engine.clone(), mcp::run(engine.clone())));
     engine.spawn(once_released(
         engine.clone(),
         embeddings::run(engine.clone()),

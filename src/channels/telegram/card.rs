@@ -333,7 +333,7 @@ fn title(approval: &Approval) -> String {
         ApprovalKind::Question => "💬 The agent asks".to_owned(),
         ApprovalKind::Pairing => "👤 Somebody asks for access".to_owned(),
         ApprovalKind::Memory => "🧠 The agent wants to remember something".to_owned(),
-        ApprovalKind::ServerPin => "🔌 A tool server changed".to_owned(),
+        ApprovalKind::ServerPin => "🔌 May agents use what this tool server offers?".to_owned(),
         ApprovalKind::PolicyRaise => "⬆ The configuration raises a channel's autonomy".to_owned(),
     }
 }

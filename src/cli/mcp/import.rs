@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::config::edit::NewServer;
-use crate::config::http_tools::holds_credential;
+use crate::config::headers::holds_credential;
 use crate::config::mcp::is_server_name;
 
 /// Where hosts keep their servers in such a file.

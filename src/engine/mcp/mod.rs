@@ -39,25 +39,34 @@ use crate::tools::tool::Tool;
 /// Where questions about servers stand. A server is of no single channel, and every installation has the desk.
 const CHANNEL: &str = "desk";
 
-/// Puts what is trusted into use, and looks at servers from now on. Waits for no server.
-pub async fn begin(engine: &Engine) -> Result<(), Problem> {
+/// Puts what is trusted into use. Connects nothing.
+pub async fn load(engine: &Engine) -> Result<(), Problem> {
     refresh(engine).await?;
-    let changes = engine.servers.connections.changes();
     let servers = engine.store.read(|rows| rows.tool_servers());
-    let servers = servers.await.map_err(from_store)?;
-    engine.spawn(watch(engine.clone(), changes));
-    for server in &servers {
-        if !engine.settings.mcp.contains_key(&server.name) {
+    for server in servers.await.map_err(from_store)? {
+        if server.approval_id.is_some() && !engine.settings.mcp.contains_key(&server.name) {
             withdraw(engine, &server.name).await?;
         }
     }
-    for (name, settings) in &engine.settings.mcp {
-        let known = servers.iter().find(|server| server.name == *name);
-        if known.is_none_or(|known| is_to_be_seen(known, settings)) {
-            engine.spawn(contact(engine.clone(), name.clone()));
-        }
-    }
     Ok(())
+}
+
+/// Looks at servers, for as long as the engine runs: once at those of which nothing is trusted, then at each that changes.
+pub async fn run(engine: Engine) {
+    let changes = engine.servers.connections.changes();
+    let engine = engine.current();
+    match engine.store.read(|rows| rows.tool_servers()).await {
+        Ok(servers) => {
+            for (name, settings) in &engine.settings.mcp {
+                let known = servers.iter().find(|server| server.name == *name);
+                if known.is_none_or(|known| is_to_be_seen(known, settings)) {
+                    engine.spawn(contact(engine.clone(), name.clone()));
+                }
+            }
+        }
+        Err(error) => tracing::error!(%error, "what is known of tool servers cannot be read"),
+    }
+    watch(engine, changes).await;
 }
 
 /// Whether a server is looked at though nobody calls it: nothing of it is trusted, or it is somewhere else now.
@@ -133,6 +142,10 @@ async fn watch(engine: Engine, mut changes: tokio::sync::broadcast::Receiver<Str
 
 /// Connects a server once, so that an operator sees what it offers.
 async fn contact(engine: Engine, name: String) {
+    // Nothing new starts then; whoever wants to see it starts it.
+    if engine.is_held() {
+        return;
+    }
     let looked = tokio::select! {
         looked = look(&engine, &name) => looked,
         () = engine.shutdown.cancelled() => return,
@@ -428,8 +441,11 @@ fn built(
         Some(_) => None,
     };
     let mut offered = ServerTools {
-        has_resources: server.trust.is_some()
-            && !changed
+        has_resources: !changed
+            && server
+                .trust
+                .as_ref()
+                .is_some_and(|trust| trust.has_resources)
             && server
                 .offer
                 .as_ref()

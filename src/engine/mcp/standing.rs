@@ -102,9 +102,13 @@ pub fn question(server: &ToolServer, settings: &McpServerSettings) -> Option<Str
         .filter(|tool| state_of(tool, changed, settings) == McpToolState::Invalid)
         .map(|tool| tool.name.as_str())
         .collect();
-    let first = server.trust.is_none();
     let nothing = new.is_empty() && altered.is_empty() && gone.is_empty() && invalid.is_empty();
-    if nothing && !changed && !(first && offer.has_resources) {
+    let trusts_resources = server
+        .trust
+        .as_ref()
+        .is_some_and(|trust| trust.has_resources);
+    let resources = offer.has_resources && !trusts_resources;
+    if nothing && !changed && !resources {
         return None;
     }
     let identity = &offer.identity;
@@ -134,8 +138,8 @@ pub fn question(server: &ToolServer, settings: &McpServerSettings) -> Option<Str
             let _ = write!(text, " {} {word}: {list}.", names.len());
         }
     }
-    if offer.has_resources {
-        text.push_str(" It has resources.");
+    if resources {
+        text.push_str(" It has resources, which agents could read.");
     }
     if !settings.trusted {
         text.push_str(" What it claims about its tools does not count.");

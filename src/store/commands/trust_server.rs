@@ -67,7 +67,7 @@ impl WriteCommand for DistrustServer {
             // Whoever trusts it no longer is not asked about the same at once.
             tx.conn.run(
                 "UPDATE tool_servers SET identity = NULL, trusted_at = NULL, by_label = NULL,
-                    decided_sha256 = offered_sha256 WHERE name = ?1",
+                    trusts_resources = 0, decided_sha256 = offered_sha256 WHERE name = ?1",
                 [&self.name],
             )?;
             tx.conn.run(

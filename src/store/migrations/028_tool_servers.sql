@@ -7,6 +7,8 @@ CREATE TABLE tool_servers (
     identity TEXT,
     trusted_at INTEGER,
     by_label TEXT,
+    -- Whether agents get its resources.
+    trusts_resources INTEGER NOT NULL DEFAULT 0 CHECK (trusts_resources IN (0, 1)),
     -- What it offered last; none = it was never seen.
     offered_identity TEXT,
     offered_at INTEGER,

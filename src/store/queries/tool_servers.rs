@@ -40,6 +40,8 @@ pub struct ServerTrust {
     pub at: Timestamp,
     /// By whom.
     pub by: String,
+    /// Whether agents get its resources.
+    pub has_resources: bool,
 }
 
 /// What a server offered last, beside its tools.
@@ -81,6 +83,7 @@ fn server_row(row: &Row<'_>) -> Result<ToolServer, StoreError> {
             identity,
             at: row.get("trusted_at")?,
             by: row.get("by_label")?,
+            has_resources: row.get("trusts_resources")?,
         })
     });
     let identity: Option<McpIdentity> = row.json_opt("offered_identity")?;

@@ -70,8 +70,16 @@ impl WriteTx<'_> {
             [name],
         )?;
         self.conn.run(
-            "UPDATE tool_servers SET identity = ?2, trusted_at = ?3, by_label = ?4, decided_sha256 = ?5 WHERE name = ?1",
-            params![name, Json(&offer.identity), self.now, by.label, offer.sha256],
+            "UPDATE tool_servers SET identity = ?2, trusted_at = ?3, by_label = ?4, decided_sha256 = ?5,
+                trusts_resources = ?6 WHERE name = ?1",
+            params![
+                name,
+                Json(&offer.identity),
+                self.now,
+                by.label,
+                offer.sha256,
+                offer.has_resources
+            ],
         )?;
         self.audit(
             "mcp.trusted",

@@ -199,7 +199,7 @@ impl Server {
             let now = lock(&self.now);
             if now.state == McpServerState::Stopped {
                 return Err(format!(
-                    "a person stopped the server `{0}`; `leverframe mcp restart {0}` starts it again",
+                    "a person stopped the server `{0}`; `leverframe mcp start {0}` starts it again",
                     self.name
                 ));
             }

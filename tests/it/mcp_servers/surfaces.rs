@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mcp_servers::scripted::{Scripted, seen, table, tool, trust, turn};
+use crate::mcp_servers::scripted::{Scripted, restart, seen, table, tool, trust, turn};
 use crate::support::daemon::Home;
 use crate::take_overs::daemon::cli;
 
@@ -75,14 +75,17 @@ async fn resources_and_prompts_are_there_for_people_and_resources_for_agents() {
         table("one", "")
     ));
     let scripted = Scripted::new(&home, "one", &[tool("note", "Writes.")]);
-    scripted.has_resources();
     let daemon = home.daemon();
     let session = daemon.session().await;
     let read = "TOOL:read_resource{\"server\":\"one\"}\nTHEN TOOL:read_resource{\"server\":\"one\",\"uri\":\"note://one\"}\nSAY:done";
-    seen(&daemon, "one").await;
-    let calls = turn(&daemon, &session, read).await;
-    assert_eq!(calls[0].0, "failed", "nobody trusts it yet: {calls:?}");
     trust(&daemon, "one").await;
+    // It has them from now on: agents get them once somebody has seen that.
+    scripted.has_resources();
+    restart(&daemon, "one").await;
+    let asked = daemon.wait_question("server_pin", "It has resources").await;
+    let calls = turn(&daemon, &session, read).await;
+    assert_eq!(calls[0].0, "failed", "nobody trusts them yet: {calls:?}");
+    daemon.decide(&asked, "approve").await;
     let calls = turn(&daemon, &session, read).await;
     assert!(calls[0].1.contains("note://one: one, A note."), "{calls:?}");
     assert!(calls[1].1.contains("the note says 42"), "{calls:?}");

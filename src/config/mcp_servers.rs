@@ -1,0 +1,465 @@
+//! `[mcp.NAME]`: servers of the Model Context Protocol.
+//!
+//! Nothing here starts a program or reaches a host, and no secret is written in the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::error::{ConfigError, Fault};
+use crate::config::file::{McpTable, McpToolTable};
+use crate::config::headers::{check_header, holds_credential};
+use crate::config::inputs::{Inputs, number};
+use crate::config::mcp::{
+    McpAddress, McpLogin, McpPlace, McpProgram, McpServerSettings, McpToolSettings, is_server_name,
+};
+use crate::config::paths;
+use crate::config::placeholders::SECRET;
+use crate::config::providers::web_address;
+use crate::config::secrets::{self, SecretSource};
+use crate::config::settings::{McpSecrets, Secret};
+use crate::protocol::enums::{Access, Effect};
+use crate::protocol::mcp::MCP_PREFIX;
+
+/// Most servers.
+const MAX_SERVERS: usize = 100;
+/// Most entries of a list, and parts of a command.
+const MAX_ENTRIES: usize = 1000;
+/// What a name is.
+const NAME: &str = "1 to 32 of a-z, 0-9, _ and -, with no _ at an end and no __";
+
+/// Every server of the file, and the secrets of all of them.
+pub fn resolve(
+    inputs: &Inputs<'_>,
+) -> Result<(BTreeMap<String, McpServerSettings>, McpSecrets), ConfigError> {
+    let config = inputs.config();
+    let mut secrets = McpSecrets::default();
+    let mut servers = BTreeMap::new();
+    if config.mcp.len() > MAX_SERVERS {
+        let fault = inputs.fault(&["mcp"], "too many servers");
+        return Err(fault.expected(format!("at most {MAX_SERVERS}")).into());
+    }
+    for (name, table) in &config.mcp {
+        let mut reader = Reader {
+            inputs,
+            name,
+            table,
+            secrets: &mut secrets,
+        };
+        servers.insert(name.clone(), reader.server()?);
+    }
+    Ok((servers, secrets))
+}
+
+/// One table, as its faults are told.
+struct Reader<'a> {
+    inputs: &'a Inputs<'a>,
+    name: &'a str,
+    table: &'a McpTable,
+    secrets: &'a mut McpSecrets,
+}
+
+impl Reader<'_> {
+    fn fault(&self, key: &str, problem: impl Into<String>) -> Fault {
+        self.inputs.fault(&["mcp", self.name, key], problem)
+    }
+
+    fn number(
+        &self,
+        key: &str,
+        given: Option<u64>,
+        default: u64,
+        most: u64,
+    ) -> Result<u64, ConfigError> {
+        number(
+            self.inputs,
+            &["mcp", self.name, key],
+            given,
+            default,
+            1..=most,
+        )
+    }
+
+    fn server(&mut self) -> Result<McpServerSettings, ConfigError> {
+        let table = self.table;
+        if !is_server_name(self.name) {
+            let fault = self
+                .inputs
+                .fault(&["mcp", self.name], "is not a name for a server");
+            return Err(fault.expected(NAME).into());
+        }
+        let place = match (&table.command, &table.url) {
+            (Some(_), Some(_)) => {
+                let fault = self.fault("url", "a server is a program or an address, not both");
+                return Err(fault.next_step("Keep `command` or `url`").into());
+            }
+            (None, None) => {
+                let fault = self
+                    .inputs
+                    .fault(&["mcp", self.name], "says not where the server is");
+                let expected = "command = [\"program\", …] or url = \"https://…\"";
+                return Err(fault.expected(expected).into());
+            }
+            (Some(command), None) => McpPlace::Program(self.program(command)?),
+            (None, Some(url)) => McpPlace::Address(self.address(url)?),
+        };
+        let timeout = self.number("timeout_seconds", table.timeout_seconds, 60, 3600)?;
+        let most = self.number("max_seconds", table.max_seconds, 900, 24 * 3600)?;
+        if timeout > most {
+            let problem = format!("{timeout} s without an answer are more than a whole call takes");
+            let fault = self.fault("timeout_seconds", problem);
+            return Err(fault
+                .expected(format!("at most max_seconds = {most}"))
+                .into());
+        }
+        let mut tools = BTreeMap::new();
+        for (tool, own) in &table.tools {
+            tools.insert(tool.clone(), self.tool(tool, own)?);
+        }
+        let kib = self.number(
+            "max_result_kib",
+            table.max_result_kib.map(|kib| kib as u64),
+            256,
+            1024,
+        )?;
+        Ok(McpServerSettings {
+            place,
+            trusted: table.trusted.unwrap_or(false),
+            tools,
+            allow: self.entries("allow", table.allow.as_deref())?,
+            block: self.entries("block", table.block.as_deref())?,
+            idle_timeout: Duration::from_secs(timeout),
+            max_duration: Duration::from_secs(most),
+            keep: Duration::from_secs(
+                60 * self.number("idle_minutes", table.idle_minutes, 10, 24 * 60)?,
+            ),
+            max_result_bytes: usize::try_from(kib * 1024).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// Names of tools, or beginnings of names with `*`.
+    fn entries(&self, key: &str, given: Option<&[String]>) -> Result<Vec<String>, ConfigError> {
+        let given = given.unwrap_or_default();
+        let wrong = |entry: &&String| {
+            let name = entry.strip_suffix('*').unwrap_or(entry);
+            entry.is_empty() || name.contains('*') || entry.starts_with(MCP_PREFIX)
+        };
+        if given.len() > MAX_ENTRIES {
+            return Err(self
+                .fault(key, format!("more than {MAX_ENTRIES} entries"))
+                .into());
+        }
+        match given.iter().find(wrong) {
+            Some(entry) => {
+                let fault = self.fault(key, format!("`{entry}` is no tool of the server"));
+                let expected = "names as the server gives them, or a beginning and `*`";
+                Err(fault.expected(expected).into())
+            }
+            None => Ok(given.to_vec()),
+        }
+    }
+
+    /// Refuses keys that only the other kind of server has.
+    fn only(&self, kind: &str, foreign: &[(&str, bool)]) -> Result<(), ConfigError> {
+        match foreign.iter().find(|(_, given)| *given) {
+            Some((key, _)) => {
+                let fault = self.fault(key, format!("a server with `{kind}` has no such setting"));
+                Err(fault.next_step(format!("Leave `{key}` out")).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn path(&self, given: &str) -> PathBuf {
+        paths::expand(
+            given,
+            self.inputs.environment,
+            &self.inputs.paths.config_dir,
+        )
+    }
+
+    fn paths(&self, key: &str, given: Option<&[String]>) -> Result<Vec<PathBuf>, ConfigError> {
+        let given = given.unwrap_or_default();
+        if given.iter().any(|path| path.trim().is_empty()) {
+            return Err(self
+                .fault(key, "an entry is empty")
+                .expected("paths")
+                .into());
+        }
+        let data = paths::resolved(&self.inputs.paths.data_dir);
+        for path in given.iter().map(|path| self.path(path)) {
+            let real = paths::resolved(&path);
+            if real.starts_with(&data) || data.starts_with(&real) {
+                let problem = format!("{} leads to the data directory", path.display());
+                let fault = self.fault(key, problem);
+                return Err(fault.expected("a place beside the data directory").into());
+            }
+        }
+        Ok(given.iter().map(|path| self.path(path)).collect())
+    }
+
+    fn program(&mut self, command: &[String]) -> Result<McpProgram, ConfigError> {
+        let table = self.table;
+        self.only(
+            "command",
+            &[
+                ("headers", table.headers.is_some()),
+                ("secret_env", table.secret_env.is_some()),
+                ("secret_file", table.secret_file.is_some()),
+                ("secret_command", table.secret_command.is_some()),
+                ("login", table.login.is_some()),
+                ("client_id", table.client_id.is_some()),
+                ("scopes", table.scopes.is_some()),
+            ],
+        )?;
+        let has_zero = command.iter().any(|part| part.contains('\0'));
+        let named = command
+            .first()
+            .is_some_and(|program| !program.trim().is_empty());
+        if !named || has_zero || command.len() > MAX_ENTRIES {
+            let fault = self.fault("command", "names no program");
+            return Err(fault
+                .expected("[\"program\", \"argument\", …], which no shell reads")
+                .into());
+        }
+        let sandbox = table.sandbox.unwrap_or(true);
+        if !sandbox && table.write.is_some() {
+            let fault = self.fault("write", "without the sandbox the program changes any file");
+            return Err(fault
+                .next_step("Leave `write` out, or `sandbox = false`")
+                .into());
+        }
+        Ok(McpProgram {
+            command: command.to_vec(),
+            directory: table.directory.as_deref().map(|path| self.path(path)),
+            environment: self.environment()?,
+            read: self.paths("read", table.read.as_deref())?,
+            write: self.paths("write", table.write.as_deref())?,
+            network: table.network.unwrap_or(false),
+            sandbox,
+        })
+    }
+
+    fn environment(&mut self) -> Result<BTreeMap<String, Secret>, ConfigError> {
+        let table = self.table;
+        let mut environment = BTreeMap::new();
+        let empty = BTreeMap::new();
+        let plain = table.environment.as_ref().unwrap_or(&empty);
+        let files = table.environment_files.as_ref().unwrap_or(&empty);
+        let passed = table.environment_env.as_deref().unwrap_or_default();
+        let names = (plain.keys().map(|name| ("environment", name)))
+            .chain(passed.iter().map(|name| ("environment_env", name)))
+            .chain(files.keys().map(|name| ("environment_files", name)));
+        let mut seen = BTreeSet::new();
+        for (key, name) in names {
+            let simple = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+            if !starts || !name.chars().all(simple) {
+                let fault = self.fault(key, format!("`{name}` is no name of a variable"));
+                return Err(fault.expected("letters, digits and `_`").into());
+            }
+            if !seen.insert(name) {
+                let fault = self.fault(key, format!("`{name}` is given twice"));
+                return Err(fault.next_step("Keep one of the two").into());
+            }
+        }
+        for (name, value) in plain {
+            if holds_credential(name) {
+                let problem = format!("`{name}` holds a credential in plain text");
+                let fault = self.fault("environment", problem);
+                let step = "Name it in environment_env, or its file in environment_files";
+                return Err(fault.next_step(step).into());
+            }
+            if value.contains('\0') {
+                let fault = self.fault("environment", format!("`{name}` holds a zero byte"));
+                return Err(fault.into());
+            }
+            environment.insert(name.clone(), Secret::new(value));
+        }
+        for name in passed {
+            match self.inputs.environment.secret(name) {
+                Some(value) => {
+                    let value = Secret::new(value);
+                    self.secrets.values.push(value.clone());
+                    environment.insert(name.clone(), value);
+                }
+                // The server may do without it, and says so otherwise. The doctor names it.
+                None => self
+                    .secrets
+                    .missing
+                    .push((self.name.to_owned(), name.clone())),
+            }
+        }
+        for (name, file) in files {
+            let value = secrets::read_private_file(&self.path(file))?;
+            self.secrets.values.push(value.clone());
+            environment.insert(name.clone(), value);
+        }
+        Ok(environment)
+    }
+
+    fn address(&mut self, url: &str) -> Result<McpAddress, ConfigError> {
+        let table = self.table;
+        self.only(
+            "url",
+            &[
+                ("directory", table.directory.is_some()),
+                ("environment", table.environment.is_some()),
+                ("environment_env", table.environment_env.is_some()),
+                ("environment_files", table.environment_files.is_some()),
+                ("read", table.read.is_some()),
+                ("write", table.write.is_some()),
+                ("network", table.network.is_some()),
+                ("sandbox", table.sandbox.is_some()),
+            ],
+        )?;
+        let url = web_address(url).map_err(|problem| {
+            self.fault("url", problem)
+                .expected("the address of the server: `https://host/mcp`")
+        })?;
+        if url.starts_with("http://") && !is_near(&url) {
+            let fault = self.fault(
+                "url",
+                "plain http to a host elsewhere shows everything to others",
+            );
+            let expected = "https://, or http:// to this machine or a private network";
+            return Err(fault.expected(expected).into());
+        }
+        let login = table.login.unwrap_or(false);
+        if !login && (table.client_id.is_some() || table.scopes.is_some()) {
+            let fault = self.fault("client_id", "belongs to a login");
+            return Err(fault.expected("login = true").into());
+        }
+        let headers = self.headers(login)?;
+        let directory = self.inputs.paths.data_dir.join("mcp");
+        Ok(McpAddress {
+            url,
+            headers,
+            login: login.then(|| McpLogin {
+                file: directory.join(format!("{}.login.json", self.name)),
+                client_id: table.client_id.clone(),
+                scopes: table.scopes.clone().unwrap_or_default(),
+            }),
+        })
+    }
+
+    fn headers(&mut self, login: bool) -> Result<BTreeMap<String, Secret>, ConfigError> {
+        let table = self.table;
+        let placeholder = format!("{{{SECRET}}}");
+        let empty = BTreeMap::new();
+        let given = table.headers.as_ref().unwrap_or(&empty);
+        for (name, text) in given {
+            let fault = |problem| self.fault("headers", problem);
+            check_header(name, text.contains(&placeholder), &fault)?;
+            if text.chars().any(char::is_control) {
+                return Err(
+                    fault(format!("`{name}` has a line break or control character")).into(),
+                );
+            }
+            if login && name.eq_ignore_ascii_case("authorization") {
+                let fault = fault("`Authorization` comes from the login".to_owned());
+                return Err(fault.next_step("Keep `login` or the header").into());
+            }
+        }
+        let used = given.values().any(|text| text.contains(&placeholder));
+        let source = SecretSource {
+            env: table.secret_env.as_deref(),
+            file: table.secret_file.as_deref(),
+            command: table.secret_command.as_deref(),
+        };
+        if used && source.count() == 0 {
+            let fault = self.fault(
+                "headers",
+                "`{secret}` is used, and nothing says where it is",
+            );
+            let expected = "secret_env, secret_file or secret_command";
+            return Err(fault.expected(expected).into());
+        }
+        if !used && source.count() > 0 {
+            let fault = self
+                .inputs
+                .fault(&["mcp", self.name], "the secret is used nowhere");
+            let expected = "headers = { Authorization = \"Bearer {secret}\" }";
+            return Err(fault.expected(expected).into());
+        }
+        let fault = |suffix: &str, problem: String| self.fault(&format!("secret{suffix}"), problem);
+        let secret = secrets::read(
+            source,
+            self.inputs.environment,
+            &self.inputs.paths.config_dir,
+            &fault,
+        )?;
+        let value = secret.as_ref().map_or("", Secret::expose);
+        let headers = given
+            .iter()
+            .map(|(name, text)| (name.clone(), Secret::new(text.replace(&placeholder, value))))
+            .collect();
+        self.secrets.values.extend(secret);
+        Ok(headers)
+    }
+
+    fn tool(&self, tool: &str, own: &McpToolTable) -> Result<McpToolSettings, ConfigError> {
+        let keys = |key| ["mcp", self.name, "tools", tool, key];
+        let fault = |key, problem: &str| self.inputs.fault(&keys(key), problem);
+        let effect = own.effect;
+        if own.key_argument.is_some() != (effect == Some(Effect::Keyed)) {
+            let fault = fault(
+                "key_argument",
+                "goes with effect = \"keyed\", and that with it",
+            );
+            let expected = "effect = \"keyed\" and key_argument = \"name of the argument\"";
+            return Err(fault.expected(expected).into());
+        }
+        if own.probe.is_some() != (effect == Some(Effect::Reconcilable)) {
+            let fault = fault(
+                "probe",
+                "goes with effect = \"reconcilable\", and that with it",
+            );
+            let expected = "effect = \"reconcilable\" and probe = \"tool that looks\"";
+            return Err(fault.expected(expected).into());
+        }
+        let seconds = number(
+            self.inputs,
+            &keys("cache_seconds"),
+            own.cache_seconds,
+            0,
+            0..=24 * 3600,
+        )?;
+        let reads = matches!(own.access, Some(Access::ReadLocal | Access::ReadOpen));
+        if seconds > 0 && !reads {
+            let fault = fault(
+                "cache_seconds",
+                "only results of calls that read are given again",
+            );
+            let expected = "access = \"read_local\" or \"read_open\" beside it";
+            return Err(fault.expected(expected).into());
+        }
+        Ok(McpToolSettings {
+            access: own.access,
+            effect,
+            cache: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            always_offered: own.always_offered.unwrap_or(false),
+            key_argument: own.key_argument.clone(),
+            probe: own.probe.clone(),
+        })
+    }
+}
+
+/// Whether an address of `http://` leads to this machine or a private network, as far as its text tells.
+fn is_near(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+        Ok(IpAddr::V6(address)) => {
+            let local = |address: Ipv6Addr| (address.segments()[0] & 0xfe00) == 0xfc00;
+            address.is_loopback() || local(address)
+        }
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
