@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -55,6 +55,12 @@ pub fn start(
             settings.log_filter
         )
     })?;
+    // The SDK would write down what servers say, at any length.
+    let filter = if settings.log_filter.contains("rmcp") {
+        filter
+    } else {
+        filter.with_target("rmcp", LevelFilter::ERROR)
+    };
     let sink = match destination {
         Destination::File => Sink::File(Arc::new(Mutex::new(LogFile::open(
             log_file(&settings.paths.data_dir),

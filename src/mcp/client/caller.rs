@@ -1,6 +1,11 @@
 //! Whom a running call speaks to: people who watch it, and the person who answers what its server wants to know.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
+
+/// Takes a line for the log of a server: outside text, of any length.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Back to whoever runs a call.
 #[async_trait]

@@ -21,7 +21,7 @@ use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, Ro
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::mcp::client::connection::Log;
+use crate::mcp::client::caller::Log;
 
 /// Progress of one call that waits to be shown; more is dropped.
 const PROGRESS: usize = 8;

@@ -112,7 +112,11 @@ async fn near_addresses(url: &Url) -> Result<Vec<SocketAddr>, String> {
 /// Whether an address is of this machine or a private network.
 fn is_near(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+        IpAddr::V4(address) => {
+            // 100.64.0.0/10 is what overlay networks hand out.
+            let is_shared = matches!(address.octets(), [100, 64..=127, ..]);
+            address.is_loopback() || address.is_private() || is_shared
+        }
         IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
     }
 }

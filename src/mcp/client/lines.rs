@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::mcp::client::connection::Log;
+use crate::mcp::client::caller::Log;
 
 /// Longest line, in bytes.
 const MAX_LINE: usize = 8 * 1024 * 1024;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here starts a program, trusts a text of a server, or answers a question of a server by itself.
 
+pub mod call;
 pub mod caller;
 pub mod connection;
 mod elicitation;

@@ -125,6 +125,7 @@ pub(super) fn not_sent(error: &(dyn std::error::Error + 'static)) -> RequestErro
                 {
                     return RequestError::NeedsLogin(format!("it wants a login ({})", &said[..8]));
                 }
+                StreamableHttpError::Client(error) => return broken(error),
                 StreamableHttpError::Auth(error) => {
                     return RequestError::NotDone(format!("there is no token for it: {error}"));
                 }
@@ -132,22 +133,26 @@ pub(super) fn not_sent(error: &(dyn std::error::Error + 'static)) -> RequestErro
             }
         }
         if let Some(error) = cause.downcast_ref::<reqwest::Error>() {
-            // The address of a request may hold what is secret: only the cause is told.
-            let mut inner: &dyn std::error::Error = error;
-            while let Some(next) = inner.source() {
-                inner = next;
-            }
-            if error.is_connect() || error.is_builder() {
-                return RequestError::NotDone(format!("the server cannot be reached: {inner}"));
-            }
-            if error.is_redirect() {
-                return RequestError::NotDone(format!("the server redirects elsewhere: {inner}"));
-            }
-            return RequestError::Unknown(format!("the connection broke off: {inner}"));
+            return broken(error);
         }
         last = cause.to_string();
         at = cause.source();
     }
     let kept = &last[..last.floor_char_boundary(500)];
     RequestError::Unknown(format!("the request was not sent whole: {kept}"))
+}
+
+/// A request over HTTP without an answer. Its address is not told: it may hold what is secret.
+fn broken(error: &reqwest::Error) -> RequestError {
+    let mut inner: &dyn std::error::Error = error;
+    while let Some(next) = inner.source() {
+        inner = next;
+    }
+    if error.is_connect() || error.is_builder() {
+        return RequestError::NotDone(format!("the server cannot be reached: {inner}"));
+    }
+    if error.is_redirect() {
+        return RequestError::NotDone(format!("the server redirects elsewhere: {inner}"));
+    }
+    RequestError::Unknown(format!("the connection broke off: {inner}"))
 }

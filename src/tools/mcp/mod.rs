@@ -6,6 +6,7 @@ pub mod call;
 pub mod catalogue;
 pub mod definition;
 pub mod find_tools;
+mod link;
 pub mod place;
 mod process;
 pub mod read_resource;

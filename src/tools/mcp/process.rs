@@ -198,7 +198,10 @@ fn environment(program: &McpProgram, own: &Path) -> Vec<(String, String)> {
 fn found(name: &str, program: &McpProgram) -> Result<PathBuf, String> {
     let path = Path::new(name);
     if path.is_absolute() {
-        return Ok(path.to_owned());
+        let is_there = path.is_file();
+        return is_there
+            .then(|| path.to_owned())
+            .ok_or_else(|| format!("there is no program {name}"));
     }
     if name.contains('/') {
         return Err(format!("the program `{name}` needs an absolute path"));

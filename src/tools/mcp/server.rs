@@ -2,7 +2,7 @@
 //!
 //! A server that ends takes nothing with it but the calls that it was running, and no call is sent twice.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast};
@@ -10,14 +10,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clock::Timestamp;
 use crate::clock::backoff::{doubled, jitter};
 use crate::config::mcp::{McpPlace, McpServerSettings};
-use crate::mcp::client::connection::{ConnectError, Connection, Log};
+use crate::mcp::client::caller::Log;
+use crate::mcp::client::connection::{ConnectError, Connection};
 use crate::mcp::client::request::RequestError;
 use crate::protocol::enums::{McpEra, McpServerState};
 use crate::protocol::mcp::McpIdentity;
 use crate::tools::mcp::catalogue::Catalogue;
+use crate::tools::mcp::link::{Link, Use, lock};
 use crate::tools::mcp::place::identity_place;
 use crate::tools::mcp::process::ServerProcess;
 use crate::tools::mcp::status::{ServerLog, ServerStatus};
@@ -73,48 +74,8 @@ struct Now {
     is_stateless: bool,
 }
 
-/// A connection and what is behind it.
-pub(super) struct Link {
-    pub(super) connection: Connection,
-    pid: Option<u32>,
-    connected_at: Timestamp,
-    began: Instant,
-    /// The last list, and when it was asked for; none = there is none, or it changed.
-    catalogue: Mutex<Option<(Arc<Catalogue>, Instant)>>,
-    /// Calls under way, and when the last one ended.
-    uses: Mutex<(usize, Instant)>,
-    /// Fires when it is let go on purpose.
-    let_go: CancellationToken,
-}
-
 /// A connection with its program, or why there is none.
 type Opened = Result<(Connection, Option<ServerProcess>), ConnectError>;
-
-/// Keeps a link from being idle.
-pub(super) struct Use(Arc<Link>);
-
-impl Use {
-    fn of(link: Arc<Link>) -> Self {
-        lock(&link.uses).0 += 1;
-        Self(link)
-    }
-
-    pub(super) fn connection(&self) -> &Connection {
-        &self.0.connection
-    }
-}
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        let mut uses = lock(&self.0.uses);
-        uses.0 -= 1;
-        uses.1 = Instant::now();
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Server {
     pub(super) fn new(
@@ -400,7 +361,8 @@ impl Server {
             {
                 now.link = None;
                 if on_purpose {
-                    if now.state != McpServerState::Stopped {
+                    // What let it go has said what it is now.
+                    if now.state == McpServerState::Running {
                         now.state = McpServerState::Idle;
                     }
                 } else {
@@ -464,6 +426,9 @@ impl Server {
             let mut now = lock(&self.now);
             now.state = McpServerState::NeedsLogin;
             now.problem = Some(format!("run `leverframe mcp login {}`", self.name));
+            if let Some(link) = &now.link {
+                link.let_go.cancel();
+            }
         }
         self.tell();
     }

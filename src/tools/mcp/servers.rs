@@ -12,15 +12,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::mcp::McpServerSettings;
+use crate::mcp::client::call::CallTimes;
 use crate::mcp::client::caller::Caller;
-use crate::mcp::client::connection::CallTimes;
 use crate::mcp::client::request::RequestError;
 use crate::mcp::client::result;
 use crate::protocol::enums::McpServerState;
 use crate::protocol::mcp::{McpPrompt, McpResource};
 use crate::tools::mcp::call::{CallOutcome, CallRequest};
 use crate::tools::mcp::catalogue::Catalogue;
-use crate::tools::mcp::server::{Server, Use};
+use crate::tools::mcp::link::Use;
+use crate::tools::mcp::server::Server;
 use crate::tools::mcp::status::ServerStatus;
 use crate::tools::mcp::surroundings::Surroundings;
 use crate::tools::output::fit;

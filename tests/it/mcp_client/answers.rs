@@ -37,7 +37,8 @@ async fn an_answer_that_is_none_is_a_clear_failure() {
     let task = server.call("task", none()).await;
     assert!(task.outcome.content.contains("task"), "{task:?}");
     assert_eq!(task.outcome.disposition, Unknown);
-    let odd = server.call("odd", none()).await;
+    let old = Scripted::new(&["legacy"]);
+    let odd = old.call("odd", none()).await;
     assert!(odd.outcome.is_error, "{odd:?}");
     assert_eq!(odd.outcome.disposition, Unknown);
     let failed = server.call("fail", none()).await;

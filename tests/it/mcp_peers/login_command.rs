@@ -101,8 +101,6 @@ async fn a_person_logs_in_and_agents_use_the_server_until_the_issuer_withdraws_i
     issuer.behaviour().refused.insert("access-2".to_owned());
     issuer.behaviour().revoked = true;
     let continuation = begin(&daemon, "home__greet", json!({})).await;
-    let asked = daemon.wait_approval().await;
-    daemon.decide(&asked, "approve").await;
     let done = daemon.wait_state(&continuation, "completed").await;
     let failed = &done["tool_calls"][0];
     assert_eq!(failed["state"], "failed", "{done:#}");

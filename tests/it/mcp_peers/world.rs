@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::daemon::{DEADLINE, Daemon, Home};
+use crate::support::daemon::{Daemon, Home};
 use crate::support::requirement::{peer, peer_source};
 
 /// What is not checked where a server is missing.
@@ -16,7 +16,7 @@ const FULL: &str = "[channels.api]\nautonomy = \"full\"\npermanent_full = true\n
 /// A program and what it has to read.
 pub struct Server {
     command: Vec<String>,
-    read: PathBuf,
+    read: Vec<PathBuf>,
 }
 
 impl Server {
@@ -33,7 +33,7 @@ impl Server {
         let arguments = arguments.iter().map(|word| (*word).to_owned());
         Some(Self {
             command: words.into_iter().chain(arguments).collect(),
-            read: root,
+            read: vec![root],
         })
     }
 
@@ -44,11 +44,15 @@ impl Server {
             .parent()
             .and_then(|root| root.canonicalize().ok())
             .expect("a folder");
-        let python = root.join("bin/python").display().to_string();
+        let python = root.join("bin/python");
+        // The interpreter of the environment may lie elsewhere, with its library beside it.
+        let behind = python.canonicalize().expect("an interpreter");
+        let behind = behind.ancestors().nth(2).expect("a folder").to_owned();
+        let python = python.display().to_string();
         let arguments = arguments.iter().map(|word| (*word).to_owned());
         Some(Self {
             command: std::iter::once(python).chain(arguments).collect(),
-            read: root,
+            read: vec![root, behind],
         })
     }
 
@@ -66,12 +70,12 @@ impl Server {
     /// Its table in the configuration, with more lines of it.
     pub fn table(&self, name: &str, more: &str) -> String {
         let own = peer_source("mcp_python", "");
-        let own = own.canonicalize().expect("it is there");
+        let mut read = self.read.clone();
+        read.push(own.canonicalize().expect("it is there"));
         format!(
-            "[mcp.{name}]\ncommand = {}\nread = [\"{}\", \"{}\"]\nwrite = [\"{{home}}/share\"]\n{more}\n",
+            "[mcp.{name}]\ncommand = {}\nread = {}\nwrite = [\"{{home}}/share\"]\n{more}\n",
             json!(self.command),
-            self.read.display(),
-            own.display(),
+            json!(read),
         )
     }
 }
@@ -86,7 +90,8 @@ pub fn home(tables: &[String]) -> Home {
 /// What a server offers is trusted: the review.
 pub async fn trust(daemon: &Daemon, name: &str) -> Value {
     let path = format!("/v1/mcp/servers/{name}");
-    let review = daemon.post(&format!("{path}/test"), json!({})).await;
+    let (status, review) = daemon.request("POST", &format!("{path}/test"), None).await;
+    assert_eq!(status, 200, "{review:#}");
     let digest = review["offered_sha256"].as_str();
     let digest = digest.unwrap_or_else(|| panic!("nothing is offered: {review:#}"));
     daemon
@@ -94,7 +99,7 @@ pub async fn trust(daemon: &Daemon, name: &str) -> Value {
         .await
 }
 
-/// An agent calls a tool of a server; the call, once the turn is over. Where a person is asked, the person approves.
+/// An agent calls a tool of a server; the call, once the turn is over.
 pub async fn call(daemon: &Daemon, tool: &str, arguments: Value) -> Value {
     let continuation = begin(daemon, tool, arguments).await;
     ended(daemon, &continuation).await
@@ -109,22 +114,7 @@ pub async fn begin(daemon: &Daemon, tool: &str, arguments: Value) -> String {
 
 /// The only call of a turn, once the turn is over.
 pub async fn ended(daemon: &Daemon, continuation: &str) -> Value {
-    let path = format!("/v1/continuations/{continuation}");
-    let deadline = std::time::Instant::now() + DEADLINE;
-    loop {
-        let body = daemon.get(&path).await;
-        if body["state"] == "completed" {
-            return body["tool_calls"][0].clone();
-        }
-        assert!(std::time::Instant::now() < deadline, "{body:#}");
-        for asked in daemon.pending_approvals().await {
-            if asked["kind"] == "tool_call" {
-                // Somebody may have been faster, or the call is over.
-                daemon.decide(&asked, "approve").await;
-            }
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    daemon.wait_state(continuation, "completed").await["tool_calls"][0].clone()
 }
 
 /// The result of a call that succeeded.

@@ -7,12 +7,13 @@ use std::collections::HashMap;
 use reqwest::Url;
 use rmcp::transport::auth::{AuthorizationCallback, AuthorizationManager, OAuthClientConfig};
 
+use crate::clock::Clock;
 use crate::config::mcp::{McpAddress, McpLogin};
 use crate::config::settings::Secret;
-use crate::mcp::client::login::issuer::manager_for;
+use crate::mcp::client::login::error::{LoginError, WIDTH, told};
+use crate::mcp::client::login::issuer::{manager_for, server_url};
 use crate::mcp::client::login::token_file::TokenFile;
-use crate::mcp::client::login::tokens::{FileStore, server_url};
-use crate::mcp::client::login::{LoginError, WIDTH, told};
+use crate::mcp::client::login::tokens::FileStore;
 use crate::text::redact::Redactor;
 use crate::text::untrusted::limit_line;
 
@@ -48,7 +49,7 @@ impl LoginAttempt {
         redactor: Redactor,
     ) -> Result<Self, LoginError> {
         let server = server_url(address)?;
-        let (mut manager, issuer) = manager_for(&server).await?;
+        let (mut manager, issuer) = manager_for(address).await?;
         let mut scopes = login.scopes.clone();
         if scopes.is_empty() {
             scopes = manager.select_initial_scopes(&[]).await;
@@ -83,7 +84,13 @@ impl LoginAttempt {
         if let Some(secret) = &client_secret {
             redactor.register(secret);
         }
-        let store = FileStore::new(&server, file.clone(), client_secret, redactor);
+        let store = FileStore::new(
+            &server,
+            file.clone(),
+            client_secret,
+            redactor,
+            Clock::System,
+        );
         manager.set_credential_store(store);
         let page = manager.get_authorization_url(&scopes).await.map_err(told)?;
         let state = parameters(&page)?.remove("state").unwrap_or_default();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::mcp::client::login::LoginError;
+use crate::mcp::client::login::error::LoginError;
 
 /// Longest wait for the person.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);

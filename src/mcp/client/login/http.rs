@@ -16,7 +16,8 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use crate::config::settings::Secret;
-use crate::mcp::client::login::{LoginError, LoginTokens};
+use crate::mcp::client::login::error::LoginError;
+use crate::mcp::client::login::tokens::LoginTokens;
 
 /// A client that adds tokens to the requests of another one.
 #[derive(Debug, Clone)]

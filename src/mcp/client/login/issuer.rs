@@ -3,19 +3,33 @@
 //! No endpoint is used that is not reached over TLS, but on this machine; none of a machine of a private network, but
 //! where the server is one itself.
 
-use reqwest::Url;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::{StatusCode, Url};
+use std::time::Duration;
+
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
 };
 
-use crate::mcp::client::login::{LoginError, WIDTH, told};
+use crate::config::mcp::McpAddress;
+use crate::mcp::client::http;
+use crate::mcp::client::login::error::{LoginError, WIDTH, told};
 use crate::text::untrusted::limit_line;
 
-/// The SDK's manager for a server, with what its issuer says of itself.
+/// Longest wait for the refusal.
+const CHALLENGE_WITHIN: Duration = Duration::from_secs(10);
+/// A request that changes nothing, whatever the server makes of it.
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
+
+/// The SDK's manager for a server, with what its issuer says of itself. The server is asked without a token first:
+/// its refusal says where its issuer is and what it wants.
 ///
 /// The SDK refuses addresses of link-local, loopback and private networks, by name and after a look-up, where the
 /// server's own address is not of that kind; it follows no redirect to another origin.
-pub async fn manager_for(server: &Url) -> Result<(AuthorizationManager, Issuer), LoginError> {
+pub async fn manager_for(
+    address: &McpAddress,
+) -> Result<(AuthorizationManager, Issuer), LoginError> {
+    let server = &server_url(address)?;
     // The process has one provider; a second installation is refused, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Only addresses of a private network may be configured without TLS: a name with `http` is one of those.
@@ -26,7 +40,9 @@ pub async fn manager_for(server: &Url) -> Result<(AuthorizationManager, Issuer),
         AuthorizationManager::new(server.clone()).await
     };
     let mut manager = made.map_err(told)?;
-    let resolution = manager.resolve_metadata().await.map_err(told)?;
+    let challenge = challenge(address).await;
+    let resolution = manager.resolve_metadata_from_challenge(challenge.as_deref());
+    let resolution = resolution.await.map_err(told)?;
     let issuer = Issuer {
         id: resolution.metadata.issuer.clone(),
         is_published: resolution.source != AuthorizationMetadataSource::LegacyEndpointFallback,
@@ -40,6 +56,32 @@ pub async fn manager_for(server: &Url) -> Result<(AuthorizationManager, Issuer),
     check_endpoints(server, &resolution.metadata)?;
     manager.set_metadata(resolution.metadata);
     Ok((manager, issuer))
+}
+
+/// How the server refuses somebody without a token; none = it does not.
+async fn challenge(address: &McpAddress) -> Option<String> {
+    let (client, config) = http::client(address).await.ok()?;
+    let mut request = client
+        .post(&address.url)
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header(CONTENT_TYPE, "application/json")
+        .timeout(CHALLENGE_WITHIN)
+        .body(LIST);
+    for (name, value) in config.custom_headers {
+        request = request.header(name, value);
+    }
+    let answer = request.send().await.ok()?;
+    if answer.status() != StatusCode::UNAUTHORIZED {
+        return None;
+    }
+    let header = answer.headers().get(WWW_AUTHENTICATE)?;
+    header.to_str().ok().map(str::to_owned)
+}
+
+/// The address of a server as tokens are bound to it.
+pub fn server_url(address: &McpAddress) -> Result<Url, LoginError> {
+    Url::parse(&address.url)
+        .map_err(|error| LoginError::Refused(format!("the address of the server is none: {error}")))
 }
 
 /// An issuer.

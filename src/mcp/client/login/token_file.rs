@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::mcp::client::login::LoginError;
+use crate::mcp::client::login::error::LoginError;
 
 /// More than any login has.
 const MAX_BYTES: u64 = 256 * 1024;

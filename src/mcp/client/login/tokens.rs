@@ -11,9 +11,9 @@ use rmcp::transport::auth::{
 use crate::clock::Clock;
 use crate::config::mcp::{McpAddress, McpLogin};
 use crate::config::settings::Secret;
-use crate::mcp::client::login::issuer::manager_for;
+use crate::mcp::client::login::error::{LoginError, told};
+use crate::mcp::client::login::issuer::{manager_for, server_url};
 use crate::mcp::client::login::token_file::{StoredLogin, TokenFile};
-use crate::mcp::client::login::{LoginError, told};
 use crate::text::redact::Redactor;
 
 /// A token is renewed so many seconds before its end, or half its life before.
@@ -24,6 +24,7 @@ const MAX_WANTED: usize = 32;
 /// Where the tokens of a server come from. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LoginTokens {
+    address: McpAddress,
     server: Url,
     file: TokenFile,
     redactor: Redactor,
@@ -39,6 +40,7 @@ impl LoginTokens {
         clock: Clock,
     ) -> Result<Self, LoginError> {
         Ok(Self {
+            address: address.clone(),
             server: server_url(address)?,
             file: TokenFile::new(&login.file),
             redactor,
@@ -95,7 +97,7 @@ impl LoginTokens {
                 "the token has ended, and the issuer gave none to renew it".to_owned(),
             ));
         }
-        let (mut manager, issuer) = manager_for(&self.server).await?;
+        let (mut manager, issuer) = manager_for(&self.address).await?;
         if issuer.id != login.issuer {
             return Err(LoginError::NeedsLogin(
                 "the server names another issuer than at the login".to_owned(),
@@ -107,6 +109,7 @@ impl LoginTokens {
             self.file.clone(),
             login.client_secret.clone(),
             self.redactor.clone(),
+            self.clock.clone(),
         ));
         manager.refresh_token().await.map_err(told)?;
         let renewed = self.stored()?.ok_or_else(needs_login)?;
@@ -134,16 +137,9 @@ impl LoginTokens {
         let (Some(lifetime), Some(received)) = (tokens.expires_in, login.received_at) else {
             return true;
         };
-        let now = u64::try_from(self.clock.now().as_millis() / 1000).unwrap_or(0);
-        let left = lifetime.saturating_sub(now.saturating_sub(received));
+        let left = lifetime.saturating_sub(seconds(&self.clock).saturating_sub(received));
         left > RENEW_BEFORE.min(lifetime / 2)
     }
-}
-
-/// The address of a server as tokens are bound to it.
-pub fn server_url(address: &McpAddress) -> Result<Url, LoginError> {
-    Url::parse(&address.url)
-        .map_err(|error| LoginError::Refused(format!("the address of the server is none: {error}")))
 }
 
 /// Tells the SDK's manager which client of its issuer we are.
@@ -157,6 +153,11 @@ fn configure(
         config = config.with_client_secret(secret.clone());
     }
     manager.configure_client(config).map_err(told)
+}
+
+/// Seconds since the Unix epoch.
+fn seconds(clock: &Clock) -> u64 {
+    u64::try_from(clock.now().as_millis() / 1000).unwrap_or(0)
 }
 
 fn needs_login() -> LoginError {
@@ -188,6 +189,7 @@ pub(super) struct FileStore {
     client_secret: Option<String>,
     file: TokenFile,
     redactor: Redactor,
+    clock: Clock,
 }
 
 impl FileStore {
@@ -197,12 +199,14 @@ impl FileStore {
         file: TokenFile,
         client_secret: Option<String>,
         redactor: Redactor,
+        clock: Clock,
     ) -> Self {
         Self {
             server: server.to_string(),
             client_secret,
             file,
             redactor,
+            clock,
         }
     }
 }
@@ -238,7 +242,7 @@ impl CredentialStore for FileStore {
             client_secret: self.client_secret.clone(),
             scopes: credentials.granted_scopes,
             wanted: Vec::new(),
-            received_at: credentials.token_received_at,
+            received_at: Some(seconds(&self.clock)),
             tokens,
         };
         register(&self.redactor, &login);
