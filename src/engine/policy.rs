@@ -89,6 +89,7 @@ pub fn covers(entry: &str, tool: &str) -> bool {
     }
 }
 
+/// The entry of a list that covers a tool.
 pub fn listed<'a>(list: &'a [String], tool: &str) -> Option<&'a str> {
     list.iter()
         .map(String::as_str)

@@ -346,6 +346,12 @@ pub struct Continuation {
 }
 
 impl Continuation {
+    /// Whether it is a tool call without a model.
+    pub fn is_direct_call(&self) -> bool {
+        let options = self.options.as_ref();
+        options.is_some_and(|options| options.call.is_some())
+    }
+
     /// What keeps a turn from its start that has not begun, in words; none = its place in the queue.
     pub fn waits(&self) -> Option<String> {
         match (self.state, self.waiting_files) {

@@ -18,7 +18,7 @@ use crate::mcp::server::own::{CHANNEL, Own};
 use crate::mcp::server::principal::{Account, MAX_SESSIONS};
 use crate::mcp::server::tools::{AwaitArguments, Keyed, Nothing, SessionTool};
 use crate::mcp::server::views::{
-    AcceptedView, CancelView, SessionList, SessionView, TurnStatus, TurnView, is_direct,
+    AcceptedView, CancelView, SessionList, SessionView, TurnStatus, TurnView,
 };
 use crate::mcp::server::wait::{LONGEST, Progress, USUAL, Until, wait};
 use crate::protocol::command::Accepted;
@@ -94,7 +94,7 @@ pub fn failed(problem: &Problem) -> CallToolResult {
 pub fn result_of(turn: &Continuation) -> CallToolResult {
     let view = TurnView::of(turn);
     let is_ended = view.answer.is_some() || view.is_error;
-    if is_direct(turn) && is_ended {
+    if turn.is_direct_call() && is_ended {
         // The tool's own result: its schema says nothing of a structure.
         let content = vec![ContentBlock::text(view.text())];
         return ended(content, view.is_error);

@@ -95,7 +95,7 @@ impl TurnView {
                 TurnStatus::Running | TurnStatus::WaitsForApproval | TurnStatus::Interrupted => {
                     false
                 }
-                TurnStatus::Completed => is_direct(turn) && !call_succeeded(turn),
+                TurnStatus::Completed => turn.is_direct_call() && !call_succeeded(turn),
                 TurnStatus::Failed | TurnStatus::Cancelled | TurnStatus::Expired => true,
             },
             error: turn.error.clone(),
@@ -111,13 +111,6 @@ impl TurnView {
             (None, None) => format!("{} ({})", self.status.sentence(), self.continuation_id),
         }
     }
-}
-
-/// Whether a turn is a tool call without a model.
-pub fn is_direct(turn: &Continuation) -> bool {
-    turn.options
-        .as_ref()
-        .is_some_and(|options| options.call.is_some())
 }
 
 fn call_succeeded(turn: &Continuation) -> bool {

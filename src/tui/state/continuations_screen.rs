@@ -11,7 +11,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
     Answer, GetApproval, GetContinuation, ListContinuations, ListSteps, Query,
 };
-use crate::protocol::session::{Continuation, RefusedCalls, ToolCall};
+use crate::protocol::session::{Continuation, NO_MODEL, RefusedCalls, ToolCall};
 use crate::protocol::snapshot::PageRequest;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -210,8 +210,11 @@ fn about(turn: &Continuation) -> String {
     }
 }
 
-/// The model of a turn: its own, its session's, else the engine's.
+/// The model of a turn: its own, its session's, else the engine's. A direct call has none.
 pub fn model<'s>(state: &'s State, turn: &'s Continuation) -> &'s str {
+    if turn.is_direct_call() {
+        return NO_MODEL;
+    }
     let world = state.model.world();
     let session = world.sessions.get(&turn.session_id);
     let own = turn.model.as_deref();

@@ -2,8 +2,8 @@
 
 use leverframe::protocol::citation::{Citation, Citations};
 use leverframe::protocol::enums::{CitationKind, ContinuationState};
-use leverframe::protocol::options::{ModelParameters, TurnOptions};
-use leverframe::protocol::session::{StepBody, TranscriptBody};
+use leverframe::protocol::options::{DirectCall, ModelParameters, TurnOptions};
+use leverframe::protocol::session::{NO_MODEL, StepBody, TranscriptBody};
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -73,4 +73,43 @@ fn a_turn_tells_its_options_and_sources() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
+}
+
+#[test]
+fn a_direct_call_is_shown_as_one_that_asks_no_model() {
+    let call = DirectCall {
+        tool: "read_file".to_owned(),
+        arguments: serde_json::json!({ "path": "a\u{202e}.txt" }),
+    };
+    let turn = leverframe::protocol::session::Continuation {
+        waiting_files: 0,
+        model: None,
+        options: Some(TurnOptions {
+            call: Some(Box::new(call)),
+            ..TurnOptions::default()
+        }),
+        ..fixture::continuation(2, ContinuationState::Completed)
+    };
+    let engine = fleet::Engine {
+        turns: vec![turn],
+        ..fleet::Engine::default()
+    };
+    let mut driver = opened(120, 60, "5 j", &engine);
+    let text = driver.text();
+    assert!(text.contains("call read_file"), "{text}");
+    assert!(text.contains(NO_MODEL), "{text}");
+    assert!(!text.contains('\u{202e}'), "{text}");
+    driver.press("2 j j enter");
+    let mut entry = fixture::model(3, "", vec![]);
+    if let TranscriptBody::Step { step, .. } = &mut entry.body
+        && let StepBody::Model { model, .. } = &mut step.body
+    {
+        NO_MODEL.clone_into(model);
+    }
+    driver.answer_transcript(vec![entry]);
+    let text = driver.text();
+    assert!(
+        text.contains("direct call") && text.contains("no model"),
+        "{text}"
+    );
 }

@@ -106,7 +106,8 @@ async fn a_call_waits_for_the_operator_and_runs_once_approved_on_the_command_lin
         .unwrap();
     daemon.wait_approvals(1).await;
     let id = approval["id"].as_str().unwrap();
-    let (done, said) = cli(&home, &["approvals", "approve", id]).await;
+    let digest = approval["digest"].as_str().unwrap();
+    let (done, said) = cli(&home, &["approvals", "approve", id, "--digest", digest]).await;
     assert!(done, "{said}");
     let result = waiting.await.unwrap();
     assert_ne!(result["isError"], true, "{result:#}");
