@@ -98,6 +98,7 @@ fn confined(workspace: &Path) {
         arguments: &[],
         environment: &[],
         max_file: 1 << 30,
+        service: None,
     });
     let (mut plain, mut inside) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
