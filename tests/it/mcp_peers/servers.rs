@@ -164,7 +164,7 @@ async fn an_agent_asks_git_and_the_time() {
 
 #[tokio::test]
 async fn an_agent_reads_a_page_through_the_server_that_fetches() {
-    let Some(fetch) = Server::python(&["-m", "mcp_server_fetch"]) else {
+    let Some(fetch) = Server::python(&["-m", "mcp_server_fetch", "--allow-private-ips"]) else {
         return;
     };
     let site = FakeHttp::start(|request| match request.path.as_str() {
