@@ -35,7 +35,7 @@ use crate::tools::canonical;
 use crate::tools::memory::REMEMBER;
 use crate::tools::preview::one_line;
 use crate::tools::risk;
-use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
+use crate::tools::tool::{NoJournal, Plan, PrepareError, Tool, ToolContext, ToolHost};
 
 /// A host that shows nothing: for preparing.
 pub struct NoHost;
@@ -56,6 +56,8 @@ fn first_line(text: &str) -> String {
 
 /// Everything known about a call that could be carried out.
 pub struct Evaluation {
+    /// The tool that was judged: it runs, whatever takes its name meanwhile.
+    pub tool: Arc<dyn Tool>,
     pub plan: Plan,
     /// What the policy looked at.
     pub facts: CallFacts,
@@ -293,6 +295,7 @@ pub fn evaluate_at(
     let definition = engine.tools().definition_digest(name).unwrap_or_default();
     let digest = canonical::plan_digest(name, args, &plan, &definition, digest_version);
     Ok(Evaluation {
+        tool: Arc::clone(&tool),
         plan,
         facts,
         digest,

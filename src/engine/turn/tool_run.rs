@@ -49,7 +49,7 @@ use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{
-    DatasetCopy, EffectDisposition, Plan, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
+    DatasetCopy, EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
 };
 
 /// A decision not used within this time is asked again.
@@ -283,17 +283,17 @@ pub async fn start_and_run(
         .await;
     }
     let early = crate::mutant!("attempt_before_effect")
-        .then(|| carry_out(engine, rows, &row, &evaluation.plan, &kill));
+        .then(|| carry_out(engine, rows, &row, &evaluation, &kill));
     let early = OptionFuture::from(early).await.transpose()?;
     let start = StartTool {
         call_id: id,
         epoch: engine.store.epoch(),
         digest: row.digest.clone(),
         max_decision_age_ms: MAX_DECISION_AGE_MS,
-        key_lifetime_ms: engine
-            .tools()
-            .get(&row.call.name)
-            .and_then(|tool| tool.spec().key_lifetime)
+        key_lifetime_ms: evaluation
+            .tool
+            .spec()
+            .key_lifetime
             .map(|lifetime| u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)),
         basis: evaluation.basis.filter(|_| !approved),
     };
@@ -363,7 +363,7 @@ pub async fn start_and_run(
             if let Some(progress) = &progress {
                 progress.tool_started(id, &row.call.name);
             }
-            let ran = carry_out(engine, rows, &row, &evaluation.plan, &kill).await;
+            let ran = carry_out(engine, rows, &row, &evaluation, &kill).await;
             if let Some(progress) = &progress {
                 progress.tool_finished(id);
             }
@@ -371,10 +371,7 @@ pub async fn start_and_run(
         }
     };
     let content = hooks::clean_result(engine, rows, &outcome.content);
-    let windows = engine
-        .tools()
-        .get(&row.call.name)
-        .is_some_and(|tool| tool.reads_windows());
+    let windows = evaluation.tool.reads_windows();
     let shown = large_result::show(engine, content, windows).await;
     let finished = finished(
         engine,
@@ -389,7 +386,9 @@ pub async fn start_and_run(
     // The session is tainted before the model reads what taints it.
     let taint = TaintSession {
         session_id: rows.session_id,
-        taint: untrusted(engine, &row, &outcome).into_iter().collect(),
+        taint: untrusted(evaluation.tool.as_ref(), &row, &outcome)
+            .into_iter()
+            .collect(),
     };
     engine.persist((taint, finished)).await?;
     pass.settle(engine, rows, &row.call.name, &outcome, &shown, duration_ms);
@@ -474,13 +473,11 @@ async fn carry_out(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
-    plan: &Plan,
+    evaluation: &Evaluation,
     kill: &CancellationToken,
 ) -> Result<(ToolOutcome, u64), TurnError> {
     let id = row.call.id;
-    let tool = engine.tools().get(&row.call.name).ok_or_else(|| {
-        TurnError::Bug("the tool vanished between judging and running".to_owned())
-    })?;
+    let (tool, plan) = (&evaluation.tool, &evaluation.plan);
     let workspace = engine
         .channel(&rows.channel)
         .map_err(|problem| TurnError::Bug(problem.to_string()))?
@@ -600,8 +597,7 @@ looked up: {}",
 
 /// Whose text a result holds that nobody here vouches for; none = it holds none. What never reached the other side is
 /// told in words of ours.
-fn untrusted(engine: &Engine, row: &CallRow, outcome: &ToolOutcome) -> Option<String> {
-    let tool = engine.tools().get(&row.call.name)?;
+fn untrusted(tool: &dyn Tool, row: &CallRow, outcome: &ToolOutcome) -> Option<String> {
     match outcome.disposition {
         EffectDisposition::ConfirmedNoEffect => None,
         EffectDisposition::Done | EffectDisposition::Unknown => tool.untrusted(&row.call.args),

@@ -28,8 +28,8 @@ fn fault(root: &Command, line: &str) -> Option<String> {
     let mut command = root;
     let mut words = line.split_whitespace().skip(1);
     while let Some(word) = words.next() {
-        // Arguments in quotes, remarks and what stands for more end what can be checked.
-        if word.starts_with(['#', '|', '"', '\'', '…', '\\']) {
+        // Arguments in quotes, remarks, the command of another program and what stands for more end what can be checked.
+        if word == "--" || word.starts_with(['#', '|', '"', '\'', '…', '\\']) {
             return None;
         }
         let word = word.trim_matches(['[', ']']);

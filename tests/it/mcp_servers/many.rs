@@ -6,26 +6,38 @@ use crate::mcp_servers::scripted::{Scripted, table, tool, trust, turn};
 use crate::model_calls::server::{ModelServer, ask, home};
 use crate::support::daemon::Home;
 
-fn thousand(home: &Home) -> Scripted {
+/// Servers with 250 tools each; the first has two that are special.
+const SERVERS: [&str; 4] = ["big", "crm", "shop", "wiki"];
+
+fn thousand(home: &Home) -> Vec<Scripted> {
     let verbs = ["create", "list", "remove", "update", "search"];
     let things = [
         "issue", "invoice", "contact", "event", "page", "order", "file", "ticket",
     ];
-    let mut tools: Vec<Value> = Vec::new();
-    for number in 0..1000 {
-        let verb = verbs[number % verbs.len()];
-        let thing = things[number / verbs.len() % things.len()];
-        let name = format!("{verb}_{thing}_{number}");
-        let about =
-            format!("Can {verb} one {thing} of the company, number {number} of many such tools.");
-        tools.push(tool(&name, &about));
-    }
-    tools.push(tool(
-        "measure_seismograph",
-        "Reads the needle of the earthquake station.",
-    ));
-    tools.push(tool("always", "Is always there."));
-    Scripted::new(home, "big", &tools)
+    let tools = |server: usize| -> Vec<Value> {
+        let mut tools = Vec::new();
+        for number in server * 250..(server + 1) * 250 {
+            let verb = verbs[number % verbs.len()];
+            let thing = things[number / verbs.len() % things.len()];
+            let name = format!("{verb}_{thing}_{number}");
+            let about = format!(
+                "Can {verb} one {thing} of the company, number {number} of many such tools."
+            );
+            tools.push(tool(&name, &about));
+        }
+        if server == 0 {
+            tools[0] = tool(
+                "measure_seismograph",
+                "Reads the needle of the earthquake station.",
+            );
+            tools[1] = tool("always", "Is always there.");
+        }
+        tools
+    };
+    let servers = SERVERS.iter().enumerate();
+    servers
+        .map(|(number, name)| Scripted::new(home, name, &tools(number)))
+        .collect()
 }
 
 fn names(request: &Value) -> Vec<String> {
@@ -37,15 +49,17 @@ fn names(request: &Value) -> Vec<String> {
 #[tokio::test]
 async fn a_request_with_a_thousand_tools_configured_has_at_most_eight_kib() {
     let models = ModelServer::chat(vec![]);
+    let tables: String = SERVERS.iter().map(|name| table(name, "")).collect();
     let config = format!(
-        "[model]\ndefault = \"one/m\"\n[channels.api]\nauto_approve = [\"find_tools\", \"mcp__big__measure*\"]\n{}\
-         [mcp.big.tools.always]\nalways_offered = true\n",
-        table("big", "")
+        "[model]\ndefault = \"one/m\"\n[channels.api]\nauto_approve = [\"find_tools\", \"mcp__big__measure*\"]\n\
+         {tables}[mcp.big.tools.always]\nalways_offered = true\n"
     );
     let home = home(&config, &[("one", &models)]);
     let scripted = thousand(&home);
     let mut daemon = home.daemon();
-    trust(&daemon, "big").await;
+    for server in SERVERS {
+        trust(&daemon, server).await;
+    }
     let session = daemon.session().await;
     ask(&daemon, &session, "hello", "completed").await;
     let request = models.seen().last().unwrap().clone();
@@ -74,7 +88,7 @@ async fn a_request_with_a_thousand_tools_configured_has_at_most_eight_kib() {
     );
     assert!(calls[0].1.contains("arguments: {"), "{calls:?}");
     assert_eq!(calls[1].0, "succeeded", "{calls:?}");
-    assert_eq!(scripted.calls().len(), 1);
+    assert_eq!(scripted[0].calls().len(), 1);
     daemon.kill();
     let daemon = home.daemon();
     ask(&daemon, &session, "again", "completed").await;

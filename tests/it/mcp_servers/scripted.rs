@@ -102,7 +102,8 @@ pub async fn trust(daemon: &Daemon, name: &str) -> Value {
 /// Connects a server anew; it lists what it offers now.
 pub async fn restart(daemon: &Daemon, name: &str) {
     let path = format!("/v1/mcp/servers/{name}/start");
-    daemon.post(&path, json!({})).await;
+    let (status, answer) = daemon.request("POST", &path, None).await;
+    assert_eq!(status, 200, "{answer}");
 }
 
 /// The states of its tools, by their names on the server.
