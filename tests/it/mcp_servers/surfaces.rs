@@ -128,5 +128,5 @@ async fn a_server_that_cannot_start_is_told_with_its_reason_and_holds_nothing_up
     assert!(doctor.contains("does without NOT_SET_ANYWHERE"), "{doctor}");
     let session = daemon.session().await;
     let calls = turn(&daemon, &session, "SAY:fine").await;
-    assert_eq!(calls, [(String::new(), String::new()); 0]);
+    assert!(calls.is_empty(), "{calls:?}");
 }
