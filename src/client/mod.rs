@@ -13,7 +13,6 @@ pub mod dataset_lines;
 pub mod dataset_upload;
 pub mod export;
 pub mod listing;
-pub mod mcp_lines;
 pub mod memory_lines;
 pub mod rehearsal_lines;
 pub mod remote;

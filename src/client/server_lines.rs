@@ -7,6 +7,39 @@ use crate::text::untrusted::{limit_line, reveal_line};
 /// Columns of a text of a server.
 const WIDTH: usize = 160;
 
+/// What a server does, in words.
+pub fn state_words(state: McpServerState) -> &'static str {
+    match state {
+        McpServerState::Idle => "idle",
+        McpServerState::Starting => "starting",
+        McpServerState::Running => "running",
+        McpServerState::Failed => "failed",
+        McpServerState::NeedsLogin => "needs a login",
+        McpServerState::Stopped => "stopped",
+    }
+}
+
+/// How a tool stands to what is trusted, in words.
+pub fn tool_words(state: McpToolState) -> &'static str {
+    match state {
+        McpToolState::Trusted => "trusted",
+        McpToolState::New => "new: agents do not get it yet",
+        McpToolState::Changed => "changed: agents do not get it",
+        McpToolState::Missing => "gone: agents do not get it",
+        McpToolState::Blocked => "blocked by the configuration",
+        McpToolState::Invalid => "cannot be used",
+    }
+}
+
+/// A number of tools, in words.
+fn tools_words(count: u64) -> String {
+    match count {
+        0 => "no tool".to_owned(),
+        1 => "1 tool".to_owned(),
+        many => format!("{many} tools"),
+    }
+}
+
 /// How a server is, in a few words.
 pub fn standing(server: &McpServer) -> String {
     if server.identity_changed {
@@ -15,9 +48,13 @@ pub fn standing(server: &McpServer) -> String {
     }
     match (server.trusted_at, server.tools, server.quarantined) {
         (None, _, _) => "nobody trusts it yet: agents get none of its tools".to_owned(),
-        (Some(_), tools, 0) => format!("agents get {tools} tools"),
+        (Some(_), tools, 0) => format!("agents get {}", tools_words(tools)),
         (Some(_), tools, waiting) => {
-            format!("agents get {tools} tools; {waiting} wait for an operator")
+            let waits = if waiting == 1 { "waits" } else { "wait" };
+            format!(
+                "agents get {}; {waiting} {waits} for an operator",
+                tools_words(tools)
+            )
         }
     }
 }
@@ -28,7 +65,7 @@ pub fn server(server: &McpServer) -> Vec<String> {
     let mut lines = vec![format!(
         "{}  {}: {}",
         reveal_line(&server.name),
-        server.state,
+        state_words(server.state),
         standing(server)
     )];
     let era = server.era.map(|era| match &server.protocol_version {

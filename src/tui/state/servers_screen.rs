@@ -1,6 +1,6 @@
 //! What Servers asks, lists and does. What it knows is in `servers`; nothing here is drawn.
 
-use crate::client::mcp_lines::state_words;
+use crate::client::server_lines::state_words;
 use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::console::model::Tone;
@@ -120,7 +120,7 @@ pub fn cells(state: &State, name: &str) -> Vec<Cell> {
     let median = one.p50_ms;
     vec![
         Cell::new(&one.name),
-        Cell::new(state_words(one)),
+        Cell::new(state_words(one.state)),
         number(one.tools),
         number(one.quarantined),
         number(one.calls),

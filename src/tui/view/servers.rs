@@ -3,9 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::client::mcp_lines::{claims_words, era_words, state_words, tool_words};
+use crate::client::server_lines::{standing, state_words, tool_words};
 use crate::console::format;
-use crate::protocol::enums::{McpServerState, McpToolState};
+use crate::protocol::enums::{McpEra, McpServerState, McpToolState};
 use crate::protocol::mcp::{McpServer, McpServerReview, McpTool};
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::state::app::State;
@@ -140,7 +140,7 @@ fn described(state: &State, body: &mut Body<'_>, one: &McpServer) {
     };
     let what = format!(
         "{}{}{}{restarts}",
-        state_words(one),
+        state_words(one.state),
         since.unwrap_or_default(),
         pid.unwrap_or_default()
     );
@@ -152,13 +152,18 @@ fn described(state: &State, body: &mut Body<'_>, one: &McpServer) {
         let says = format!("{} {}", identity.name, identity.version);
         body.field("says it is", Role::Outside, says.trim_end());
     }
-    if one.identity_changed {
-        let text =
-            "it says that it is another server than the trusted one: agents get none of its tools";
-        body.field("identity", Role::NoticeWarning, text);
-    }
+    let waits = one.identity_changed || one.quarantined > 0 || one.trusted_at.is_none();
+    let role = if waits {
+        Role::NoticeWarning
+    } else {
+        Role::Text
+    };
+    body.field("agents", role, &standing(one));
     if let (Some(era), Some(version)) = (one.era, &one.protocol_version) {
-        let text = format!("{version}, {}", era_words(era));
+        let text = match era {
+            McpEra::Handshake => format!("{version}, with a handshake"),
+            McpEra::Stateless => format!("{version}, stateless"),
+        };
         body.field("protocol", Role::Text, &text);
     }
     if let Some(sandbox) = &one.sandbox {
@@ -216,17 +221,12 @@ fn one_tool(body: &mut Body<'_>, tool: &McpTool) {
         McpToolState::Invalid => Role::NoticeError,
         McpToolState::Blocked => Role::TextMuted,
     };
-    let claims = claims_words(&tool.definition.claims);
-    let claims = if claims.is_empty() {
-        "it claims nothing".to_owned()
-    } else {
-        format!("it claims: {claims}")
-    };
     let line = format!(
-        "{}: {}; {}; {claims}",
+        "{}: {}; {}; claims: {}",
         tool.definition.name,
         tool_words(tool.state),
-        tool.access
+        tool.access,
+        tool.definition.claims.text()
     );
     body.text(role, &line);
     let about: Vec<&str> = tool.definition.description.split_whitespace().collect();

@@ -21,6 +21,7 @@ mod mouse;
 mod notice;
 mod resize;
 mod restart;
+mod servers;
 mod setup;
 #[cfg(target_os = "linux")]
 mod shell;

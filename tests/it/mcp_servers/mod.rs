@@ -10,5 +10,5 @@ mod import;
 mod many;
 mod quarantine;
 mod reload;
-mod scripted;
+pub(crate) mod scripted;
 mod surfaces;

@@ -33,7 +33,7 @@ async fn the_command_line_shows_tests_trusts_stops_and_starts() {
     assert!(said.contains("Nothing was trusted"), "{said}");
     let (status, said) = cli(&home, &["mcp", "trust", "one", "--sha256", &sha256]).await;
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("agents get 1 tools"), "{said}");
+    assert!(said.contains("agents get 1 tool"), "{said}");
     let (status, said) = cli(&home, &["mcp", "list"]).await;
     assert!(status == Some(0) && said.contains("one"), "{said}");
     let (_, said) = cli(&home, &["mcp", "stop", "one"]).await;
