@@ -116,7 +116,7 @@ pub struct McpTable {
     pub max_seconds: Option<u64>,
     /// Minutes without a call after which the server is let go.
     pub idle_minutes: Option<u64>,
-    /// KiB of a result that models read; the rest is kept as an artifact.
+    /// KiB of a result that are taken; the rest is left out, with a note.
     pub max_result_kib: Option<usize>,
     /// `[mcp.NAME.tools.TOOL]`.
     pub tools: BTreeMap<String, McpToolTable>,
