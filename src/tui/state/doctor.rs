@@ -10,6 +10,7 @@ use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{CheckReport, Doctor};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hook::Hook;
+use crate::protocol::mcp::McpServer;
 use crate::protocol::models::ProviderModels;
 use crate::protocol::request::{GetDoctor, Query};
 use crate::tui::state::cache_cost::Known;
@@ -94,6 +95,8 @@ pub struct DoctorPanel {
     pub check: Known<(Timestamp, CheckReport)>,
     /// Hooks.
     pub hooks: Known<Vec<Hook>>,
+    /// Tool servers.
+    pub servers: Known<Vec<McpServer>>,
     /// Providers and models.
     pub models: Known<Vec<ProviderModels>>,
     /// Calls by model.

@@ -4,7 +4,9 @@
 use crate::client::remote::wire::PROTOCOL_VERSION;
 use crate::console::format;
 use crate::protocol::doctor::{RuleResult, Standing};
+use crate::protocol::enums::McpServerState;
 use crate::protocol::hook::Hook;
+use crate::protocol::mcp::McpServer;
 use crate::protocol::models::{KeyState, ModelEntry, ProviderModels};
 use crate::protocol::snapshot::EngineStatus;
 use crate::tui::action::Action;
@@ -20,12 +22,7 @@ pub fn rows(state: &State) -> Vec<Row> {
     hooks(state, &mut rows);
     models(state, &mut rows);
     rows.push(tools(state));
-    rows.push(row(
-        Key::Mcp,
-        Word::Off,
-        "MCP servers",
-        "off: not built yet",
-    ));
+    rows.push(servers(state));
     rows
 }
 
@@ -215,6 +212,44 @@ fn hooks(state: &State, rows: &mut Vec<Row>) {
         rows.push(row(Key::Hooks, Word::Off, "hooks", "none is registered"));
     }
     rows.extend(hooks.iter().map(|hook| of_hook(state, hook)));
+}
+
+/// Tool servers in one row; what is wrong with one is a finding of the engine.
+fn servers(state: &State) -> Row {
+    const ABOUT: &str = "MCP servers";
+    let servers = match known(state.screens.doctor.servers.as_ref(), Key::Mcp, ABOUT) {
+        Ok(servers) => servers,
+        Err(row) => return *row,
+    };
+    if servers.is_empty() {
+        return row(Key::Mcp, Word::Off, ABOUT, "none is configured");
+    }
+    let is_failing = |server: &&McpServer| match server.state {
+        McpServerState::Failed | McpServerState::NeedsLogin => true,
+        McpServerState::Idle
+        | McpServerState::Starting
+        | McpServerState::Running
+        | McpServerState::Stopped => false,
+    };
+    let waits = |server: &&McpServer| server.quarantined > 0 || server.identity_changed;
+    let (failing, waiting) = (
+        servers.iter().filter(is_failing).count(),
+        servers.iter().filter(waits).count(),
+    );
+    let tools: u64 = servers.iter().map(|server| server.tools).sum();
+    let mut detail = format!("{} configured, agents get {tools} tools", servers.len());
+    if failing > 0 {
+        detail.push_str(&format!(", {failing} cannot be used"));
+    }
+    if waiting > 0 {
+        detail.push_str(&format!(", {waiting} wait for a look (:mcp)"));
+    }
+    let word = if failing + waiting > 0 {
+        Word::Warning
+    } else {
+        Word::Ok
+    };
+    row(Key::Mcp, word, ABOUT, detail)
 }
 
 fn of_hook(state: &State, hook: &Hook) -> Row {

@@ -7,7 +7,7 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Answer, Command, GetCosts, GetDoctor, ListHooks, ListModels, Query, ResetHook,
+    Answer, Command, GetCosts, GetDoctor, ListHooks, ListMcpServers, ListModels, Query, ResetHook,
 };
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -76,6 +76,7 @@ fn ask(_state: &State) -> Vec<Query> {
     vec![
         Query::GetDoctor(GetDoctor { check: false }),
         Query::ListHooks(ListHooks {}),
+        Query::ListMcpServers(ListMcpServers {}),
         Query::ListModels(ListModels {}),
         Query::GetCosts(GetCosts {
             by: CostGrouping::Model,
@@ -101,6 +102,10 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             panel.hooks = Some(Ok(page.items.clone()));
         }
         (Query::ListHooks(ListHooks {}), None) => panel.hooks = Some(Err(why)),
+        (Query::ListMcpServers(_), Some(Answer::ListMcpServers(page))) => {
+            panel.servers = Some(Ok(page.items.clone()));
+        }
+        (Query::ListMcpServers(ListMcpServers {}), None) => panel.servers = Some(Err(why)),
         (Query::ListModels(_), Some(Answer::ListModels(page))) => {
             panel.models = Some(Ok(page.items.clone()));
         }

@@ -15,8 +15,8 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hook::{Hook, HookCounts};
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    Answer, GetCache, GetCacheEntry, GetCosts, GetDoctor, ListCacheEntries, ListHooks, ListModels,
-    Query,
+    Answer, GetCache, GetCacheEntry, GetCosts, GetDoctor, ListCacheEntries, ListHooks,
+    ListMcpServers, ListModels, Query,
 };
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::snapshot::{Page, PageRequest};
@@ -324,6 +324,10 @@ pub fn answer_doctor(driver: &mut Driver, doctor: Doctor, hooks: Vec<Hook>) {
     driver.answer(
         Query::ListHooks(ListHooks {}),
         Answer::ListHooks(page(hooks)),
+    );
+    driver.answer(
+        Query::ListMcpServers(ListMcpServers {}),
+        Answer::ListMcpServers(page(Vec::new())),
     );
     driver.answer(
         Query::ListModels(ListModels {}),

@@ -373,7 +373,7 @@ fn problems_stand_first_and_a_fix_unfolds() {
     driver.press("G");
     let text = driver.text();
     assert!(
-        text.contains("MCP servers") && text.contains("off: not built yet"),
+        text.contains("MCP servers") && text.contains("none is configured"),
         "{text}"
     );
 }

@@ -29,7 +29,9 @@ fn fault(root: &Command, line: &str) -> Option<String> {
     let mut words = line.split_whitespace().skip(1);
     while let Some(word) = words.next() {
         // Arguments in quotes, remarks, the command of another program and what stands for more end what can be checked.
-        if word == "--" || word.starts_with(['#', '|', '"', '\'', '…', '\\']) {
+        if word.trim_matches(['[', ']']) == "--"
+            || word.starts_with(['#', '|', '"', '\'', '…', '\\'])
+        {
             return None;
         }
         let word = word.trim_matches(['[', ']']);
