@@ -158,7 +158,7 @@ fn described(state: &State, body: &mut Body<'_>, one: &McpServer) {
     } else {
         Role::Text
     };
-    body.field("agents", role, &standing(one));
+    body.field("trust", role, &standing(one));
     if let (Some(era), Some(version)) = (one.era, &one.protocol_version) {
         let text = match era {
             McpEra::Handshake => format!("{version}, with a handshake"),
@@ -182,7 +182,7 @@ fn described(state: &State, body: &mut Body<'_>, one: &McpServer) {
     body.field("claims", Role::Text, claims);
     if let (Some(at), Some(by)) = (one.trusted_at, &one.trusted_by) {
         let text = format!("{} by {by}", format::moment(at));
-        body.field("trusted", Role::Text, &text);
+        body.field("last given", Role::Text, &text);
     }
 }
 
@@ -190,17 +190,17 @@ fn offered(theme: &Theme, width: usize, body: &mut Body<'_>, review: &McpServerR
     for warning in &review.warnings {
         body.field("warning", Role::NoticeWarning, warning);
     }
-    if !review.diff.is_empty() {
-        body.heading("what differs from what is trusted");
-        let colors = DiffColors { theme, code: None };
-        let lines = diff::lines(colors, &review.diff, width, DiffLayout::Unified);
-        body.lines.extend(lines);
-    }
     if !review.tool_list.is_empty() {
         body.heading("tools");
     }
     for tool in &review.tool_list {
         one_tool(body, tool);
+    }
+    if !review.diff.is_empty() {
+        body.heading("what differs from what is trusted");
+        let colors = DiffColors { theme, code: None };
+        let lines = diff::lines(colors, &review.diff, width, DiffLayout::Unified);
+        body.lines.extend(lines);
     }
     if let Some(instructions) = &review.instructions {
         body.heading("what it tells models (no prompt holds it)");

@@ -308,6 +308,7 @@ fn what_can_follow_a_key_is_known() {
         after(Context::Queue, "g"),
         [
             ("b".to_owned(), Action::ScreenDatasets),
+            ("v".to_owned(), Action::ScreenServers),
             ("g".to_owned(), Action::MoveTop)
         ]
     );

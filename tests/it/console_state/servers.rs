@@ -185,6 +185,7 @@ fn nothing_is_trusted_twice_or_unseen() {
             ..review(1)
         }),
     );
+    driver.wait(10_000);
     driver.press("a");
     let text = driver.text();
     assert!(text.contains("nobody has seen what files offers"), "{text}");
