@@ -12,6 +12,8 @@ pub struct ServersPanel {
     pub list: ListDetail<String>,
     /// The selected one with its tools, differences and log.
     pub review: Option<(String, Result<McpServerReview, String>)>,
+    /// Digest of an offer that was shown to its end.
+    pub read: Option<String>,
     /// Why the list could not be read.
     pub problem: Option<String>,
 }
@@ -25,6 +27,17 @@ impl ServersPanel {
     /// The selected one.
     pub fn selected(&self) -> Option<&McpServer> {
         self.server(self.list.selected.as_deref()?)
+    }
+
+    /// Notes how far the detail can be scrolled: what is shown to its end counts as read.
+    pub fn shown(&mut self, most: usize) {
+        let offered = match self.review() {
+            Some(Ok(review)) => review.offered_sha256.clone(),
+            Some(Err(_)) | None => None,
+        };
+        if self.list.scroll >= most && offered.is_some() {
+            self.read = offered;
+        }
     }
 
     /// What is known of the selected one.

@@ -182,7 +182,16 @@ fn trust(state: &mut State, name: &str) -> Vec<Effect> {
     let refused = match state.screens.servers.review() {
         None => Err("what it offers is not known yet".to_owned()),
         Some(Err(why)) => Err(why.clone()),
-        Some(Ok(review)) => to_trust(review),
+        Some(Ok(review)) => to_trust(review).and_then(|(lines, sha256)| {
+            if state.screens.servers.read.as_ref() == Some(&sha256) {
+                Ok((lines, sha256))
+            } else {
+                Err(
+                    "part of what it offers has not been shown: scroll to the end (enter)"
+                        .to_owned(),
+                )
+            }
+        }),
     };
     match refused {
         Ok((lines, sha256)) => {

@@ -183,6 +183,9 @@ fn drawn(state: &mut State, report: FrameReport) {
             *scroll = (*scroll).min(most);
         } else if let Some(list) = lists::of(state, state.screen) {
             list.scrolls_at_most(most);
+            if state.screen == Screen::Servers {
+                state.screens.servers.shown(most);
+            }
         }
     }
     if let Some(session) = report.session {

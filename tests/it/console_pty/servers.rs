@@ -17,14 +17,16 @@ async fn what_a_server_offers_is_trusted_from_the_screen_and_again_after_a_chang
     pty.send(":mcp\r");
     pty.see("┌ Servers");
     pty.press_until("j", "note: new: agents do not get it yet");
-    pty.send("a");
-    pty.see("Let agents call the tools of notes as shown?");
+    pty.send("\r");
+    pty.send("G");
+    pty.press_until("a", "Let agents call the tools of notes as shown?");
     pty.press_until("l", "Trust");
     pty.send("\r");
     pty.see("note: trusted");
     pty.see("agents get 1 tool");
     let tools = door.get("/v1/tools").await.to_string();
     assert!(tools.contains("mcp__notes__note"), "{tools}");
+    pty.send("\x1b");
     // A change is seen on the screen when the server is connected anew.
     scripted.offers(&[tool("note", "Writes a note, and sends it.")]);
     pty.send("t");

@@ -116,6 +116,7 @@ fn servers(width: u16, height: u16, quarantined: u64) -> Driver {
     let effects = driver.press("j");
     assert!(effects.contains(&Effect::Query(one())), "{effects:?}");
     driver.answer(one(), Answer::GetMcpServer(review(quarantined)));
+    driver.text();
     driver
 }
 
@@ -170,6 +171,23 @@ fn a_trust_asks_first_and_is_for_what_was_shown() {
         tools: None,
     }));
     assert!(effects.contains(&wanted), "{effects:?}");
+}
+
+#[test]
+fn nothing_is_trusted_before_its_end_was_shown() {
+    let mut driver = servers(80, 24, 1);
+    driver.press("a");
+    let text = driver.text();
+    assert!(text.contains("has not been shown"), "{text}");
+    driver.press("enter");
+    driver.press("G");
+    driver.text();
+    driver.press("a");
+    let text = driver.text();
+    assert!(
+        text.contains("Let agents call the tools of files"),
+        "{text}"
+    );
 }
 
 #[test]
