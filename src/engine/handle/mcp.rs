@@ -132,6 +132,8 @@ async fn switched(
 /// Connects it where that is needed, and lists what it offers.
 pub async fn test(engine: &Engine, name: String) -> Result<McpServerReview, Problem> {
     review::settings(engine, &name)?;
+    // Whoever tests a server wants to know what it offers now.
+    engine.servers.connections.forget_list(&name);
     mcp::look(engine, &name).await?;
     review::review(engine, &name).await
 }

@@ -415,6 +415,13 @@ impl Server {
         Ok(catalogue)
     }
 
+    /// The next look at what it offers asks it.
+    pub(super) fn forget_list(&self) {
+        if let Some(link) = &lock(&self.now).link {
+            *lock(&link.catalogue) = None;
+        }
+    }
+
     /// A call went well: earlier failures count no more.
     pub(super) fn is_sound(&self) {
         lock(&self.now).failures = 0;

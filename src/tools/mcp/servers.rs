@@ -112,6 +112,13 @@ impl McpServers {
         Ok(Catalogue::clone(&catalogue))
     }
 
+    /// The next look at what a server offers asks the server, whatever is known of it.
+    pub fn forget_list(&self, server: &str) {
+        if let Ok(server) = self.server(server) {
+            server.forget_list();
+        }
+    }
+
     /// Calls a tool, where the server still offers that definition and is the same server.
     pub async fn call(
         &self,

@@ -103,19 +103,24 @@ fn one() -> Query {
 
 /// The screen with two servers, the first selected and shown.
 fn servers(width: u16, height: u16, quarantined: u64) -> Driver {
+    servers_with(width, height, review(quarantined))
+}
+
+/// The same with another answer about the first.
+fn servers_with(width: u16, height: u16, review: McpServerReview) -> Driver {
     let mut driver = Driver::with(width, height, fixture::busy());
     driver.press(":");
     driver.type_text("mcp");
     driver.press("enter");
     assert_eq!(driver.state.screen, Screen::Servers);
-    let all = vec![server("files", quarantined), server("home", 0)];
+    let all = vec![review.server.clone(), server("home", 0)];
     driver.answer(
         Query::ListMcpServers(ListMcpServers {}),
         Answer::ListMcpServers(Page::from(all)),
     );
     let effects = driver.press("j");
     assert!(effects.contains(&Effect::Query(one())), "{effects:?}");
-    driver.answer(one(), Answer::GetMcpServer(review(quarantined)));
+    driver.answer(one(), Answer::GetMcpServer(review));
     driver.text();
     driver
 }
@@ -196,14 +201,11 @@ fn nothing_is_trusted_twice_or_unseen() {
     driver.press("a");
     let text = driver.text();
     assert!(text.contains("all that files offers is trusted"), "{text}");
-    driver.answer(
-        one(),
-        Answer::GetMcpServer(McpServerReview {
-            offered_sha256: None,
-            ..review(1)
-        }),
-    );
-    driver.wait(10_000);
+    let unseen = McpServerReview {
+        offered_sha256: None,
+        ..review(1)
+    };
+    let mut driver = servers_with(120, 40, unseen);
     driver.press("a");
     let text = driver.text();
     assert!(text.contains("nobody has seen what files offers"), "{text}");
