@@ -11,7 +11,7 @@ use crate::mcp::server::schema::{input, output};
 use crate::mcp::server::views::{AcceptedView, CancelView, SessionList, SessionView, TurnView};
 use crate::protocol::enums::{Access, Effect};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::mcp::{FIND_TOOLS, MCP_PREFIX};
+use crate::protocol::mcp::FIND_TOOLS;
 use crate::protocol::request::{
     Ask, CancelContinuation, EndSession, GetSession, ListSessions, ResumeContinuation, SendMessage,
     StartSession,
@@ -178,11 +178,10 @@ impl SessionTool {
     }
 }
 
-/// Whether callers get a tool of the engine under its own name: tools of other servers are not passed on.
+/// Whether callers get a tool of the engine under its own name. Which tools of other servers the channel has is decided
+/// there.
 pub fn is_passed_on(tool: &ToolDefinition) -> bool {
-    !tool.name.starts_with(MCP_PREFIX)
-        && tool.name != FIND_TOOLS
-        && SessionTool::named(&tool.name).is_none()
+    tool.name != FIND_TOOLS && SessionTool::named(&tool.name).is_none()
 }
 
 /// A tool of the engine as callers get it.

@@ -8,6 +8,7 @@ use leverframe::protocol::enums::{
     ApprovalKind, Autonomy, DecisionKind, DecisionScope, Effect, MissedRuns, Surface, Unattended,
 };
 use leverframe::protocol::ids::{ContinuationId, RoutineId, TakeOverId};
+use leverframe::protocol::mcp::{McpClaims, McpIdentity, McpToolDefinition};
 use leverframe::store::commands::assign::{Assign, SetOnCall};
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
 use leverframe::store::commands::begin_send::BeginSend;
@@ -15,14 +16,56 @@ use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
+use leverframe::store::commands::record_server_offer::{OfferedTool, RecordServerOffer};
 use leverframe::store::commands::take_over::Take;
+use leverframe::store::commands::trust_server::TrustServer;
 use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
+use leverframe::store::queries::tool_servers::{PinnedDefinition, ServerOffer};
 
 use crate::memory_data::world as memories;
 use crate::pairings::world as pairings;
 use crate::rules::world as rules;
 use crate::support::world::{START, World, approval, by, call, gated, turn};
+
+/// An offer of the server `notes`, whose digests are made of this letter.
+fn server_offer(letter: &str) -> RecordServerOffer {
+    let sha256 = letter.repeat(64);
+    RecordServerOffer {
+        name: "notes".to_owned(),
+        offer: ServerOffer {
+            identity: McpIdentity {
+                name: "notes".to_owned(),
+                version: "1".to_owned(),
+                place: "/usr/bin/notes".to_owned(),
+            },
+            sha256: sha256.clone(),
+            instructions: None,
+            warnings: Vec::new(),
+            has_resources: false,
+        },
+        tools: vec![OfferedTool {
+            name: "note".to_owned(),
+            pinned: Some(PinnedDefinition {
+                definition: McpToolDefinition {
+                    name: "note".to_owned(),
+                    title: None,
+                    description: letter.to_owned(),
+                    input_schema: serde_json::json!({"type": "object"}),
+                    output_schema: None,
+                    claims: McpClaims::default(),
+                },
+                sha256: sha256.clone(),
+            }),
+            problem: None,
+            usable: true,
+        }],
+        question: Some((
+            "desk".to_owned(),
+            approval(ApprovalKind::ServerPin, &sha256),
+        )),
+    }
+}
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
 async fn send_all(world: &World, unknown: Option<ContinuationId>) {
@@ -126,6 +169,22 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
         world.ok(pairings::ask(&world, stranger, None)).await;
     }
     pairings::decide(&world, "8", DecisionKind::Approve).await;
+
+    // A tool server that was trusted and offers something else now.
+    for (offered, trusted) in [("a", true), ("b", false)] {
+        let offer = server_offer(offered);
+        let sha256 = offer.offer.sha256.clone();
+        assert!(world.ok(offer).await, "it is asked about");
+        if trusted {
+            let trust = TrustServer {
+                name: "notes".to_owned(),
+                sha256,
+                tools: None,
+                by: by("anna"),
+            };
+            world.ok(trust).await;
+        }
+    }
 
     // An answer nobody knows the delivery of.
     let (doubtful_session, doubtful) = world.running("doubtful").await;

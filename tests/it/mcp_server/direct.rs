@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp_server::host::{Era, McpHost, text};
+use crate::mcp_servers::scripted::{Scripted, table, tool, trust};
 use crate::stories::bot::cli;
 use crate::support::daemon::Home;
 
@@ -204,4 +205,28 @@ async fn a_program_calls_a_tool_over_http_too_and_a_crash_does_not_run_it_twice(
     // A model goes on in the same session, and reads what the call did.
     let turn = daemon.send(&session, "SAY:after").await;
     daemon.wait_state(&turn, "completed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_a_server_are_passed_on_where_the_channel_names_it() {
+    let servers = table("notes", "") + &table("other", "");
+    let home = Home::new(&format!("{SEMI}mcp = [\"notes\"]\n{servers}"));
+    for name in ["notes", "other"] {
+        Scripted::new(&home, name, &[tool("note", "Writes a note.")]);
+    }
+    let daemon = home.daemon();
+    for name in ["notes", "other"] {
+        trust(&daemon, name).await;
+    }
+    let host = McpHost::new(&home, &daemon, "editor", Era::Stateless);
+    let listed = host.ask("tools/list", json!({})).await.unwrap().to_string();
+    assert!(listed.contains("\"mcp__notes__note\""), "{listed}");
+    assert!(!listed.contains("mcp__other"), "{listed}");
+    // It asks, as everything that nobody has classified.
+    let call = host.call("mcp__notes__note", json!({"text": "hello"}));
+    let (answer, ()) = tokio::join!(call, async {
+        let asked = daemon.wait_approval().await;
+        assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
+    });
+    assert!(text(&answer).contains("it is done"), "{answer}");
 }
