@@ -129,6 +129,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        // Dropped last: whoever waits for the tracker waits for what follows from a call that is given up, too.
+        let _under_way = self.server.tracker.token();
         // No answer of ours asks the caller for anything, so none of its answers means anything.
         if request.request_state.is_some() {
             return Err(ErrorData::invalid_params(

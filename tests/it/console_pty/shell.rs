@@ -28,7 +28,9 @@ async fn a_command_is_typed_and_its_shell_is_ended() {
     pty.see("your last command said:");
     pty.see("opened");
     pty.send("WORD=kept; cd /\r");
-    pty.see("exit status 0");
+    pty.wait("the command ends in its directory", |screen| {
+        screen.contains("s, in / ") && !screen.contains("runs: WORD")
+    });
     pty.send("echo is-$WORD in $PWD\r");
     pty.see("is-kept in /");
     let screen = pty.see("person $ WORD=kept");
