@@ -29,7 +29,7 @@ const UNUSED_PORT: u16 = 8976;
 /// `mcp login`.
 #[derive(Debug, Args)]
 pub struct LoginArguments {
-    /// Its name under [mcp]
+    /// Its name in the configuration
     name: String,
     /// The browser runs on another machine: paste the address that it ends at
     #[arg(long)]

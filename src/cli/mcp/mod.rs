@@ -42,14 +42,14 @@ pub enum McpCommands {
     List,
     /// Show one with its tools, and the difference between what is trusted and what it offers
     Show {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// Write a server into the configuration file, comments and all else stay
     Add(AddArguments),
     /// Take a server out of the configuration file
     Remove {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// Write the servers of another host's JSON file into the configuration file; no secret is copied
@@ -67,17 +67,17 @@ pub enum McpCommands {
     Login(LoginArguments),
     /// Forget the login at one; its issuer is not told
     Logout {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// Connect one now, and list what it offers
     Test {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// Trust what one offers now: agents get its tools
     Trust {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
         /// Do not ask; trust this if its digest is still this one, as `show` prints it
         #[arg(long, value_name = "SHA256")]
@@ -88,29 +88,29 @@ pub enum McpCommands {
     },
     /// Trust one no longer: agents get none of its tools
     Distrust {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// Connect one, anew where it is connected
     Start {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// End the connection to one; calls of its tools fail until it is started
     Stop {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
     },
     /// List the resources of one, or print one of them
     Resources {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
         /// Address of a resource
         uri: Option<String>,
     },
     /// List the prompts of one, or print one of them with its arguments filled in
     Prompts {
-        /// Its name under [mcp]
+        /// Its name in the configuration
         name: String,
         /// Name of a prompt
         prompt: Option<String>,
