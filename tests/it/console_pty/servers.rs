@@ -19,14 +19,17 @@ async fn what_a_server_offers_is_trusted_from_the_screen_and_again_after_a_chang
     pty.press_until("j", "note: new: agents do not get it yet");
     pty.send("\r");
     pty.send("G");
-    pty.press_until("a", "Let agents call the tools of notes as shown?");
-    pty.press_until("l", "Trust");
-    pty.send("\r");
+    pty.wait("its end is shown", |screen| {
+        !screen.contains("more lines below")
+    });
+    pty.send("a");
+    pty.see("Let agents call the tools of notes as shown?");
+    pty.send("\x1b[C\r");
     pty.see("note: trusted");
     pty.see("agents get 1 tool");
     let tools = door.get("/v1/tools").await.to_string();
     assert!(tools.contains("mcp__notes__note"), "{tools}");
-    pty.send("\x1b");
+    pty.press_until("\x1b", "> notes");
     // A change is seen on the screen when the server is connected anew.
     scripted.offers(&[tool("note", "Writes a note, and sends it.")]);
     pty.send("t");
