@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,8 +28,8 @@ use crate::protocol::hex::hex;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{
-    Ask, CallTool, CancelContinuation, EndSession, GetSession, ListSessions, ResumeContinuation,
-    SendMessage, StartSession,
+    Ask, CallTool, CancelContinuation, Command, EndSession, GetSession, ListSessions, Outcome,
+    Request, ResumeContinuation, SendMessage, StartSession,
 };
 use crate::protocol::session::{Continuation, Session};
 use crate::protocol::snapshot::PageRequest;
@@ -160,28 +161,29 @@ fn checked(key: Option<String>) -> Result<Option<String>, Problem> {
     }
 }
 
-/// Ends a turn whose caller went away, unless it is told that the wait is over.
-struct EndOfTurn<'a> {
-    caller: &'a Caller<'a>,
-    id: Option<ContinuationId>,
+/// A turn that a call has begun. Dropped, it ends the turn, unless it was disarmed: its caller went away.
+struct BegunTurn {
+    own: Own,
+    tracker: TaskTracker,
+    shutdown: CancellationToken,
+    id: ContinuationId,
+    is_armed: bool,
 }
 
-impl EndOfTurn<'_> {
+impl BegunTurn {
+    /// The turn goes on by itself.
     fn disarm(&mut self) {
-        self.id = None;
+        self.is_armed = false;
     }
 }
 
-impl Drop for EndOfTurn<'_> {
+impl Drop for BegunTurn {
     fn drop(&mut self) {
-        let Some(continuation_id) = self.id else {
-            return;
-        };
-        if self.caller.shutdown.is_cancelled() {
+        if !self.is_armed || self.shutdown.is_cancelled() {
             return;
         }
-        let own = self.caller.own.clone();
-        self.caller.tracker.spawn(async move {
+        let (own, continuation_id) = (self.own.clone(), self.id);
+        self.tracker.spawn(async move {
             let cancel = CancelContinuation {
                 continuation_id,
                 reason: Some("the caller stopped waiting for the answer".to_owned()),
@@ -288,20 +290,42 @@ impl Caller<'_> {
         )
     }
 
+    /// Submits what begins a turn. It is submitted to its end, so that a caller that goes away meanwhile leaves no turn
+    /// behind that nobody knows of.
+    async fn begin<C>(&self, command: C, key: Option<String>) -> Result<BegunTurn, Problem>
+    where
+        C: Request<Wire = Command, Answer = Outcome, Reply = Accepted> + 'static,
+    {
+        let (own, tracker) = (self.own.clone(), self.tracker.clone());
+        let shutdown = self.shutdown.clone();
+        let (answer, answered) = oneshot::channel();
+        self.tracker.spawn(async move {
+            let accepted = own.execute(command, key).await;
+            let begun = accepted.map(|accepted| BegunTurn {
+                own,
+                tracker,
+                shutdown,
+                id: accepted.continuation_id,
+                is_armed: true,
+            });
+            // Where nobody takes it, it is dropped, and the turn ends.
+            drop(answer.send(begun));
+        });
+        answered
+            .await
+            .map_err(|_| Problem::internal("the request was lost".to_owned()))?
+    }
+
     /// Waits for the end of a turn that this call has begun. It ends with the caller's interest in it.
     async fn wait_or_cancel(
         &self,
-        id: ContinuationId,
+        mut begun: BegunTurn,
         until: Until,
         time: Duration,
     ) -> Result<Continuation, Problem> {
-        let mut end = EndOfTurn {
-            caller: self,
-            id: Some(id),
-        };
-        let turn = self.wait(id, until, time).await;
+        let turn = self.wait(begun.id, until, time).await;
         if !self.context.ct.is_cancelled() {
-            end.disarm();
+            begun.disarm();
         }
         turn
     }
@@ -316,16 +340,16 @@ impl Caller<'_> {
         ];
         let (ask, keyed): (Ask, Keyed) = arguments(SessionTool::Ask, given, &fixed)?;
         let key = checked(keyed.idempotency_key)?;
-        let accepted = {
+        let mut begun = {
             let _opening = self.account.opening.lock().await;
             self.check_room().await?;
-            self.own.execute(ask, key).await?
+            self.begin(ask, key).await?
         };
-        let id = accepted.continuation_id;
         if self.knows_tasks() {
-            return Ok(Reply::Task(Box::new(self.own.turn(id).await?)));
+            begun.disarm();
+            return Ok(Reply::Task(Box::new(self.own.turn(begun.id).await?)));
         }
-        let turn = self.wait_or_cancel(id, Until::End, LONGEST).await?;
+        let turn = self.wait_or_cancel(begun, Until::End, LONGEST).await?;
         Ok(Reply::Result(turn_result(&turn)))
     }
 
@@ -450,27 +474,24 @@ impl Caller<'_> {
             .direct_calls
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let accepted = match known {
-            Some(session) => self.own.execute(call(session), None).await,
+        let begun = match known {
+            Some(session) => self.begin(call(session), None).await,
             None => Err(Problem::not_found("session", "of direct calls")),
         };
-        let accepted: Accepted = match accepted {
+        let begun = match begun {
             Err(problem)
                 if matches!(
                     problem.kind,
                     ProblemKind::NotFound | ProblemKind::NotOffered
                 ) =>
             {
-                self.own
-                    .execute(call(self.direct_session().await?), None)
-                    .await?
+                self.begin(call(self.direct_session().await?), None).await?
             }
-            accepted => accepted?,
+            begun => begun?,
         };
-        let id = accepted.continuation_id;
         if self.knows_tasks() {
             let turn = self
-                .wait_or_cancel(id, Until::EndOrApproval, TASK_AFTER)
+                .wait_or_cancel(begun, Until::EndOrApproval, TASK_AFTER)
                 .await?;
             return Ok(if turn.state.is_terminal() {
                 Reply::Result(result_of(&turn))
@@ -478,7 +499,7 @@ impl Caller<'_> {
                 Reply::Task(Box::new(turn))
             });
         }
-        let turn = self.wait_or_cancel(id, Until::End, LONGEST).await?;
+        let turn = self.wait_or_cancel(begun, Until::End, LONGEST).await?;
         Ok(Reply::Result(result_of(&turn)))
     }
 

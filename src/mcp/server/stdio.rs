@@ -22,7 +22,8 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let tracker = handler.server.tracker.clone();
-    let shutdown = handler.server.shutdown.clone();
+    // Of its own: the SDK cancels what it is given when the input ends, and that is no shutdown.
+    let shutdown = handler.server.shutdown.child_token();
     let transport = AsyncRwTransport::new(input, output).with_max_line_length(BODY_LIMIT);
     let served = serve_server_with_ct(handler, transport, shutdown).await;
     let ended = match served {

@@ -216,7 +216,6 @@ async fn ask_slowly(
     found(&list).unwrap()
 }
 
-#[ignore = "open: a cancel that comes before the daemon has named the turn is lost, and the turn runs on"]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_cancels_or_goes_away_ends_what_it_asked() {
     let home = Home::new("");
