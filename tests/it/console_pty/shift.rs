@@ -16,6 +16,8 @@ const DECISIONS: usize = 40;
 const DENIED: usize = 8;
 /// How long a card must be on screen before a key about it counts, and a frame more.
 const GLANCE: Duration = Duration::from_millis(520);
+/// How long a decision may take to reach the daemon.
+const DECISION: Duration = Duration::from_secs(30);
 /// What the footer says while a card was on screen for too short a time.
 const JUST_APPEARED: &str = "the card has just appeared or changed";
 
@@ -64,6 +66,19 @@ fn socket(dir: &Path) -> PathBuf {
     });
     demo.expect("the demo's directory")
         .join("data/leverframe.sock")
+}
+
+/// Waits until the daemon has the decision: the screen can still show that of an earlier card.
+async fn wait_for_decision(door: &Door, code: &str) {
+    let deadline = Instant::now() + DECISION;
+    loop {
+        let pending = door.get("/v1/approvals?state=pending&limit=200").await;
+        if items(&pending).all(|one| one["short_code"] != code) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{code} still waits: {pending:#}");
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn risk_of(door: &Door, code: &str) -> String {
@@ -117,6 +132,7 @@ async fn forty_cards_of_twelve_channels_are_decided_by_keys() {
             }
             operator.pty.see("allowed once by ");
         }
+        wait_for_decision(&door, &code).await;
         decided.insert(code, risk);
     }
     let seconds = begun.elapsed().as_secs_f64();
