@@ -22,7 +22,7 @@ use crate::api::seats::Seats;
 use crate::api::state::Api;
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
-use crate::mcp::server::handler::McpServer;
+use crate::mcp::server::handler::HostEndpoint;
 
 /// Longest path of a unix socket that every supported system takes, in bytes (`sun_path` has 104 on macOS
 /// and 108 on Linux, with a terminating zero).
@@ -135,7 +135,7 @@ pub async fn serve_unix(
 ) -> Result<Serving, ServeError> {
     let listener = bind_unix(path).await?;
     let api = Arc::new(Api {
-        mcp: McpServer::new(Arc::clone(&client), shutdown.clone()),
+        mcp: HostEndpoint::new(Arc::clone(&client), shutdown.clone()),
         client,
         door: Arc::new(Door::Unix {
             own_uid: rustix::process::getuid().as_raw(),
@@ -172,7 +172,7 @@ pub async fn serve_tcp(
     let listener = TcpListener::bind(address).await.map_err(system)?;
     let bound = listener.local_addr().map_err(system)?;
     let api = Arc::new(Api {
-        mcp: McpServer::new(Arc::clone(&client), shutdown.clone()),
+        mcp: HostEndpoint::new(Arc::clone(&client), shutdown.clone()),
         client,
         door: Arc::new(Door::Tcp {
             verifier,

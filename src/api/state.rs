@@ -12,7 +12,7 @@ use crate::api::auth::Door;
 use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
 use crate::client::console_client::ConsoleClient;
-use crate::mcp::server::handler::McpServer;
+use crate::mcp::server::handler::HostEndpoint;
 use crate::protocol::request::{self, Answer, Command, Outcome, Query};
 
 /// What every handler works with.
@@ -24,7 +24,7 @@ pub struct Api {
     /// Silence after which a stream gets a comment.
     pub ping: Duration,
     /// Answers hosts of the Model Context Protocol.
-    pub mcp: McpServer,
+    pub mcp: HostEndpoint,
     /// Cancelled when the server stops; streams end then.
     pub shutdown: CancellationToken,
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::connect;
 use crate::cli::exit::Failure;
-use crate::mcp::server::handler::McpServer;
+use crate::mcp::server::handler::HostEndpoint;
 use crate::mcp::server::principal::Principal;
 use crate::mcp::server::stdio;
 use crate::protocol::command::Actor;
@@ -25,7 +25,7 @@ pub async fn run(data_dir: &Path, client: Option<String>) -> Result<(), Failure>
     let principal =
         Principal::new(actor, client).map_err(|why| Failure::Usage(format!("--client: {why}")))?;
     let daemon = connect::daemon(data_dir).await?;
-    let server = McpServer::new(Arc::new(daemon), CancellationToken::new());
+    let server = HostEndpoint::new(Arc::new(daemon), CancellationToken::new());
     stdio::serve(
         server.of(principal),
         tokio::io::stdin(),

@@ -31,14 +31,14 @@ for await_continuation.";
 
 /// What the callers of one process have in common.
 #[derive(Clone)]
-pub struct McpServer {
+pub struct HostEndpoint {
     client: Arc<dyn ConsoleClient>,
     accounts: Accounts,
     pub(super) shutdown: CancellationToken,
     pub(super) tracker: TaskTracker,
 }
 
-impl McpServer {
+impl HostEndpoint {
     /// Over an engine, until the token is cancelled. Turns go on after that.
     pub fn new(client: Arc<dyn ConsoleClient>, shutdown: CancellationToken) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl McpServer {
 /// The server of one caller.
 #[derive(Clone)]
 pub struct Handler {
-    pub(super) server: McpServer,
+    pub(super) server: HostEndpoint,
     own: Own,
 }
 
