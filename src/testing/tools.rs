@@ -114,7 +114,10 @@ impl Tool for Post {
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
         let text = args.get("text").and_then(Value::as_str).unwrap_or_default();
         if let Some(question) = text.strip_prefix("ask: ") {
-            let choices: Vec<String> = ["red", "blue"].map(str::to_owned).into();
+            let choices: Vec<String> = match question {
+                "Which of many?" => (1..=9).map(|number| format!("colour {number}")).collect(),
+                _ => ["red", "blue"].map(str::to_owned).into(),
+            };
             let asked = context.host.ask("the service", question, &choices);
             let asked = tokio::select! {
                 asked = asked => asked,

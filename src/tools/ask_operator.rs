@@ -17,11 +17,11 @@ use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, Too
 /// The name of the tool. A call of it is a question; no other call is.
 pub const ASK_OPERATOR: &str = "ask_operator";
 /// Longest question, in characters. With its choices it fits on the card of every chat platform.
-const MAX_QUESTION: usize = 1500;
+pub const MAX_QUESTION: usize = 1500;
 /// Most choices. Each is a button in a chat and one digit in the console.
-const MAX_CHOICES: usize = 8;
+pub const MAX_CHOICES: usize = 8;
 /// Longest choice, in characters: what fits on a button.
-const MAX_CHOICE: usize = 60;
+pub const MAX_CHOICE: usize = 60;
 
 /// The tool.
 pub struct AskOperator {

@@ -19,12 +19,8 @@ use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::store::commands::ask_in_call::{AskInCall, WithdrawQuestion};
 use crate::store::queries::approvals::RunningQuestion;
 use crate::store::queries::turn::{CallRow, TurnRows};
+use crate::tools::ask_operator::{MAX_CHOICE, MAX_CHOICES, MAX_QUESTION};
 use crate::tools::canonical::sha256_hex;
-
-/// Longest question, in characters: with its choices it fits on the card of every chat platform.
-const MAX_QUESTION: usize = 1500;
-/// Most choices. Each is a button in a chat and one digit in the console.
-const MAX_CHOICES: usize = 8;
 
 /// Takes a question back when it is dropped.
 struct OpenQuestion {
@@ -74,9 +70,12 @@ pub async fn ask(
     if evaluate::nobody_is_there(rows) {
         return Err("nobody is there to answer".to_owned());
     }
-    if choices.len() > MAX_CHOICES {
-        return Err(format!("a question has at most {MAX_CHOICES} choices"));
-    }
+    // More, or longer ones, are no buttons: a person writes the number or the text of one.
+    let are_buttons = choices.len() <= MAX_CHOICES
+        && choices
+            .iter()
+            .all(|choice| choice.chars().count() <= MAX_CHOICE);
+    let buttons = if are_buttons { choices } else { &[] };
     let asked = question.trim();
     let short: String = asked.chars().take(MAX_QUESTION).collect();
     let cut = if short.len() < asked.len() { "…" } else { "" };
@@ -97,7 +96,7 @@ pub async fn ask(
             preview: Preview::None,
             model_reason: None,
             question: Some(text),
-            choices: choices.to_vec(),
+            choices: buttons.to_vec(),
         },
         now,
     );
@@ -110,7 +109,7 @@ pub async fn ask(
         approval,
         asked: RunningQuestion {
             tool: row.call.name.clone(),
-            choices: choices.to_vec(),
+            choices: buttons.to_vec(),
         },
     });
     stored
@@ -128,7 +127,7 @@ pub async fn ask(
         let found = found.map_err(|error| format!("the answer cannot be read: {error}"))?;
         if found.state != ApprovalState::Pending {
             open.is_open = false;
-            return answer(&found);
+            return answer(&found).map(|said| chosen(choices, said));
         }
         let left = deadline.map(|at| at.millis_since(engine.clock.now()));
         let over = async {
@@ -169,6 +168,16 @@ async fn decided(events: &mut Receiver<Arc<Event>>, id: ApprovalId) -> bool {
             Err(RecvError::Closed) => return true,
         }
     }
+}
+
+/// The choice that an answer names by its number or in other case; else the answer itself.
+fn chosen(choices: &[String], said: String) -> String {
+    let named = choices
+        .iter()
+        .find(|choice| choice.trim().eq_ignore_ascii_case(said.trim()));
+    let number = said.trim().parse::<usize>().ok();
+    let numbered = number.and_then(|number| choices.get(number.checked_sub(1)?));
+    named.or(numbered).cloned().unwrap_or(said)
 }
 
 /// The answer of a decision.

@@ -50,6 +50,22 @@ async fn the_call_goes_on_with_the_choice_and_the_turn_runs_all_the_while() {
 }
 
 #[tokio::test]
+async fn more_choices_than_buttons_are_answered_by_number_or_text() {
+    let world = World::new();
+    let daemon = world.daemon(None);
+    for (said, meant) in [("9", "colour 9"), ("COLOUR 2", "colour 2")] {
+        let session = daemon.session().await;
+        let text = "TOOL:post_entry{\"text\":\"ask: Which of many?\"}\nSAY:done";
+        let turn = daemon.send(&session, text).await;
+        let question = daemon.wait_question("question", "9. colour 9").await;
+        assert_eq!(question["args"]["choices"], json!([]));
+        assert_eq!(answer(&daemon, &question, said).await.0, 200);
+        let done = daemon.wait_state(&turn, "completed").await;
+        assert_eq!(call(&done)["result"], format!("the answer is {meant}"));
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_is_an_answer_too() {
     let world = World::new();
     let daemon = world.daemon(None);
