@@ -37,6 +37,7 @@ const MAX_DIFF: usize = 512 * 1024;
 
 /// Reads what is trusted from the database.
 pub async fn load(engine: &Engine) -> Result<(), Problem> {
+    let _only = engine.skills.refresh.lock().await;
     let (instructions, folders) = {
         let settings = &engine.settings.skills;
         (settings.instructions, !settings.folders.is_empty())

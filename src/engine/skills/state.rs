@@ -19,6 +19,8 @@ pub struct TrustedTexts {
 #[derive(Debug, Default)]
 pub struct Skills {
     trusted: RwLock<Arc<TrustedTexts>>,
+    /// What is trusted is read and put into use by one at a time.
+    pub refresh: tokio::sync::Mutex<()>,
 }
 
 impl Skills {
