@@ -55,7 +55,12 @@ pub fn sentence(approval: &Approval) -> String {
         ApprovalKind::ResolveUnknown => format!("Nobody knows whether {tool} happened."),
         ApprovalKind::Resend => "Nobody knows whether this message was delivered.".to_owned(),
         ApprovalKind::Budget => "Goes on although a budget is used up.".to_owned(),
-        ApprovalKind::Question => "The agent asks a person and goes on with the answer.".to_owned(),
+        ApprovalKind::Question => match server_of(tool) {
+            Some(server) => {
+                format!("The tool server {server} asks while {tool} runs. Your answer goes to it.")
+            }
+            None => "The agent asks a person and goes on with the answer.".to_owned(),
+        },
         ApprovalKind::Pairing => format!(
             "Lets {} write to the bot of {}.",
             approval.requester.id, approval.channel
@@ -243,6 +248,12 @@ pub fn arguments_left(approval: &Approval) -> Option<Value> {
             }
         }
         Preview::Diff { .. } if FILE_TOOLS.contains(&approval.tool.as_str()) => map.clear(),
+        Preview::Text { text }
+            if server_of(&approval.tool).is_some()
+                && serde_json::to_string_pretty(map).is_ok_and(|all| text.ends_with(&all)) =>
+        {
+            map.clear();
+        }
         Preview::Text { text } => {
             let shown: Vec<String> = (map.iter())
                 .filter(|(_, value)| value.as_str() == Some(text))

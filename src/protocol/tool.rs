@@ -16,7 +16,8 @@ pub const COUNTED_CALLS: u64 = 10_000;
 pub struct Tool {
     /// Its name, as models call it.
     pub name: String,
-    /// Where it comes from: `built-in`, or `http` and the host of a tool that the configuration declares.
+    /// Where it comes from: `built-in`, `http` and the host of a tool that the configuration declares, or `mcp` and the
+    /// name of a tool server.
     pub source: String,
     /// What models read about it.
     pub description: String,

@@ -13,6 +13,7 @@ use crate::protocol::bridge::CardButton;
 use crate::protocol::channel::LengthUnit;
 use crate::protocol::decision::capitalised;
 use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind};
+use crate::protocol::mcp::server_of;
 use crate::text::chunk::length;
 use crate::text::untrusted::{reveal, reveal_line};
 
@@ -330,7 +331,10 @@ fn title(approval: &Approval) -> String {
         ApprovalKind::ResolveUnknown => format!("❓ Did `{tool}` happen? It was cut off"),
         ApprovalKind::Resend => "❓ Was this reply delivered? It was cut off".to_owned(),
         ApprovalKind::Budget => "💰 A budget is used up: continue?".to_owned(),
-        ApprovalKind::Question => "💬 The agent asks".to_owned(),
+        ApprovalKind::Question => match server_of(&approval.tool) {
+            Some(server) => format!("💬 The tool server `{}` asks", reveal_line(server)),
+            None => "💬 The agent asks".to_owned(),
+        },
         ApprovalKind::Pairing => "👤 Somebody asks for access".to_owned(),
         ApprovalKind::Memory => "🧠 The agent wants to remember something".to_owned(),
         ApprovalKind::ServerPin => "🔌 May agents use what this tool server offers?".to_owned(),

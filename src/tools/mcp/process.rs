@@ -227,7 +227,7 @@ fn places(
         let mut hidden = surroundings.hidden.iter();
         match hidden.find(|hidden| hidden.starts_with(&real) || real.starts_with(hidden)) {
             Some(hidden) => Err(format!(
-                "`{key}` names {}, which would show {}",
+                "`{key}` names {}, which would show {}, where files of the daemon are: name a directory elsewhere",
                 path.display(),
                 hidden.display()
             )),
