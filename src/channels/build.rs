@@ -16,12 +16,17 @@ pub fn build(name: &str, settings: &ChannelSettings, clock: &Clock) -> Option<Bo
     match settings.kind {
         ChannelKind::Telegram => Some(Box::new(TelegramBridge::new(
             name,
-            &settings.api_base,
-            settings.token.clone(),
+            &settings.platform.api_base,
+            settings.platform.token.clone(),
             clock.clone(),
             TelegramOptions::default(),
         ))),
-        ChannelKind::Desk
+        ChannelKind::Discord
+        | ChannelKind::Slack
+        | ChannelKind::Matrix
+        | ChannelKind::Webhook
+        | ChannelKind::Process
+        | ChannelKind::Desk
         | ChannelKind::Api
         | ChannelKind::Mcp
         | ChannelKind::Cli

@@ -11,9 +11,8 @@ use crate::config::file::{ChannelPlatform, ChannelTable};
 use crate::config::inputs::{Inputs, limit, names_server_tool, number, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
-use crate::config::providers::web_address;
-use crate::config::secrets::{self, SecretSource};
-use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
+use crate::config::platforms;
+use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, SessionScope};
 use crate::protocol::budget::{FloodLimits, Limit};
 use crate::protocol::enums::{Autonomy, CacheScope, ChannelKind, Risk};
 use crate::protocol::mcp::covers_servers;
@@ -30,19 +29,6 @@ pub const BUILT_IN: &[(&str, ChannelKind)] = &[
 
 /// The scripted channels of `--demo`.
 pub const DEMO: &[&str] = &["support", "ops", "family"];
-
-/// Whether a channel has no platform behind it.
-pub fn is_local(kind: ChannelKind) -> bool {
-    match kind {
-        ChannelKind::Desk
-        | ChannelKind::Api
-        | ChannelKind::Mcp
-        | ChannelKind::Cli
-        | ChannelKind::Routine
-        | ChannelKind::Scripted => true,
-        ChannelKind::Telegram => false,
-    }
-}
 
 /// Every channel.
 pub fn resolve(
@@ -106,13 +92,21 @@ fn kind_of(
                 .into())
         }
         (None, Some(ChannelPlatform::Telegram)) => Ok(ChannelKind::Telegram),
+        (None, Some(ChannelPlatform::Discord)) => Ok(ChannelKind::Discord),
+        (None, Some(ChannelPlatform::Slack)) => Ok(ChannelKind::Slack),
+        (None, Some(ChannelPlatform::Matrix)) => Ok(ChannelKind::Matrix),
+        (None, Some(ChannelPlatform::Webhook)) => Ok(ChannelKind::Webhook),
+        (None, Some(ChannelPlatform::Process)) => Ok(ChannelKind::Process),
         #[cfg(feature = "test-hooks")]
         (None, Some(ChannelPlatform::Scripted)) => Ok(ChannelKind::Scripted),
         (None, None) => {
             let fault = inputs.fault(&["channels", name], "`kind` is missing");
             let fault = fault.nearest(name, BUILT_IN.iter().map(|(name, _)| *name));
             Err(fault
-                .expected("kind = \"telegram\", or the name of a built-in channel")
+                .expected(
+                    "kind = \"telegram\", \"discord\", \"slack\", \"matrix\", \"webhook\" or \"process\", or the name of a \
+                     built-in channel",
+                )
                 .into())
         }
     }
@@ -200,8 +194,20 @@ impl Channel<'_> {
         let always_ask = self.list("always_ask", "", table.always_ask.as_ref())?;
         Ok(ChannelSettings {
             kind,
-            token: self.token(kind)?,
-            api_base: self.api_base(kind)?,
+            id_prefix: match kind {
+                ChannelKind::Webhook | ChannelKind::Process => format!("{kind}/{}", self.name),
+                ChannelKind::Telegram
+                | ChannelKind::Discord
+                | ChannelKind::Slack
+                | ChannelKind::Matrix
+                | ChannelKind::Desk
+                | ChannelKind::Api
+                | ChannelKind::Mcp
+                | ChannelKind::Cli
+                | ChannelKind::Routine
+                | ChannelKind::Scripted => kind.to_string(),
+            },
+            platform: platforms::resolve(self.inputs, self.name, kind, table)?,
             autonomy: self.autonomy()?,
             permanent_full: table.permanent_full.unwrap_or(false),
             auto_approve,
@@ -308,17 +314,13 @@ impl Channel<'_> {
 
     /// People in a chat can flood the operators. What is built in, operators and programs of theirs use.
     fn floods(&self, kind: ChannelKind) -> Result<FloodLimits, ConfigError> {
-        let usual = match kind {
-            ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine
-            | ChannelKind::Scripted => FloodLimits::default(),
-            ChannelKind::Telegram => FloodLimits {
+        let usual = if kind.is_platform() {
+            FloodLimits {
                 denials: 3,
                 turns: 20,
-            },
+            }
+        } else {
+            FloodLimits::default()
         };
         let read = |key, given, default| {
             let keys = ["channels", self.name, key];
@@ -411,17 +413,40 @@ impl Channel<'_> {
     ) -> Result<Vec<String>, ConfigError> {
         let ids = ids.cloned().unwrap_or_default();
         for id in &ids {
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             let (good, expected) = match kind {
-                ChannelKind::Telegram => {
-                    // Groups have negative ids, people do not.
-                    let digits = match field {
-                        "allowed_chats" => id.strip_prefix('-').unwrap_or(id),
-                        _ => id,
-                    };
-                    let numeric = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
-                    (numeric, "the numeric id, for example \"123456\"")
-                }
-                ChannelKind::Desk
+                // Groups have negative ids, people do not.
+                ChannelKind::Telegram => match field {
+                    "allowed_chats" => (
+                        digits(id.strip_prefix('-').unwrap_or(id)),
+                        "the numeric id, for example \"-1001234\"",
+                    ),
+                    _ => (digits(id), "the numeric id, for example \"123456\""),
+                },
+                ChannelKind::Discord => match field {
+                    "allowed_chats" => (
+                        id.split('/').count() <= 2 && id.split('/').all(digits),
+                        "the id of a server, or of a channel as \"server/channel\"",
+                    ),
+                    _ => (
+                        digits(id),
+                        "the numeric id, for example \"80351110224678912\"",
+                    ),
+                },
+                ChannelKind::Slack => (
+                    id.starts_with(|c: char| c.is_ascii_uppercase()) && !id.contains(' '),
+                    "the id, for example \"U0123ABCD\" or \"C0123ABCD\"",
+                ),
+                ChannelKind::Matrix => match field {
+                    "allowed_chats" => (id.starts_with('!'), "the id of a room: \"!…\""),
+                    _ => (
+                        id.starts_with('@') && id.contains(':'),
+                        "the id, for example \"@anna:example.org\"",
+                    ),
+                },
+                ChannelKind::Webhook
+                | ChannelKind::Process
+                | ChannelKind::Desk
                 | ChannelKind::Api
                 | ChannelKind::Mcp
                 | ChannelKind::Cli
@@ -450,56 +475,6 @@ impl Channel<'_> {
             }
         }
         Ok(names)
-    }
-
-    fn token(&self, kind: ChannelKind) -> Result<Option<Secret>, ConfigError> {
-        let source = SecretSource {
-            env: self.table.token_env.as_deref(),
-            file: self.table.token_file.as_deref(),
-            command: self.table.token_command.as_deref(),
-        };
-        if is_local(kind) {
-            if source.count() > 0 {
-                let fault = self.fault("token_env", "a built-in channel takes no token");
-                return Err(fault.next_step("Remove it").into());
-            }
-            return Ok(None);
-        }
-        if source.count() == 0 {
-            let fault = self.inputs.fault(&["channels", self.name], "has no token");
-            let step = "Get one from @BotFather and set the variable, or use token_file";
-            let fault =
-                fault.expected("token_env = \"TELEGRAM_BOT_TOKEN\", token_file or token_command");
-            return Err(fault.next_step(step).into());
-        }
-        let fault = |suffix: &str, problem: String| self.fault(&format!("token{suffix}"), problem);
-        secrets::read(
-            source,
-            self.inputs.environment,
-            &self.inputs.paths.config_dir,
-            &fault,
-        )
-    }
-
-    fn api_base(&self, kind: ChannelKind) -> Result<String, ConfigError> {
-        let default = match kind {
-            ChannelKind::Telegram => "https://api.telegram.org",
-            ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine
-            | ChannelKind::Scripted => "",
-        };
-        match &self.table.api_base {
-            None => Ok(default.to_owned()),
-            Some(url) => web_address(url).map_err(|problem| {
-                let fault = self.fault("api_base", problem);
-                fault
-                    .expected("a URL, for example https://api.telegram.org")
-                    .into()
-            }),
-        }
     }
 
     fn workspace(&self) -> Result<PathBuf, ConfigError> {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::settings::{
-    Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
+    Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SenderIdentity, SessionScope,
 };
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
@@ -250,6 +250,16 @@ pub struct ProviderTable {
 pub enum ChannelPlatform {
     /// Telegram.
     Telegram,
+    /// Discord.
+    Discord,
+    /// Slack.
+    Slack,
+    /// Matrix.
+    Matrix,
+    /// Signed requests of another system, both ways.
+    Webhook,
+    /// A bridge that is a program.
+    Process,
     /// The platform of tests, at `api_base`.
     #[cfg(feature = "test-hooks")]
     Scripted,
@@ -267,7 +277,43 @@ pub struct ChannelTable {
     pub token_file: Option<String>,
     /// Shell command that prints the token.
     pub token_command: Option<String>,
-    /// Base URL of the platform.
+    /// Slack: variable that holds the app-level token.
+    pub app_token_env: Option<String>,
+    /// Slack: file that holds the app-level token, mode 0600.
+    pub app_token_file: Option<String>,
+    /// Slack: shell command that prints the app-level token.
+    pub app_token_command: Option<String>,
+    /// Webhook: variable that holds the secret of the signatures.
+    pub secret_env: Option<String>,
+    /// Webhook: file that holds the secret of the signatures, mode 0600.
+    pub secret_file: Option<String>,
+    /// Webhook: shell command that prints the secret of the signatures.
+    pub secret_command: Option<String>,
+    /// Webhook: address that gets what the agent says; left out: only the answers of requests that wait.
+    pub callback_url: Option<String>,
+    /// Telegram: public address of this daemon; Telegram sends updates there in place of being asked.
+    pub webhook_url: Option<String>,
+    /// Process: program and its arguments.
+    pub command: Option<Vec<String>>,
+    /// Process: working directory of the program; left out: an empty one of its own.
+    pub directory: Option<String>,
+    /// Process: variables of the program, in plain text; no secrets.
+    pub environment: Option<BTreeMap<String, String>>,
+    /// Process: variables of the daemon that the program gets too; their values count as secrets.
+    pub environment_env: Option<Vec<String>>,
+    /// Process: variables of the program whose values are in files of mode 0600: `{ API_KEY = "path" }`.
+    pub environment_files: Option<BTreeMap<String, String>>,
+    /// Process: directories and files that the program reads beside the system's.
+    pub read: Option<Vec<String>>,
+    /// Process: directories that the program changes.
+    pub write: Option<Vec<String>>,
+    /// Process: whether the program has the network; default true.
+    pub network: Option<bool>,
+    /// Process: whether the program runs in the sandbox; default true.
+    pub sandbox: Option<bool>,
+    /// Webhook and process: `authenticated` where who is named as the sender is certain; default `claimed`.
+    pub senders: Option<SenderIdentity>,
+    /// Base URL of the platform; of Matrix: the homeserver.
     pub api_base: Option<String>,
     /// Level; a stricter one applies with the next reload or start, a looser one waits for a person.
     pub autonomy: Option<Autonomy>,

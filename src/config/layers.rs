@@ -204,7 +204,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         let stand_ins = own.as_ref().unwrap_or(&stand_ins);
         let scripted =
             kind == ProviderKind::Scripted || stand_ins.contains(&ProviderKind::Scripted);
-        let real = !channels::is_local(settings.kind);
+        let real = settings.kind.is_platform();
         if real && scripted && !config.model.allow_scripted_on_channels {
             let problem = "the scripted model, which is no LLM, would answer on this channel";
             let fault = inputs.fault(&["channels", channel], problem);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::program::ProgramSettings;
 use crate::config::secret::Secret;
 use crate::protocol::enums::{Access, Effect};
 
@@ -37,28 +38,9 @@ pub struct McpServerSettings {
 #[derive(Debug, Clone, PartialEq)]
 pub enum McpPlace {
     /// A program.
-    Program(McpProgram),
+    Program(ProgramSettings),
     /// An address.
     Address(McpAddress),
-}
-
-/// A server that is a program of this machine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct McpProgram {
-    /// Program and arguments, as they are.
-    pub command: Vec<String>,
-    /// Working directory, absolute; none = an empty one of its own.
-    pub directory: Option<PathBuf>,
-    /// Its environment beside PATH, HOME, LANG and TZ. Values that came from a secret source are secrets.
-    pub environment: BTreeMap<String, Secret>,
-    /// Directories and files that it may read beside the system's, absolute.
-    pub read: Vec<PathBuf>,
-    /// Directories that it may change, absolute.
-    pub write: Vec<PathBuf>,
-    /// Whether it has the network.
-    pub network: bool,
-    /// Whether it runs in the sandbox.
-    pub sandbox: bool,
 }
 
 /// A server that is reached over streamable HTTP.

@@ -2,20 +2,19 @@
 //!
 //! Nothing here starts a program or reaches a host, and no secret is written in the file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::{McpTable, McpToolTable};
-use crate::config::headers::{check_header, holds_credential};
+use crate::config::headers::check_header;
 use crate::config::inputs::{Inputs, number};
 use crate::config::mcp::{
-    McpAddress, McpLogin, McpPlace, McpProgram, McpServerSettings, McpToolSettings, is_server_name,
+    McpAddress, McpLogin, McpPlace, McpServerSettings, McpToolSettings, is_server_name,
 };
-use crate::config::paths;
 use crate::config::placeholders::SECRET;
+use crate::config::program::{self, ProgramKeys, ProgramSettings};
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{McpSecrets, Secret};
@@ -171,35 +170,7 @@ impl Reader<'_> {
         }
     }
 
-    fn path(&self, given: &str) -> PathBuf {
-        paths::expand(
-            given,
-            self.inputs.environment,
-            &self.inputs.paths.config_dir,
-        )
-    }
-
-    fn paths(&self, key: &str, given: Option<&[String]>) -> Result<Vec<PathBuf>, ConfigError> {
-        let given = given.unwrap_or_default();
-        if given.iter().any(|path| path.trim().is_empty()) {
-            return Err(self
-                .fault(key, "an entry is empty")
-                .expected("paths")
-                .into());
-        }
-        let data = paths::resolved(&self.inputs.paths.data_dir);
-        for path in given.iter().map(|path| self.path(path)) {
-            let real = paths::resolved(&path);
-            if real.starts_with(&data) || data.starts_with(&real) {
-                let problem = format!("{} leads to the data directory", path.display());
-                let fault = self.fault(key, problem);
-                return Err(fault.expected("a place beside the data directory").into());
-            }
-        }
-        Ok(given.iter().map(|path| self.path(path)).collect())
-    }
-
-    fn program(&mut self, command: &[String]) -> Result<McpProgram, ConfigError> {
+    fn program(&mut self, command: &[String]) -> Result<ProgramSettings, ConfigError> {
         let table = self.table;
         self.only(
             "command",
@@ -213,90 +184,23 @@ impl Reader<'_> {
                 ("scopes", table.scopes.is_some()),
             ],
         )?;
-        let has_zero = command.iter().any(|part| part.contains('\0'));
-        let named = command
-            .first()
-            .is_some_and(|program| !program.trim().is_empty());
-        if !named || has_zero || command.len() > MAX_ENTRIES {
-            let fault = self.fault("command", "names no program");
-            return Err(fault
-                .expected("[\"program\", \"argument\", …], which no shell reads")
-                .into());
-        }
-        let sandbox = table.sandbox.unwrap_or(true);
-        if !sandbox && table.write.is_some() {
-            let fault = self.fault("write", "without the sandbox the program changes any file");
-            return Err(fault
-                .next_step("Leave `write` out, or `sandbox = false`")
-                .into());
-        }
-        Ok(McpProgram {
-            command: command.to_vec(),
-            directory: table.directory.as_deref().map(|path| self.path(path)),
-            environment: self.environment()?,
-            read: self.paths("read", table.read.as_deref())?,
-            write: self.paths("write", table.write.as_deref())?,
-            network: table.network.unwrap_or(false),
-            sandbox,
-        })
-    }
-
-    fn environment(&mut self) -> Result<BTreeMap<String, Secret>, ConfigError> {
-        let table = self.table;
-        let mut environment = BTreeMap::new();
-        let empty = BTreeMap::new();
-        let plain = table.environment.as_ref().unwrap_or(&empty);
-        let files = table.environment_files.as_ref().unwrap_or(&empty);
-        let passed = table.environment_env.as_deref().unwrap_or_default();
-        let names = (plain.keys().map(|name| ("environment", name)))
-            .chain(passed.iter().map(|name| ("environment_env", name)))
-            .chain(files.keys().map(|name| ("environment_files", name)));
-        let mut seen = BTreeSet::new();
-        for (key, name) in names {
-            let simple = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-            if !starts || !name.chars().all(simple) {
-                let fault = self.fault(key, format!("`{name}` is no name of a variable"));
-                return Err(fault.expected("letters, digits and `_`").into());
-            }
-            if !seen.insert(name) {
-                let fault = self.fault(key, format!("`{name}` is given twice"));
-                return Err(fault.next_step("Keep one of the two").into());
-            }
-        }
-        for (name, value) in plain {
-            if holds_credential(name) {
-                let problem = format!("`{name}` holds a credential in plain text");
-                let fault = self.fault("environment", problem);
-                let step = "Name it in environment_env, or its file in environment_files";
-                return Err(fault.next_step(step).into());
-            }
-            if value.contains('\0') {
-                let fault = self.fault("environment", format!("`{name}` holds a zero byte"));
-                return Err(fault.into());
-            }
-            environment.insert(name.clone(), Secret::new(value));
-        }
-        for name in passed {
-            match self.inputs.environment.secret(name) {
-                Some(value) => {
-                    let value = Secret::new(value);
-                    self.secrets.values.push(value.clone());
-                    environment.insert(name.clone(), value);
-                }
-                // The server may do without it, and says so otherwise. The doctor names it.
-                None => self
-                    .secrets
-                    .missing
-                    .push((self.name.to_owned(), name.clone())),
-            }
-        }
-        for (name, file) in files {
-            let value = secrets::read_private_file(&self.path(file))?;
-            self.secrets.values.push(value.clone());
-            environment.insert(name.clone(), value);
-        }
-        Ok(environment)
+        let keys = ProgramKeys {
+            command,
+            directory: table.directory.as_deref(),
+            environment: table.environment.as_ref(),
+            environment_env: table.environment_env.as_deref(),
+            environment_files: table.environment_files.as_ref(),
+            read: table.read.as_deref(),
+            write: table.write.as_deref(),
+            network: table.network,
+            sandbox: table.sandbox,
+        };
+        let program = program::resolve(self.inputs, &["mcp", self.name], keys)?;
+        self.secrets.values.extend(program.secrets.iter().cloned());
+        let missing = program.missing.iter().cloned();
+        let missing = missing.map(|variable| (self.name.to_owned(), variable));
+        self.secrets.missing.extend(missing);
+        Ok(program)
     }
 
     fn address(&mut self, url: &str) -> Result<McpAddress, ConfigError> {

@@ -27,6 +27,8 @@ pub mod ownership;
 pub mod paths;
 pub mod people;
 pub mod placeholders;
+pub mod platforms;
+pub mod program;
 pub mod providers;
 pub mod reload;
 pub mod secret;

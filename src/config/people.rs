@@ -6,7 +6,7 @@ use crate::clock::quiet_hours::QuietHours;
 use crate::clock::zone;
 use crate::config::error::ConfigError;
 use crate::config::inputs::Inputs;
-use crate::config::settings::PersonSettings;
+use crate::config::settings::{PersonSettings, SenderIdentity};
 
 /// Everybody.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, ConfigError> {
@@ -25,6 +25,13 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, 
                 return Err(fault
                     .expected("platform:id, for example telegram:123456")
                     .into());
+            }
+            if let Some(channel) = claiming_channel(inputs, id) {
+                let problem = format!("`{id}`: channel {channel} does not prove who writes");
+                let step = format!(
+                    "Set senders = \"authenticated\" under [channels.{channel}] if its ids are certain, or leave the id out"
+                );
+                return Err(fault(problem).next_step(step).into());
             }
             if let Some(other) = owners.insert(id, name) {
                 let problem = format!("`{id}` is already an id of {other}");
@@ -75,13 +82,37 @@ pub fn quiet_hours(
     Ok(Some(hours))
 }
 
+/// The channel of an id that only claims who its senders are: nobody gets a role by a claim.
+fn claiming_channel<'a>(inputs: &Inputs<'_>, id: &'a str) -> Option<&'a str> {
+    let (platform, _) = id.split_once(':')?;
+    let (_, channel) = platform.split_once('/')?;
+    let config = inputs.config();
+    let table = config.channels.get(channel)?;
+    match table.senders.unwrap_or(SenderIdentity::Claimed) {
+        SenderIdentity::Claimed => Some(channel),
+        SenderIdentity::Authenticated => None,
+    }
+}
+
 /// What is wrong with a platform id, if anything.
 fn not_an_id(id: &str) -> Option<&'static str> {
     let Some((platform, local)) = id.split_once(':') else {
         return Some("has no platform");
     };
+    let (platform, channel) = match platform.split_once('/') {
+        Some((platform, channel)) => (platform, Some(channel)),
+        None => (platform, None),
+    };
     if platform.is_empty() || !platform.chars().all(|c| c.is_ascii_lowercase()) {
         return Some("does not start with a platform in small letters");
+    }
+    let own_ids = matches!(platform, "webhook" | "process");
+    if own_ids != channel.is_some() {
+        return Some(if own_ids {
+            "does not name its channel; ids of webhooks and programs are `process/CHANNEL:id`"
+        } else {
+            "has a `/`, which only ids of webhooks and programs have"
+        });
     }
     if local.is_empty() || local.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Some("has no id after the platform, or a space in it");

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use crate::config::platforms::PlatformSettings;
 use crate::config::settings::{
     ChannelSettings, EngineSettings, MemorySettings, ProviderSettings, Settings, Source,
 };
@@ -161,6 +162,17 @@ fn pin_channels(
     }
 }
 
+/// The keys that describe the program of a bridge.
+const PROGRAM_KEYS: &[&str] = &[
+    "command",
+    "directory",
+    "environment",
+    "read",
+    "write",
+    "network",
+    "sandbox",
+];
+
 fn pin_channel(
     pins: &mut Pins,
     name: &str,
@@ -169,8 +181,9 @@ fn pin_channel(
 ) {
     let ChannelSettings {
         kind,
-        token,
-        api_base,
+        // It follows from the name and the kind.
+        id_prefix: _,
+        platform,
         workspace,
         response_cache,
         tool_cache,
@@ -207,8 +220,7 @@ fn pin_channel(
     // The engine follows links in a workspace's path before it uses it.
     loaded.workspace = canonical(&loaded.workspace);
     pins.pin(key("kind"), kind, &mut loaded.kind);
-    pins.pin(key("token"), token, &mut loaded.token);
-    pins.pin(key("api_base"), api_base, &mut loaded.api_base);
+    pin_platform(pins, &key, platform, &mut loaded.platform);
     pins.pin(key("workspace"), workspace, &mut loaded.workspace);
     pins.pin(
         key("response_cache"),
@@ -216,6 +228,36 @@ fn pin_channel(
         &mut loaded.response_cache,
     );
     pins.pin(key("tool_cache"), tool_cache, &mut loaded.tool_cache);
+}
+
+fn pin_platform(
+    pins: &mut Pins,
+    key: &dyn Fn(&str) -> String,
+    running: &PlatformSettings,
+    loaded: &mut PlatformSettings,
+) {
+    let PlatformSettings {
+        token,
+        app_token,
+        secret,
+        api_base,
+        callback_url,
+        webhook_url,
+        program,
+        senders,
+    } = running;
+    pins.pin(key("token"), token, &mut loaded.token);
+    pins.pin(key("app_token"), app_token, &mut loaded.app_token);
+    pins.pin(key("secret"), secret, &mut loaded.secret);
+    pins.pin(key("api_base"), api_base, &mut loaded.api_base);
+    pins.pin(key("callback_url"), callback_url, &mut loaded.callback_url);
+    pins.pin(key("webhook_url"), webhook_url, &mut loaded.webhook_url);
+    pins.pin(key("senders"), senders, &mut loaded.senders);
+    if *program != loaded.program {
+        pins.keys
+            .extend(PROGRAM_KEYS.iter().map(|field| key(field)));
+        loaded.program.clone_from(program);
+    }
 }
 
 /// Settings that stay as they are until a restart.

@@ -13,6 +13,7 @@ use crate::config::flags::Flags;
 use crate::config::mcp::McpServerSettings;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::config::placeholders::Placeholders;
+use crate::config::platforms::PlatformSettings;
 pub use crate::config::secret::Secret;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
@@ -148,7 +149,7 @@ impl Settings {
     /// Every secret in it.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let keys = self.providers.values().filter_map(|p| p.api_key.as_ref());
-        let tokens = self.channels.values().filter_map(|c| c.token.as_ref());
+        let tokens = self.channels.values().flat_map(|c| c.platform.secrets());
         let hooks = self.hooks.commands.values();
         let variables = hooks.flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
         let tools = self.http_tools.values();
@@ -405,15 +406,26 @@ pub enum SessionScope {
     Sender,
 }
 
+/// How certain it is who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SenderIdentity {
+    /// The platform vouches for the id.
+    Authenticated,
+    /// Somebody says so: no decision counts from there.
+    Claimed,
+}
+
 /// One channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelSettings {
     /// Kind.
     pub kind: ChannelKind,
-    /// Platform token.
-    pub token: Option<Secret>,
-    /// Platform base URL.
-    pub api_base: String,
+    /// What the ids of its people begin with, before a colon: `telegram`, or `process/irc` where only this channel knows
+    /// them.
+    pub id_prefix: String,
+    /// How it reaches its platform.
+    pub platform: PlatformSettings,
     /// Baseline level.
     pub autonomy: Autonomy,
     /// Whether `full` without expiry is allowed.

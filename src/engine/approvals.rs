@@ -205,12 +205,12 @@ pub fn recipients(
             };
             // Prefer the channel the request came from; else any channel of that platform reaches them.
             let channel = Some(&origin.channel)
-                .filter(|channel| settings.channels[channel.as_str()].kind.as_str() == platform)
+                .filter(|channel| settings.channels[channel.as_str()].id_prefix == platform)
                 .or_else(|| {
                     settings
                         .channels
                         .iter()
-                        .find(|(_, c)| c.kind.as_str() == platform)
+                        .find(|(_, c)| c.id_prefix == platform)
                         .map(|(channel, _)| channel)
                 });
             let Some(channel) = channel.filter(|channel| engine.has_bridge(channel)) else {

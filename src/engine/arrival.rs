@@ -36,8 +36,8 @@ impl Engine {
         inbound: &'a Inbound,
     ) -> Arrival<'a> {
         let platform_id = inbound.sender.as_ref().map_or_else(
-            || format!("{}:unknown", settings.kind),
-            |sender| format!("{}:{}", settings.kind, sender.id),
+            || format!("{}:unknown", settings.id_prefix),
+            |sender| format!("{}:{}", settings.id_prefix, sender.id),
         );
         let actor = people::chat_actor(&self.settings, platform_id.clone());
         let person =
@@ -46,14 +46,10 @@ impl Engine {
             .sender
             .as_ref()
             .map_or_else(|| "unknown".to_owned(), |sender| sender.display.clone());
-        let surface = match settings.kind {
-            ChannelKind::Scripted => Surface::Scripted,
-            ChannelKind::Telegram
-            | ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine => Surface::Chat,
+        let surface = if settings.kind == ChannelKind::Scripted {
+            Surface::Scripted
+        } else {
+            Surface::Chat
         };
         let conversation = match (settings.session_scope, &inbound.sender) {
             (SessionScope::Sender, Some(sender)) => {

@@ -30,7 +30,6 @@ use crate::engine::tool_cache::state::ToolCache;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
-use crate::protocol::enums::ChannelKind;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -295,14 +294,7 @@ impl Engine {
         self.settings
             .channels
             .get(channel)
-            .is_some_and(|settings| match settings.kind {
-                ChannelKind::Telegram | ChannelKind::Scripted => true,
-                ChannelKind::Desk
-                | ChannelKind::Api
-                | ChannelKind::Mcp
-                | ChannelKind::Cli
-                | ChannelKind::Routine => false,
-            })
+            .is_some_and(|settings| settings.kind.has_bridge())
     }
 
     /// Whether turns may be taken up.

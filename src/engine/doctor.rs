@@ -532,7 +532,7 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
         let names = settings
             .into_iter()
             .flat_map(|settings| settings.channels.iter())
-            .filter(|(_, channel)| channel.token.is_some())
+            .filter(|(_, channel)| channel.kind.is_platform())
             .map(|(name, channel)| {
                 ok(
                     &format!("channel {name}"),

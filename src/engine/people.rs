@@ -53,7 +53,7 @@ pub fn direct_conversations(settings: &Settings, platform_id: &str) -> Vec<(Stri
     let mut found = Vec::new();
     for (platform, user) in ids.iter().filter_map(|id| id.split_once(':')) {
         for (channel, settings) in &settings.channels {
-            if settings.kind.as_str() == platform {
+            if settings.id_prefix == platform {
                 found.push((channel.clone(), user.to_owned()));
             }
         }
@@ -126,7 +126,7 @@ pub fn may_talk(
     conversation: &str,
     let_in: bool,
 ) -> bool {
-    let platform_id = format!("{}:{sender}", channel.kind);
+    let platform_id = format!("{}:{sender}", channel.id_prefix);
     let chat = conversation.split('/').next().unwrap_or(conversation);
     let listed_chat = channel
         .allowed_chats

@@ -37,14 +37,7 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         reconnects: 0,
         rate_limited_until: None,
     };
-    let bridged = match row.kind {
-        ChannelKind::Telegram | ChannelKind::Scripted => true,
-        ChannelKind::Desk
-        | ChannelKind::Api
-        | ChannelKind::Mcp
-        | ChannelKind::Cli
-        | ChannelKind::Routine => false,
-    };
+    let bridged = row.kind.has_bridge();
     let mut health = match link.health() {
         Some(health) => health,
         None if bridged => ChannelHealth {

@@ -36,9 +36,9 @@ pub struct TestBridge {
 
 /// The bridge of a scripted channel with an `api_base`.
 pub fn build(settings: &ChannelSettings, clock: &Clock) -> Option<Box<dyn Bridge>> {
-    let scripted = settings.kind == ChannelKind::Scripted && !settings.api_base.is_empty();
+    let scripted = settings.kind == ChannelKind::Scripted && !settings.platform.api_base.is_empty();
     scripted.then(|| {
-        let bridge = TestBridge::new(&settings.api_base, clock.clone());
+        let bridge = TestBridge::new(&settings.platform.api_base, clock.clone());
         Box::new(bridge) as Box<dyn Bridge>
     })
 }

@@ -43,6 +43,11 @@ pub fn is_of_channel(settings: &ChannelSettings, tool: &str) -> bool {
     server_of(tool).is_none_or(|server| match settings.kind {
         ChannelKind::Mcp => settings.mcp.is_some() && has_server(settings, server),
         ChannelKind::Telegram
+        | ChannelKind::Discord
+        | ChannelKind::Slack
+        | ChannelKind::Matrix
+        | ChannelKind::Webhook
+        | ChannelKind::Process
         | ChannelKind::Scripted
         | ChannelKind::Desk
         | ChannelKind::Api

@@ -1,6 +1,5 @@
 //! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
 
-use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::budget;
 use crate::engine::compaction::{self, TurnEnd};
@@ -142,7 +141,7 @@ fn label(driver: &Driver<'_>, model: &str) -> &'static str {
         .settings
         .channels
         .get(&driver.rows.channel)
-        .is_some_and(|channel| !is_local(channel.kind));
+        .is_some_and(|channel| channel.kind.is_platform());
     if real && engine.models.is_scripted(model) {
         SCRIPTED_LABEL
     } else {

@@ -100,4 +100,36 @@ string_enum!(/// Kind of a channel.
     Scripted = "scripted",
     /// Telegram.
     Telegram = "telegram",
+    /// Discord.
+    Discord = "discord",
+    /// Slack.
+    Slack = "slack",
+    /// Matrix.
+    Matrix = "matrix",
+    /// Signed requests of another system, both ways.
+    Webhook = "webhook",
+    /// A bridge that is a program.
+    Process = "process",
 });
+
+impl ChannelKind {
+    /// Whether people are on a platform outside. Scripted visitors and the built-in channels are not.
+    pub const fn is_platform(self) -> bool {
+        match self {
+            Self::Telegram
+            | Self::Discord
+            | Self::Slack
+            | Self::Matrix
+            | Self::Webhook
+            | Self::Process => true,
+            Self::Desk | Self::Api | Self::Mcp | Self::Cli | Self::Routine | Self::Scripted => {
+                false
+            }
+        }
+    }
+
+    /// Whether a bridge carries what comes and goes, through the outbox.
+    pub const fn has_bridge(self) -> bool {
+        self.is_platform() || matches!(self, Self::Scripted)
+    }
+}

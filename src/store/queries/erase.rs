@@ -29,7 +29,12 @@ impl Direct {
         let Some((kind, id)) = person.split_once(':') else {
             return Ok(Self::default());
         };
-        let channels = conn.values("SELECT name FROM channel_accounts WHERE kind = ?1", [kind])?;
+        // Ids of webhooks and programs name their channel, because only that channel knows them.
+        let (kind, only) = kind.split_once('/').unwrap_or((kind, ""));
+        let channels = conn.values(
+            "SELECT name FROM channel_accounts WHERE kind = ?1 AND (?2 = '' OR name = ?2)",
+            [kind, only],
+        )?;
         Ok(Self {
             channels: channels.into_iter().collect(),
             id: id.to_owned(),

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::clock::zone::shown_in;
-use crate::config::mcp::McpProgram;
+use crate::config::program::ProgramSettings;
 use crate::tools::mcp::status::ServerLog;
 use crate::tools::mcp::surroundings::Surroundings;
 use crate::tools::process::RunningProcess;
@@ -45,7 +45,7 @@ impl ServerProcess {
     /// runs, and what to do.
     pub(super) async fn start(
         server: &str,
-        program: &McpProgram,
+        program: &ProgramSettings,
         surroundings: &Surroundings,
         log: &ServerLog,
     ) -> Result<(Self, Streams), String> {
@@ -103,7 +103,7 @@ fn made(directory: &Path) -> Result<PathBuf, String> {
 }
 
 fn command(
-    program: &McpProgram,
+    program: &ProgramSettings,
     own: &Path,
     surroundings: &Surroundings,
 ) -> Result<Command, String> {
@@ -176,7 +176,7 @@ fn command(
 }
 
 /// Everything that a program finds in its environment.
-fn environment(program: &McpProgram, own: &Path) -> Vec<(String, String)> {
+fn environment(program: &ProgramSettings, own: &Path) -> Vec<(String, String)> {
     let home = own.to_string_lossy();
     let zone = shown_in();
     let base = [
@@ -195,7 +195,7 @@ fn environment(program: &McpProgram, own: &Path) -> Vec<(String, String)> {
 }
 
 /// The file of a program: as it is where it has a directory, else looked for.
-fn found(name: &str, program: &McpProgram) -> Result<PathBuf, String> {
+fn found(name: &str, program: &ProgramSettings) -> Result<PathBuf, String> {
     let path = Path::new(name);
     if path.is_absolute() {
         let is_there = path.is_file();

@@ -5,7 +5,7 @@ use crate::console::access::Access;
 use crate::console::item::{self, ItemKey};
 use crate::console::model::Tone;
 use crate::console::queue::Step;
-use crate::protocol::enums::{ChannelKind, ContinuationState};
+use crate::protocol::enums::ContinuationState;
 use crate::protocol::request::{
     CancelContinuation, Command, PauseChannel, ResumeChannel, ResumeContinuation,
     RetryContinuation, StartSession, UpdateSession,
@@ -457,7 +457,7 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
             Command::ResumeChannel(ResumeChannel { channel: name }),
         );
     }
-    let outside = matches!(channel.kind, ChannelKind::Telegram);
+    let outside = channel.kind.is_platform();
     let line = if outside {
         "Nothing is taken from or sent to the platform until it goes on."
     } else {
