@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::{Delivery, Outbound};
 use crate::protocol::channel::ChannelCapabilities;
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::ChannelKind;
 
 /// Why a bridge stopped. No text in it contains a credential.
@@ -43,6 +44,12 @@ pub trait Bridge: Send + Sync {
 
     /// What the platform can do.
     fn capabilities(&self) -> ChannelCapabilities;
+
+    /// Asks the platform whether this account is set up as it must be; only reads. One finding for each thing asked, each
+    /// fault with what to do and where.
+    async fn check(&self) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// Looks at the platform whether an earlier send of this part arrived. Only reads; called beside [`Bridge::run`],
     /// once it reported a connection, for bridges whose capabilities say more than `none`. `NotSent` promises that the

@@ -3,7 +3,17 @@
 #![warn(missing_docs)]
 
 pub mod build;
+pub mod card;
 pub mod channel;
+pub mod files;
+pub mod health;
+pub mod http;
+pub mod intake;
+pub mod outbound;
+pub mod pacing;
+pub mod platform;
+pub mod progress;
 pub mod scripted;
 pub mod supervisor;
 pub mod telegram;
+pub mod websocket;

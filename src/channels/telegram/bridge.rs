@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError};
-use crate::channels::telegram::api::{Api, CallError};
-use crate::channels::telegram::deliver::Deliverer;
-use crate::channels::telegram::files;
-use crate::channels::telegram::health::HealthLog;
+use crate::channels::health::HealthLog;
+use crate::channels::http::{CallError, HttpTimes};
+use crate::channels::pacing::{Pacing, PacingLimits};
+use crate::channels::platform;
+use crate::channels::telegram::api::Api;
+use crate::channels::telegram::deliver::{Deliverer, Intervals};
 use crate::channels::telegram::inbound::{self, Poller};
-use crate::channels::telegram::outbound::{self, Outbox};
-use crate::channels::telegram::pacing::{Pacing, PacingLimits};
-use crate::channels::telegram::progress;
 use crate::channels::telegram::updates::Me;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
@@ -32,13 +31,13 @@ use crate::protocol::slash::SlashCommand;
 pub struct TelegramOptions {
     /// How long the server may hold a poll; whole seconds.
     pub poll_timeout: Duration,
-    /// To connect.
-    pub connect_timeout: Duration,
-    /// For a whole call that is no poll.
-    pub request_timeout: Duration,
+    /// Of calls that are no polls.
+    pub http: HttpTimes,
     /// Base of the wait after another poller was noticed.
     pub conflict_delay: Duration,
-    /// Rates.
+    /// Between calls for one chat.
+    pub intervals: Intervals,
+    /// Rates beside that.
     pub pacing: PacingLimits,
 }
 
@@ -46,10 +45,15 @@ impl Default for TelegramOptions {
     fn default() -> Self {
         Self {
             poll_timeout: Duration::from_secs(50),
-            connect_timeout: Duration::from_secs(10),
-            request_timeout: Duration::from_secs(30),
+            http: HttpTimes::default(),
             conflict_delay: Duration::from_secs(2),
-            pacing: PacingLimits::default(),
+            intervals: Intervals::default(),
+            pacing: PacingLimits {
+                typing: Duration::from_secs(4),
+                progress: 2,
+                overall: Duration::from_millis(40),
+                burst: 10,
+            },
         }
     }
 }
@@ -114,13 +118,7 @@ impl TelegramBridge {
                 fix: "check the token from @BotFather: digits, a colon, then letters, digits, `_` and `-`".to_owned(),
             });
         }
-        Api::new(
-            &self.api_base,
-            token,
-            self.options.connect_timeout,
-            self.options.request_timeout,
-        )
-        .map_err(|error| ChannelError::Fatal {
+        Api::new(&self.api_base, token, self.options.http).map_err(|error| ChannelError::Fatal {
             detail: format!("no HTTP client for {}: {error}", self.api_base),
             fix: "check api_base, and that this machine has CA certificates".to_owned(),
         })
@@ -242,6 +240,7 @@ impl Bridge for TelegramBridge {
             Arc::clone(&port),
             Arc::clone(&health),
             Arc::clone(&self.pacing),
+            self.options.intervals,
             Arc::clone(&self.moved),
         ));
         let poller = Poller {
@@ -252,30 +251,11 @@ impl Bridge for TelegramBridge {
             poll_timeout: self.options.poll_timeout,
             conflict_delay: self.options.conflict_delay,
         };
-        let outbox = Arc::new(Outbox {
-            port: Arc::clone(&port),
-            deliverer: Arc::clone(&deliverer),
-        });
         let stop = shutdown.child_token();
         let polling = async {
             let ended = inbound::run(&poller, state.cursor, stop.clone()).await;
             stop.cancel();
             ended
-        };
-        let typing = async {
-            loop {
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => break,
-                    conversation = port.next_typing() => {
-                        tokio::select! {
-                            biased;
-                            () = stop.cancelled() => break,
-                            () = deliverer.typing(&conversation) => {}
-                        }
-                    }
-                }
-            }
         };
         let menu = async {
             tokio::select! {
@@ -284,15 +264,10 @@ impl Bridge for TelegramBridge {
                 () = self.mend_menu(&api, &health) => {}
             }
         };
-        let showing = progress::run(Arc::clone(&port), Arc::clone(&deliverer), stop.clone());
-        let fetching = files::run(Arc::clone(&port), api.clone(), stop.clone());
-        let (ended, (), (), (), (), ()) = tokio::join!(
+        let (ended, (), ()) = tokio::join!(
             polling,
-            outbound::run(outbox, stop.clone()),
-            typing,
-            menu,
-            showing,
-            fetching
+            platform::serve(Arc::clone(&port), deliverer, stop.clone()),
+            menu
         );
         ended
     }

@@ -6,17 +6,20 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use crate::channels::telegram::api::{Api, CallError};
-use crate::channels::telegram::card;
-use crate::channels::telegram::health::HealthLog;
-use crate::channels::telegram::pacing::Pacing;
+use crate::channels::card::{self, CardLimit};
+use crate::channels::health::HealthLog;
+use crate::channels::http::CallError;
+use crate::channels::pacing::Pacing;
+use crate::channels::platform::Platform;
+use crate::channels::telegram::api::Api;
 use crate::channels::telegram::render::{self, MessageText};
 use crate::channels::telegram::updates::parse_conversation;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::artifact::SentFile;
-use crate::protocol::bridge::{Outbound, OutboundBody, SendOutcome};
+use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
 use crate::protocol::channel::LengthUnit;
 use crate::text::chunk::chunk;
 
@@ -26,6 +29,12 @@ const LAST_RESORT_PIECE: usize = 1_800;
 const PIECE_TRIES: u32 = 4;
 /// How often a refused call is changed and made again (markup, thread, chat id, reply).
 const REPAIRS: u32 = 5;
+
+/// Longest card; the limit is 4 096.
+const CARD: CardLimit = CardLimit {
+    max: 3_900,
+    unit: LengthUnit::Utf16,
+};
 
 /// What a call changes at the platform, which decides what an unanswered one means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,12 +78,31 @@ fn shown_as(file: &SentFile) -> (&'static str, &'static str) {
     }
 }
 
+/// What Telegram sustains for one chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intervals {
+    /// Between calls for one private chat.
+    pub private: Duration,
+    /// Between calls for one group (Telegram allows 20 a minute).
+    pub group: Duration,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self {
+            private: Duration::from_secs(1),
+            group: Duration::from_secs(3),
+        }
+    }
+}
+
 /// Sends parts for one account. Survives reconnects.
 pub struct Deliverer {
     api: Api,
     port: Arc<dyn ChannelPort>,
     health: Arc<HealthLog>,
     pacing: Arc<Pacing>,
+    intervals: Intervals,
     /// Groups that became supergroups while we ran: old id to new.
     moved: Arc<Mutex<HashMap<i64, i64>>>,
 }
@@ -86,6 +114,7 @@ impl Deliverer {
         port: Arc<dyn ChannelPort>,
         health: Arc<HealthLog>,
         pacing: Arc<Pacing>,
+        intervals: Intervals,
         moved: Arc<Mutex<HashMap<i64, i64>>>,
     ) -> Self {
         Self {
@@ -93,172 +122,36 @@ impl Deliverer {
             port,
             health,
             pacing,
+            intervals,
             moved,
         }
     }
 
-    /// Whether a call for this conversation may leave now; else how long to wait. A conversation that is
-    /// no chat of ours is always let through, to be refused by [`Deliverer::deliver`].
-    pub fn may_send(&self, conversation: &str) -> Result<(), Duration> {
-        match parse_conversation(conversation) {
-            Some((chat, _)) => self.pacing.take(self.current(chat), Instant::now()),
-            None => Ok(()),
+    /// Between calls for a chat. Groups have negative ids.
+    fn interval(&self, chat: i64) -> Duration {
+        if chat < 0 {
+            self.intervals.group
+        } else {
+            self.intervals.private
         }
     }
 
-    /// Sends one part. The intent is durable already.
-    pub async fn deliver(&self, part: &Outbound) -> SendOutcome {
-        let Some((chat, thread)) = parse_conversation(&part.conversation) else {
-            return SendOutcome::Failed {
-                error: "the conversation is not a Telegram chat".to_owned(),
-            };
-        };
-        let target = Target {
-            chat: self.current(chat),
-            thread,
-            reply_to: part.reply_to.as_deref().and_then(|id| id.parse().ok()),
-        };
-        match &part.body {
-            OutboundBody::Markdown { text } => self.send_markdown(part, target, text).await,
-            OutboundBody::File(file) => {
-                let content = match self.port.file_content(file.artifact.hash).await {
-                    Ok(content) => content,
-                    Err(problem) => {
-                        return SendOutcome::Failed {
-                            error: format!("the file cannot be read: {problem}"),
-                        };
-                    }
-                };
-                let message = Message::File { file, content };
-                match self.send(target, &message, None).await {
-                    Ok(message_id) => self.sent(vec![message_id]),
-                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
-                }
-            }
-            OutboundBody::Card { approval, buttons } => {
-                let card = card::question(approval, buttons);
-                let keyboard = render::keyboard(&card.buttons);
-                let text = Message::Text(&card.text);
-                match self.send(target, &text, keyboard.as_ref()).await {
-                    Ok(message_id) if card.whole => self.sent(vec![message_id]),
-                    Ok(message_id) => {
-                        self.health.sent();
-                        SendOutcome::Shortened {
-                            external_refs: vec![message_id],
-                        }
-                    }
-                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
-                }
-            }
-            OutboundBody::CardUpdate {
-                approval,
-                external_ref,
-            } => {
-                let Ok(message_id) = external_ref.parse::<i64>() else {
-                    return SendOutcome::Failed {
-                        error: "the card's message id is not one of Telegram's".to_owned(),
-                    };
-                };
-                let text = card::outcome(approval);
-                match self.edit(target.chat, message_id, &text).await {
-                    Ok(()) => self.sent(vec![external_ref.clone()]),
-                    Err(error) => self.ended(part, target.chat, Change::Edit, &error),
-                }
-            }
-        }
+    fn take(&self, chat: i64) -> Result<(), Duration> {
+        let interval = self.interval(chat);
+        self.pacing
+            .take(&chat.to_string(), interval, Instant::now())
     }
 
-    /// Shows the typing indicator, if it is its time. Errors are of no consequence, except a 429.
-    pub async fn typing(&self, conversation: &str) {
-        let Some((chat, thread)) = parse_conversation(conversation) else {
-            return;
-        };
-        let chat = self.current(chat);
-        if !self.pacing.take_typing(chat, Instant::now()) {
-            return;
-        }
-        let mut params = Map::new();
-        params.insert("chat_id".to_owned(), json!(chat));
-        params.insert("action".to_owned(), json!("typing"));
-        if let Some(thread) = thread {
-            params.insert("message_thread_id".to_owned(), json!(thread));
-        }
-        let answer = self
-            .api
-            .call("sendChatAction", &Value::Object(params))
-            .await;
-        match answer {
-            Err(CallError::Limited { retry_after }) => {
-                self.pacing.freeze(chat, retry_after, Instant::now());
-                self.health.limited(retry_after);
-            }
-            // A chat that refuses us says so at the next message too.
-            Err(CallError::Refused { .. }) => {}
-            answer => self.health.optional("sendChatAction", &answer),
-        }
-    }
-
-    /// Whether a progress message of this conversation may change now.
-    pub fn may_show_progress(&self, conversation: &str) -> bool {
-        parse_conversation(conversation).is_none_or(|(chat, _)| {
-            self.pacing
-                .take_progress(self.current(chat), Instant::now())
-        })
-    }
-
-    /// Shows a progress message, as an edit of one that is there; its id at the platform, if it is there then. Errors
-    /// are of no consequence, except a 429.
-    pub async fn show_progress(
-        &self,
-        conversation: &str,
-        shown: Option<&str>,
-        text: &str,
-    ) -> Option<String> {
-        let (chat, thread) = parse_conversation(conversation)?;
-        let chat = self.current(chat);
-        let text = render::markdown(text);
-        let done = match shown.and_then(|id| id.parse().ok()) {
-            Some(message_id) => self
-                .edit(chat, message_id, &text)
-                .await
-                .map(|()| shown.map(str::to_owned)),
-            None => {
-                let target = Target {
-                    chat,
-                    thread,
-                    reply_to: None,
-                };
-                self.send(target, &Message::Text(&text), None)
-                    .await
-                    .map(Some)
-            }
-        };
-        done.unwrap_or_else(|error| {
-            self.note_decoration(chat, &error);
-            shown.map(str::to_owned)
-        })
-    }
-
-    /// Removes a progress message. Errors are of no consequence, except a 429.
-    pub async fn remove_progress(&self, conversation: &str, message_ref: &str) {
-        let (Some((chat, _)), Ok(message_id)) =
-            (parse_conversation(conversation), message_ref.parse::<i64>())
-        else {
-            return;
-        };
-        let chat = self.current(chat);
-        let params = json!({ "chat_id": chat, "message_id": message_id });
-        if let Err(error) = self.api.call("deleteMessage", &params).await {
-            self.note_decoration(chat, &error);
-        }
+    fn freeze(&self, chat: i64, rest: Duration) {
+        self.pacing.freeze(&chat.to_string(), rest, Instant::now());
+        self.health.limited(rest);
     }
 
     /// Heeds a 429 for something that nobody misses.
     fn note_decoration(&self, chat: i64, error: &CallError) {
         match error {
-            CallError::Limited { retry_after } => {
-                self.pacing.freeze(chat, *retry_after, Instant::now());
-                self.health.limited(*retry_after);
+            CallError::Limited { retry_after, .. } => {
+                self.freeze(chat, *retry_after);
             }
             CallError::NotSent { .. }
             | CallError::Lost { .. }
@@ -312,7 +205,7 @@ impl Deliverer {
         let mut tried = 0;
         loop {
             if at > 0 {
-                while let Err(wait) = self.pacing.take(target.chat, Instant::now()) {
+                while let Err(wait) = self.take(target.chat) {
                     tokio::time::sleep(wait).await;
                 }
             }
@@ -323,7 +216,9 @@ impl Deliverer {
             tried += 1;
             let rest = match &error {
                 CallError::NotSent { .. } => Duration::from_secs(1 << tried.min(4)),
-                CallError::Limited { retry_after } if *retry_after <= Duration::from_mins(1) => {
+                CallError::Limited { retry_after, .. }
+                    if *retry_after <= Duration::from_mins(1) =>
+                {
                     *retry_after
                 }
                 CallError::Limited { .. }
@@ -461,9 +356,8 @@ impl Deliverer {
             CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
                 self.health.send_failing(error.to_string());
             }
-            CallError::Limited { retry_after } => {
-                self.pacing.freeze(chat, *retry_after, Instant::now());
-                self.health.limited(*retry_after);
+            CallError::Limited { retry_after, .. } => {
+                self.freeze(chat, *retry_after);
             }
             CallError::Refused { .. } => self.health.refused(),
         }
@@ -485,7 +379,7 @@ impl Deliverer {
                 },
                 Change::Edit => later,
             },
-            CallError::Limited { retry_after } => SendOutcome::Retry {
+            CallError::Limited { retry_after, .. } => SendOutcome::Retry {
                 not_before: now
                     .plus_millis(i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX)),
                 error: error.to_string(),
@@ -515,6 +409,197 @@ impl Deliverer {
     }
 }
 
+#[async_trait]
+impl Platform for Deliverer {
+    fn may_send(&self, conversation: &str) -> Result<(), Duration> {
+        match parse_conversation(conversation) {
+            Some((chat, _)) => self.take(self.current(chat)),
+            None => Ok(()),
+        }
+    }
+
+    async fn deliver(&self, part: &Outbound) -> SendOutcome {
+        let Some((chat, thread)) = parse_conversation(&part.conversation) else {
+            return SendOutcome::Failed {
+                error: "the conversation is not a Telegram chat".to_owned(),
+            };
+        };
+        let target = Target {
+            chat: self.current(chat),
+            thread,
+            reply_to: part.reply_to.as_deref().and_then(|id| id.parse().ok()),
+        };
+        match &part.body {
+            OutboundBody::Markdown { text } => self.send_markdown(part, target, text).await,
+            OutboundBody::File(file) => {
+                let content = match self.port.file_content(file.artifact.hash).await {
+                    Ok(content) => content,
+                    Err(problem) => {
+                        return SendOutcome::Failed {
+                            error: format!("the file cannot be read: {problem}"),
+                        };
+                    }
+                };
+                let message = Message::File { file, content };
+                match self.send(target, &message, None).await {
+                    Ok(message_id) => self.sent(vec![message_id]),
+                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
+                }
+            }
+            OutboundBody::Card { approval, buttons } => {
+                let card = card::question(approval, buttons, CARD);
+                let keyboard = render::keyboard(&card.buttons);
+                let text = render::lines(&card.lines);
+                let text = Message::Text(&text);
+                match self.send(target, &text, keyboard.as_ref()).await {
+                    Ok(message_id) if card.whole => self.sent(vec![message_id]),
+                    Ok(message_id) => {
+                        self.health.sent();
+                        SendOutcome::Shortened {
+                            external_refs: vec![message_id],
+                        }
+                    }
+                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
+                }
+            }
+            OutboundBody::CardUpdate {
+                approval,
+                external_ref,
+            } => {
+                let Ok(message_id) = external_ref.parse::<i64>() else {
+                    return SendOutcome::Failed {
+                        error: "the card's message id is not one of Telegram's".to_owned(),
+                    };
+                };
+                let text = render::lines(&card::outcome(approval));
+                match self.edit(target.chat, message_id, &text).await {
+                    Ok(()) => self.sent(vec![external_ref.clone()]),
+                    Err(error) => self.ended(part, target.chat, Change::Edit, &error),
+                }
+            }
+        }
+    }
+
+    async fn typing(&self, conversation: &str) {
+        let Some((chat, thread)) = parse_conversation(conversation) else {
+            return;
+        };
+        let chat = self.current(chat);
+        if !self.pacing.take_typing(&chat.to_string(), Instant::now()) {
+            return;
+        }
+        let mut params = Map::new();
+        params.insert("chat_id".to_owned(), json!(chat));
+        params.insert("action".to_owned(), json!("typing"));
+        if let Some(thread) = thread {
+            params.insert("message_thread_id".to_owned(), json!(thread));
+        }
+        let answer = self
+            .api
+            .call("sendChatAction", &Value::Object(params))
+            .await;
+        match answer {
+            Err(CallError::Limited { retry_after, .. }) => {
+                self.freeze(chat, retry_after);
+            }
+            // A chat that refuses us says so at the next message too.
+            Err(CallError::Refused { .. }) => {}
+            answer => self.health.optional("sendChatAction", &answer),
+        }
+    }
+
+    fn may_show_progress(&self, conversation: &str) -> bool {
+        parse_conversation(conversation).is_none_or(|(chat, _)| {
+            let chat = self.current(chat);
+            let interval = self.interval(chat);
+            self.pacing
+                .take_progress(&chat.to_string(), interval, Instant::now())
+        })
+    }
+
+    async fn show_progress(
+        &self,
+        conversation: &str,
+        shown: Option<&str>,
+        text: &str,
+    ) -> Option<String> {
+        let (chat, thread) = parse_conversation(conversation)?;
+        let chat = self.current(chat);
+        let text = render::markdown(text);
+        let done = match shown.and_then(|id| id.parse().ok()) {
+            Some(message_id) => self
+                .edit(chat, message_id, &text)
+                .await
+                .map(|()| shown.map(str::to_owned)),
+            None => {
+                let target = Target {
+                    chat,
+                    thread,
+                    reply_to: None,
+                };
+                self.send(target, &Message::Text(&text), None)
+                    .await
+                    .map(Some)
+            }
+        };
+        done.unwrap_or_else(|error| {
+            self.note_decoration(chat, &error);
+            shown.map(str::to_owned)
+        })
+    }
+
+    async fn remove_progress(&self, conversation: &str, message_ref: &str) {
+        let (Some((chat, _)), Ok(message_id)) =
+            (parse_conversation(conversation), message_ref.parse::<i64>())
+        else {
+            return;
+        };
+        let chat = self.current(chat);
+        let params = json!({ "chat_id": chat, "message_id": message_id });
+        if let Err(error) = self.api.call("deleteMessage", &params).await {
+            self.note_decoration(chat, &error);
+        }
+    }
+
+    async fn fetch(&self, request: &FileRequest) -> Result<Vec<u8>, CallError> {
+        let file = self
+            .api
+            .call("getFile", &json!({ "file_id": request.reference }))
+            .await?;
+        let too_large = || {
+            CallError::refused(
+                413,
+                format!("it has more than {} MiB", request.max_bytes / (1024 * 1024)),
+            )
+        };
+        let size = file.get("file_size").and_then(Value::as_u64);
+        if size.is_some_and(|size| size > request.max_bytes) {
+            return Err(too_large());
+        }
+        let path = file.get("file_path").and_then(Value::as_str);
+        match path.filter(|path| is_plain(path)) {
+            Some(path) => self
+                .api
+                .download(path, request.max_bytes)
+                .await?
+                .ok_or_else(too_large),
+            None => Err(CallError::refused(404, "Telegram names no path for it")),
+        }
+    }
+}
+
+/// A path that is only a path: it becomes a part of an address that has the token in it.
+fn is_plain(path: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+    };
+    path.split('/').all(is_name)
+}
+
 /// The parameters that sends and edits share. Link previews are always off.
 fn body(chat: i64, text: &MessageText, as_html: bool) -> Map<String, Value> {
     let mut params = Map::new();
@@ -534,7 +619,7 @@ fn body(chat: i64, text: &MessageText, as_html: bool) -> Map<String, Value> {
 
 fn refused_with(error: &CallError, words: &str) -> bool {
     match error {
-        CallError::Refused { description, .. } => description.to_ascii_lowercase().contains(words),
+        CallError::Refused { detail, .. } => detail.to_ascii_lowercase().contains(words),
         CallError::NotSent { .. }
         | CallError::Lost { .. }
         | CallError::Server { .. }
@@ -544,7 +629,7 @@ fn refused_with(error: &CallError, words: &str) -> bool {
 
 fn migrated(error: &CallError) -> Option<i64> {
     match error {
-        CallError::Refused { migrate_to, .. } => *migrate_to,
+        CallError::Refused { moved_to, .. } => moved_to.as_ref()?.parse().ok(),
         CallError::NotSent { .. }
         | CallError::Lost { .. }
         | CallError::Server { .. }

@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::channels::channel::ChannelError;
-use crate::channels::telegram::api::{Api, CallError};
-use crate::channels::telegram::health::HealthLog;
+use crate::channels::health::HealthLog;
+use crate::channels::http::CallError;
+use crate::channels::intake;
+use crate::channels::telegram::api::Api;
 use crate::channels::telegram::position::{self, Position};
 use crate::channels::telegram::updates::{self, Me, Update};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::jitter;
-use crate::protocol::bridge::{Inbound, InboundBody, Ingestion};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::bridge::{Inbound, Ingestion};
+use crate::protocol::problem::Problem;
 
 /// What we ask for. Said with every poll, because the server remembers what was said last, by anybody.
 pub const ALLOWED_UPDATES: &[&str] = &[
@@ -85,14 +87,14 @@ pub async fn run(
                 crate::mutant!("ack_after_commit" => poller.api.confirm(&items).await);
                 crate::crash_point!("ack.post");
                 conflicts = 0;
-                poller.health.polled(items.len());
+                poller.health.received(items.len());
                 match take_in(poller, &items, &mut position, &answers).await {
                     BatchProgress::All => {
                         idle.rest(items.len(), asked.elapsed(), poller.poll_timeout)
                     }
                     BatchProgress::NotAll(problem) => {
                         tracing::warn!(%problem, "updates could not be stored; they will come again");
-                        poller.health.poll_failing(format!(
+                        poller.health.receive_failing(format!(
                             "messages cannot be stored, so they stay at Telegram: {problem}"
                         ));
                         Some(Duration::from_secs(1))
@@ -112,14 +114,12 @@ pub async fn run(
                 });
             }
             Err(CallError::Refused {
-                code: 409,
-                description,
-                ..
+                code: 409, detail, ..
             }) => {
                 conflicts = conflicts.saturating_add(1);
-                Some(conflict(poller, conflicts, &description).await)
+                Some(conflict(poller, conflicts, &detail).await)
             }
-            Err(CallError::Limited { retry_after }) => {
+            Err(CallError::Limited { retry_after, .. }) => {
                 poller.health.limited(retry_after);
                 Some(retry_after)
             }
@@ -166,7 +166,7 @@ pub fn broken(error: &CallError) -> ChannelError {
             detail: "Telegram does not know this bot token".to_owned(),
             fix: "check the token from @BotFather (and api_base, if you set it)".to_owned(),
         },
-        CallError::Limited { retry_after } => ChannelError::Transient {
+        CallError::Limited { retry_after, .. } => ChannelError::Transient {
             detail: error.to_string(),
             retry_after: Some(*retry_after),
         },
@@ -207,7 +207,7 @@ async fn take_in(
         } = update;
         let next = id.saturating_add(1);
         let unnamed = position.unnamed_below.is_some_and(|below| id < below);
-        match store(poller, id, inbound, unnamed).await {
+        match store(poller, inbound, unnamed).await {
             Ok(ingested) => {
                 position.offset = Some(next);
                 if let (Some(callback_id), Some(ingested)) = (callback_id, ingested) {
@@ -228,75 +228,23 @@ async fn take_in(
     BatchProgress::All
 }
 
-/// Ingests an item under the keys of this bot. One that can never be taken in would come again for ever and block all
-/// behind it, so it is recorded as that, shown in the channel's health, and passed over. An error means: it may come
-/// again. `unnamed`: it may have been stored under a key that names no bot.
+/// Takes in an item under the keys of this bot. An error means: it may come again. `unnamed`: it may have been stored
+/// under a key that names no bot.
 async fn store(
     poller: &Poller,
-    update: i64,
     inbound: Inbound,
     unnamed: bool,
 ) -> Result<Option<Ingestion>, Problem> {
     if unnamed {
         match poller.port.ingest(inbound.clone()).await {
             Ok(ingested) => return Ok(Some(ingested)),
-            Err(problem) if is_transient(problem.kind) => return Err(problem),
+            Err(problem) if intake::is_transient(problem.kind) => return Err(problem),
             // Another bot's message had that number.
             Err(_) => {}
         }
     }
-    let named = Inbound {
-        dedupe_key: position::key(poller.me.id, &inbound.dedupe_key),
-        ..inbound
-    };
-    let problem = match ingest(poller, &named).await {
-        Ok(ingested) => return Ok(Some(ingested)),
-        Err(problem) if is_transient(problem.kind) => return Err(problem),
-        Err(problem) => problem,
-    };
-    tracing::error!(key = %named.dedupe_key, %problem, "an update cannot be taken in; it is skipped");
-    poller.health.skipped(format!("update {update}: {problem}"));
-    let skipped = Inbound {
-        dedupe_key: position::key(poller.me.id, &format!("skipped:{update}")),
-        body: InboundBody::Other {
-            what: format!("could not be taken in: {}", problem.title),
-        },
-        ..named
-    };
-    match poller.port.ingest(skipped).await {
-        Ok(ingested) => Ok(Some(ingested)),
-        // The store fails, and not this item.
-        Err(problem) if is_transient(problem.kind) || problem.kind == ProblemKind::Internal => {
-            Err(problem)
-        }
-        // Not even the record is taken, and never will be: the log and the health have it.
-        Err(_) => Ok(None),
-    }
-}
-
-/// Ingests an item; once more where the fault is ours, because it may be over.
-async fn ingest(poller: &Poller, inbound: &Inbound) -> Result<Ingestion, Problem> {
-    match poller.port.ingest(inbound.clone()).await {
-        Err(problem) if problem.kind == ProblemKind::Internal => {
-            poller.port.ingest(inbound.clone()).await
-        }
-        result => result,
-    }
-}
-
-/// Whether the same item may be taken in later.
-fn is_transient(kind: ProblemKind) -> bool {
-    match kind {
-        ProblemKind::Unavailable | ProblemKind::TooMany => true,
-        ProblemKind::Invalid
-        | ProblemKind::Unauthenticated
-        | ProblemKind::Forbidden
-        | ProblemKind::NotFound
-        | ProblemKind::Conflict
-        | ProblemKind::Gone
-        | ProblemKind::NotOffered
-        | ProblemKind::Internal => false,
-    }
+    let bot = poller.me.id.to_string();
+    intake::take_in(poller.port.as_ref(), &poller.health, &bot, inbound).await
 }
 
 /// Stops the button's spinner. Too late or twice is of no consequence: the click is durable.
@@ -327,7 +275,7 @@ async fn answer_click(
 /// server for some seconds, so a few conflicts mean nothing.
 async fn conflict(poller: &Poller, conflicts: u32, description: &str) -> Duration {
     if description.to_ascii_lowercase().contains("webhook") {
-        poller.health.poll_failing(
+        poller.health.receive_failing(
             "a webhook was set for this token; removing it, because this channel polls".to_owned(),
         );
         let params = json!({ "drop_pending_updates": false });
@@ -335,11 +283,11 @@ async fn conflict(poller: &Poller, conflicts: u32, description: &str) -> Duratio
             tracing::warn!(%error, "the webhook could not be removed");
         }
     } else if conflicts < CONFLICTS_TOLERATED {
-        poller.health.poll_failing(
+        poller.health.receive_failing(
             "an earlier poll with this token has not ended yet; trying again".to_owned(),
         );
     } else {
-        poller.health.poll_failing(
+        poller.health.receive_failing(
             "another instance is polling with this token: stop it, or get this one a bot of its own from @BotFather"
                 .to_owned(),
         );

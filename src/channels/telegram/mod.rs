@@ -5,14 +5,8 @@
 
 pub mod api;
 pub mod bridge;
-pub mod card;
 pub mod deliver;
-pub mod files;
-pub mod health;
 pub mod inbound;
-pub mod outbound;
-pub mod pacing;
 pub mod position;
-pub mod progress;
 pub mod render;
 pub mod updates;

@@ -17,11 +17,6 @@ pub fn cursor(bot: i64, next: i64) -> String {
     format!("{bot}:{next}")
 }
 
-/// The key of an item of this bot.
-pub fn key(bot: i64, item: &str) -> String {
-    format!("{bot}:{item}")
-}
-
 /// Where this bot goes on. A cursor of another bot says nothing. One that names no bot (versions before 2026-11-23
 /// wrote those) may be another bot's: polling with it could confirm what nobody has read, so it only tells which
 /// updates may be known already.

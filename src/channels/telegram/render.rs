@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::channels::card::{Line, Style};
 use crate::protocol::bridge::CardButton;
 use crate::text::markdown::{to_plain, to_telegram_html};
 
@@ -37,26 +38,6 @@ pub fn escape(text: &str) -> String {
         }
     }
     escaped
-}
-
-/// How a line of ours looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// As it is.
-    Plain,
-    /// Bold.
-    Bold,
-    /// In a block of fixed width, together with its neighbours of the same style.
-    Code,
-}
-
-/// A line of ours; its text is already revealed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Text without line ends.
-    pub text: String,
-    /// Look.
-    pub style: Style,
 }
 
 /// Renders lines.

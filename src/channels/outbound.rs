@@ -1,4 +1,4 @@
-//! From the outbox to Telegram: several conversations at once, each strictly in order.
+//! From the outbox to a platform: several conversations at once, each strictly in order.
 //!
 //! Nothing is sent before `Lease::begin` returned `Ok`, and nothing waits for its slot after it did.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::telegram::deliver::Deliverer;
+use crate::channels::platform::Platform;
 use crate::client::channel_port::{ChannelPort, Lease};
 use crate::protocol::bridge::SendOutcome;
 
@@ -25,7 +25,7 @@ pub struct Outbox {
     /// Engine side.
     pub port: Arc<dyn ChannelPort>,
     /// Platform side.
-    pub deliverer: Arc<Deliverer>,
+    pub platform: Arc<dyn Platform>,
 }
 
 /// Whether the parts behind this one may go on.
@@ -106,7 +106,7 @@ fn start(
 
 /// One part: its slot, the durable intent, the send, the durable end.
 async fn one(outbox: Arc<Outbox>, stop: CancellationToken, mut lease: Box<dyn Lease>) -> Then {
-    while let Err(wait) = outbox.deliverer.may_send(&lease.part().conversation) {
+    while let Err(wait) = outbox.platform.may_send(&lease.part().conversation) {
         tokio::select! {
             biased;
             () = stop.cancelled() => return Then::GiveBack,
@@ -123,7 +123,7 @@ async fn one(outbox: Arc<Outbox>, stop: CancellationToken, mut lease: Box<dyn Le
         return Then::GiveBack;
     }
     crate::crash_point!("send.started");
-    let outcome = outbox.deliverer.deliver(lease.part()).await;
+    let outcome = outbox.platform.deliver(lease.part()).await;
     crate::crash_point!("send.effect_done");
     let then = match &outcome {
         SendOutcome::Sent { .. } | SendOutcome::Shortened { .. } | SendOutcome::Failed { .. } => {

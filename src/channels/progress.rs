@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::channels::telegram::deliver::Deliverer;
+use crate::channels::platform::Platform;
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::ProgressMessage;
 use crate::protocol::ids::ContinuationId;
@@ -21,17 +21,17 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 const TICK: Duration = Duration::from_millis(250);
 
 /// Shows and removes them until the bridge stops. Those that an earlier process left go first.
-pub async fn run(port: Arc<dyn ChannelPort>, deliverer: Arc<Deliverer>, stop: CancellationToken) {
+pub async fn run(port: Arc<dyn ChannelPort>, platform: Arc<dyn Platform>, stop: CancellationToken) {
     tokio::select! {
         biased;
         () = stop.cancelled() => {}
-        () = show(port.as_ref(), &deliverer) => {}
+        () = show(port.as_ref(), platform.as_ref()) => {}
     }
 }
 
-async fn show(port: &dyn ChannelPort, deliverer: &Deliverer) {
+async fn show(port: &dyn ChannelPort, platform: &dyn Platform) {
     for left in port.shown_progress().await.unwrap_or_default() {
-        deliverer
+        platform
             .remove_progress(&left.conversation, &left.message_ref)
             .await;
         record(port, left.continuation_id, None).await;
@@ -68,16 +68,16 @@ async fn show(port: &dyn ChannelPort, deliverer: &Deliverer) {
             match (&message.text, shown.get(&id)) {
                 (None, None) => {}
                 (None, Some(message_ref)) => {
-                    deliverer.remove_progress(conversation, message_ref).await;
+                    platform.remove_progress(conversation, message_ref).await;
                     shown.remove(&id);
                     record(port, id, None).await;
                 }
-                (Some(_), _) if !deliverer.may_show_progress(conversation) => {
+                (Some(_), _) if !platform.may_show_progress(conversation) => {
                     waiting.insert(id, (message, since));
                 }
                 (Some(text), before) => {
                     let before = before.cloned();
-                    let now = deliverer
+                    let now = platform
                         .show_progress(conversation, before.as_deref(), text)
                         .await;
                     if let Some(message_ref) = now

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::channels::telegram::api::CallError;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::channel::ChannelHealth;
@@ -16,7 +15,7 @@ struct Activity {
     inbound: Option<Timestamp>,
     outbound: Option<Timestamp>,
     limited_until: Option<Timestamp>,
-    poll_problem: Option<String>,
+    receive_problem: Option<String>,
     send_problem: Option<String>,
     /// Optional calls that fail, with why.
     optional: BTreeMap<&'static str, String>,
@@ -25,7 +24,7 @@ struct Activity {
     account: Option<String>,
 }
 
-/// Collects exchanges and reports them. Polling and sending fail apart from each other: the state is
+/// Collects exchanges and reports them. Receiving and sending fail apart from each other: the state is
 /// connected only while neither has a problem.
 pub struct HealthLog {
     port: Arc<dyn ChannelPort>,
@@ -51,20 +50,20 @@ impl HealthLog {
         });
     }
 
-    /// A poll was answered; `items` inbound items came with it.
-    pub fn polled(&self, items: usize) {
+    /// The platform answered or spoke, and `items` inbound items came with it: a poll, a frame, an answered heartbeat.
+    pub fn received(&self, items: usize) {
         self.update(|seen, now| {
             seen.exchanged = Some(now);
-            seen.poll_problem = None;
+            seen.receive_problem = None;
             if items > 0 {
                 seen.inbound = Some(now);
             }
         });
     }
 
-    /// Polling has a problem, in words with what to do.
-    pub fn poll_failing(&self, problem: String) {
-        self.update(|seen, _| seen.poll_problem = Some(problem));
+    /// Receiving has a problem, in words with what to do.
+    pub fn receive_failing(&self, problem: String) {
+        self.update(|seen, _| seen.receive_problem = Some(problem));
     }
 
     /// A message, edit or action was accepted.
@@ -76,7 +75,7 @@ impl HealthLog {
         });
     }
 
-    /// Telegram answered a send with a refusal: an exchange, but no delivery.
+    /// The platform answered a send with a refusal: an exchange, but no delivery.
     pub fn refused(&self) {
         self.update(|seen, now| {
             seen.exchanged = Some(now);
@@ -90,13 +89,25 @@ impl HealthLog {
     }
 
     /// How an optional call ended, one without which messages still come and go.
-    pub fn optional<T>(&self, method: &'static str, result: &Result<T, CallError>) {
+    pub fn optional<T, E: std::fmt::Display>(&self, method: &'static str, result: &Result<T, E>) {
         self.update(|seen, _| match result {
             Ok(_) => {
                 seen.optional.remove(method);
             }
             Err(error) => {
                 seen.optional.insert(method, error.to_string());
+            }
+        });
+    }
+
+    /// Something works less well than it could, in words with what to do; none = it is over. Messages still come and go.
+    pub fn note(&self, about: &'static str, problem: Option<String>) {
+        self.update(|seen, _| match problem {
+            Some(problem) => {
+                seen.optional.insert(about, problem);
+            }
+            None => {
+                seen.optional.remove(about);
             }
         });
     }
@@ -136,7 +147,7 @@ impl HealthLog {
                 seen.limited_until = None;
             }
             let detail = seen
-                .poll_problem
+                .receive_problem
                 .clone()
                 .or_else(|| seen.send_problem.clone())
                 .or_else(|| {

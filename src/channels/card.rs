@@ -5,7 +5,6 @@
 
 use serde_json::Value;
 
-use crate::channels::telegram::render::{self, Line, MessageText, Style};
 use crate::client::approval_lines::{arguments_left, sentence};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Preview};
@@ -17,8 +16,6 @@ use crate::protocol::mcp::server_of;
 use crate::text::chunk::length;
 use crate::text::untrusted::{reveal, reveal_line};
 
-/// Longest card, in UTF-16 units; Telegram's limit is 4 096.
-pub const MAX_CARD: usize = 3_900;
 /// Most characters of the message that led to a call.
 const MAX_MESSAGE: usize = 200;
 /// Longest single line of a shortened card's frame.
@@ -26,11 +23,75 @@ const MAX_FRAME_LINE: usize = 200;
 /// Most lines of a shortened card's frame.
 const MAX_FRAME_LINES: usize = 12;
 
-/// A card, ready to send.
+/// How a line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// As it is.
+    Plain,
+    /// Bold.
+    Bold,
+    /// In a block of fixed width, together with its neighbours of the same style.
+    Code,
+}
+
+/// A line of a card; its text is already revealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Text without line ends.
+    pub text: String,
+    /// Look.
+    pub style: Style,
+}
+
+/// How long a card may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CardLimit {
+    /// Longest text.
+    pub max: usize,
+    /// How it is counted.
+    pub unit: LengthUnit,
+}
+
+impl CardLimit {
+    fn length(self, text: &str) -> usize {
+        length(text, self.unit)
+    }
+
+    fn of(self, lines: &[Line]) -> usize {
+        lines.iter().map(|line| self.length(&line.text) + 1).sum()
+    }
+
+    /// Text of at most `max`, with a mark when something is missing.
+    fn cut(self, text: &str, max: usize) -> String {
+        if self.length(text) <= max {
+            return text.to_owned();
+        }
+        let mut left = max.saturating_sub(self.length("…"));
+        let mut start = String::new();
+        for c in text.chars() {
+            let cost = self.length(c.encode_utf8(&mut [0; 4]));
+            if cost > left {
+                break;
+            }
+            left -= cost;
+            start.push(c);
+        }
+        start.push('…');
+        start
+    }
+}
+
+/// How long the parts of a card are whose length we choose: by what people see.
+const PARTS: CardLimit = CardLimit {
+    max: usize::MAX,
+    unit: LengthUnit::Utf16,
+};
+
+/// A card, ready to be rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
     /// Its text.
-    pub text: MessageText,
+    pub lines: Vec<Line>,
     /// The buttons it may carry.
     pub buttons: Vec<CardButton>,
     /// Whether it shows everything.
@@ -39,7 +100,7 @@ pub struct Card {
 
 /// The question, for somebody who may decide. Without buttons it is decided elsewhere: its risk is above what
 /// this channel lets people decide from the chat.
-pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
+pub fn question(approval: &Approval, buttons: &[CardButton], limit: CardLimit) -> Card {
     let head = head(approval);
     let body = body(approval);
     let whole: Vec<Line> = head
@@ -52,14 +113,14 @@ pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
             tail(approval)
         })
         .collect();
-    if units(&whole) <= MAX_CARD {
+    if limit.of(&whole) <= limit.max {
         return Card {
-            text: render::lines(&whole),
+            lines: whole,
             buttons: buttons.to_vec(),
             whole: true,
         };
     }
-    shortened(approval, &head, &body, buttons)
+    shortened(approval, &head, &body, buttons, limit)
 }
 
 /// The end of a card that cannot be decided here.
@@ -93,7 +154,7 @@ fn waiting_for(approval: &Approval) -> Vec<Line> {
 }
 
 /// What became of it. The message it replaces keeps no buttons.
-pub fn outcome(approval: &Approval) -> MessageText {
+pub fn outcome(approval: &Approval) -> Vec<Line> {
     let mut lines = vec![bold(outcome_title(approval))];
     if !approval.tool.is_empty() {
         lines.push(plain(format!("Tool: {}", reveal_line(&approval.tool))));
@@ -124,10 +185,16 @@ pub fn outcome(approval: &Approval) -> MessageText {
         let code = reveal_line(&approval.short_code);
         lines.push(plain(format!("Code: {code}")));
     }
-    render::lines(&lines)
+    lines
 }
 
-fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardButton]) -> Card {
+fn shortened(
+    approval: &Approval,
+    head: &[Line],
+    body: &[Line],
+    buttons: &[CardButton],
+    limit: CardLimit,
+) -> Card {
     let mut lines: Vec<Line> = head
         .iter()
         .take(MAX_FRAME_LINES)
@@ -148,9 +215,11 @@ fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardB
             reveal_line(&approval.short_code)
         )),
     ];
-    let mut left = MAX_CARD.saturating_sub(units(&lines) + units(&foot) + 2);
+    let mut left = limit
+        .max
+        .saturating_sub(limit.of(&lines) + limit.of(&foot) + 2);
     for line in body {
-        let cost = length(&line.text, LengthUnit::Utf16) + 1;
+        let cost = limit.length(&line.text) + 1;
         if cost <= left {
             left -= cost;
             lines.push(line.clone());
@@ -158,7 +227,7 @@ fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardB
         }
         if left > 20 {
             lines.push(Line {
-                text: cut(&line.text, left - 1),
+                text: limit.cut(&line.text, left - 1),
                 style: line.style,
             });
         }
@@ -166,7 +235,7 @@ fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardB
     }
     lines.extend(foot);
     Card {
-        text: render::lines(&lines),
+        lines,
         buttons: buttons
             .iter()
             .filter(|button| is_refusal(&button.label))
@@ -370,29 +439,9 @@ fn when(at: Timestamp) -> String {
     }
 }
 
-/// Text of at most `max` UTF-16 units, with a mark when something is missing.
+/// A part of at most `max` UTF-16 units, with a mark when something is missing.
 fn cut(text: &str, max: usize) -> String {
-    if length(text, LengthUnit::Utf16) <= max {
-        return text.to_owned();
-    }
-    let mut used = 1;
-    let mut kept = String::new();
-    for c in text.chars() {
-        used += c.len_utf16();
-        if used > max {
-            break;
-        }
-        kept.push(c);
-    }
-    kept.push('…');
-    kept
-}
-
-fn units(lines: &[Line]) -> usize {
-    lines
-        .iter()
-        .map(|line| length(&line.text, LengthUnit::Utf16) + 1)
-        .sum()
+    PARTS.cut(text, max)
 }
 
 fn plain(text: String) -> Line {
