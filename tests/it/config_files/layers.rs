@@ -106,7 +106,7 @@ risk = "critical"
     assert_eq!(local.api_key.as_ref().unwrap().expose(), "sk-local");
     let team = &settings.channels["team"];
     assert_eq!(team.kind, ChannelKind::Telegram);
-    assert_eq!(team.token.as_ref().unwrap().expose(), "123:abc");
+    assert_eq!(team.platform.token.as_ref().unwrap().expose(), "123:abc");
     assert_eq!(team.workspace, case.home().join("bots/team"));
     assert_eq!(
         (team.session_scope, team.reply_style),

@@ -97,6 +97,7 @@ fn a_token_file_loads() {
     std::fs::set_permissions(case.home().join("token"), closed).unwrap();
     assert_eq!(
         case.settings().channels["team"]
+            .platform
             .token
             .as_ref()
             .unwrap()

@@ -2,7 +2,8 @@
 
 use std::net::TcpListener;
 
-use leverframe::config::mcp::{McpPlace, McpProgram};
+use leverframe::config::mcp::McpPlace;
+use leverframe::config::program::ProgramSettings;
 use leverframe::protocol::enums::McpServerState;
 use leverframe::tools::sandbox::Sandbox;
 use serde_json::{Value, json};
@@ -10,14 +11,14 @@ use serde_json::{Value, json};
 use crate::mcp_client::world::{SERVER, Scripted, lives, none, program, script, secret, settings};
 use crate::tools::harness::{eventually, sandbox};
 
-fn confined(words: &[&str]) -> McpProgram {
+fn confined(words: &[&str]) -> ProgramSettings {
     let mut program = program(words);
     program.sandbox = true;
     program.read = vec![script().parent().unwrap().to_owned()];
     program
 }
 
-fn scripted(program: McpProgram, sandbox: &Sandbox) -> Scripted {
+fn scripted(program: ProgramSettings, sandbox: &Sandbox) -> Scripted {
     Scripted::in_sandbox(settings(McpPlace::Program(program)), sandbox)
 }
 

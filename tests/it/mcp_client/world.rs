@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use leverframe::clock::Clock;
-use leverframe::config::mcp::{McpAddress, McpPlace, McpProgram, McpServerSettings};
+use leverframe::config::mcp::{McpAddress, McpPlace, McpServerSettings};
+use leverframe::config::program::ProgramSettings;
 use leverframe::config::settings::Secret;
 use leverframe::protocol::enums::McpServerState;
 use leverframe::text::redact::Redactor;
@@ -33,11 +34,11 @@ pub fn script() -> PathBuf {
 }
 
 /// The settings of the scripted server that behaves as the words say.
-pub fn program(words: &[&str]) -> McpProgram {
+pub fn program(words: &[&str]) -> ProgramSettings {
     let script = script().to_string_lossy().into_owned();
     let mut command = vec![PYTHON.to_owned(), script];
     command.extend(words.iter().map(|word| (*word).to_owned()));
-    McpProgram {
+    ProgramSettings {
         command,
         directory: None,
         environment: BTreeMap::new(),
@@ -45,6 +46,8 @@ pub fn program(words: &[&str]) -> McpProgram {
         write: Vec::new(),
         network: false,
         sandbox: false,
+        secrets: Vec::new(),
+        missing: Vec::new(),
     }
 }
 

@@ -197,7 +197,7 @@ async fn a_file_that_cannot_be_had_is_named_to_its_sender_and_holds_up_nothing()
     shown(
         &telegram,
         BEN,
-        "The file large.bin cannot be used: Telegram refused (413): it has more than 1 MiB.",
+        "The file large.bin cannot be used: the platform refused (413): it has more than 1 MiB.",
     )
     .await;
     let there = turn(&daemon, "SAY:without it", "completed").await;

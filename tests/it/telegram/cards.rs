@@ -1,9 +1,11 @@
 //! Approvals as messages: everything is shown, or approving is not offered.
 
-use leverframe::channels::telegram::card;
+use leverframe::channels::card::{self, Card, CardLimit};
+use leverframe::channels::telegram::render::{self, MessageText};
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{Decision, Preview};
 use leverframe::protocol::bridge::{OutboundBody, SendOutcome};
+use leverframe::protocol::channel::LengthUnit;
 use leverframe::protocol::enums::{
     ApprovalKind, ApprovalState, DecisionKind, OutboxClass, Surface,
 };
@@ -11,6 +13,16 @@ use serde_json::json;
 
 use crate::support::fake_telegram::html;
 use crate::telegram::port::{approval, buttons, connected};
+
+/// As long as Telegram's bridge makes them.
+const CARD: CardLimit = CardLimit {
+    max: 3_900,
+    unit: LengthUnit::Utf16,
+};
+
+fn text(card: &Card) -> MessageText {
+    render::lines(&card.lines)
+}
 
 #[tokio::test]
 async fn a_card_shows_the_whole_question_and_is_disarmed_by_its_outcome() {
@@ -119,30 +131,30 @@ fn a_card_too_long_to_show_offers_only_refusal() {
         path: "notes.txt".to_owned(),
         unified: "+ a line that is new 🦀\n".repeat(400),
     };
-    let card = card::question(&long, &buttons());
+    let card = card::question(&long, &buttons(), CARD);
     assert_eq!(card.buttons.len(), 1);
     assert_eq!(card.buttons[0].label, "Deny");
     assert!(
-        card.text
+        text(&card)
             .plain
             .contains("shortened here: full text in the console")
     );
-    assert!(card.text.plain.contains("open the console"));
-    assert!(!card.text.plain.contains("/approve"));
-    assert!(card.text.plain.contains("K7Q2MX"));
-    assert!(card.text.plain.encode_utf16().count() <= 4096);
-    let parsed = html::parse(&card.text.html).expect("valid markup");
-    assert_eq!(parsed.text, card.text.plain, "both forms say the same");
+    assert!(text(&card).plain.contains("open the console"));
+    assert!(!text(&card).plain.contains("/approve"));
+    assert!(text(&card).plain.contains("K7Q2MX"));
+    assert!(text(&card).plain.encode_utf16().count() <= 4096);
+    let parsed = html::parse(&text(&card).html).expect("valid markup");
+    assert_eq!(parsed.text, text(&card).plain, "both forms say the same");
 
     // Long in another place than the preview is the same.
     let mut long = approval();
     long.args = json!({ "script": "x".repeat(5_000) });
-    assert_eq!(card::question(&long, &buttons()).buttons.len(), 1);
+    assert_eq!(card::question(&long, &buttons(), CARD).buttons.len(), 1);
     let mut long = approval();
     long.risk_reasons = vec!["y".repeat(300); 40];
-    let card = card::question(&long, &buttons());
+    let card = card::question(&long, &buttons(), CARD);
     assert_eq!(card.buttons.len(), 1);
-    assert!(card.text.plain.encode_utf16().count() <= 4096);
+    assert!(text(&card).plain.encode_utf16().count() <= 4096);
 }
 
 #[test]
@@ -152,24 +164,24 @@ fn a_card_that_just_fits_is_whole() {
         sized.preview = Preview::Text {
             text: "é".repeat(length),
         };
-        let card = card::question(&sized, &buttons());
-        let whole = card.text.plain.contains(&"é".repeat(length));
+        let card = card::question(&sized, &buttons(), CARD);
+        let whole = text(&card).plain.contains(&"é".repeat(length));
         assert_eq!(
             whole,
             card.buttons.len() == 2,
             "approving is offered exactly when all is shown ({length})"
         );
-        assert!(card.text.plain.encode_utf16().count() <= 4096);
+        assert!(text(&card).plain.encode_utf16().count() <= 4096);
     }
 }
 
 #[test]
 fn without_buttons_a_card_shows_the_call_and_where_it_is_decided() {
-    let card = card::question(&approval(), &[]);
-    assert!(card.text.plain.contains("K7Q2MX"));
-    assert!(card.text.plain.contains("execute_command"));
-    assert!(card.text.plain.contains("in the console"));
-    assert!(!card.text.plain.contains("/approve"));
+    let card = card::question(&approval(), &[], CARD);
+    assert!(text(&card).plain.contains("K7Q2MX"));
+    assert!(text(&card).plain.contains("execute_command"));
+    assert!(text(&card).plain.contains("in the console"));
+    assert!(!text(&card).plain.contains("/approve"));
     assert!(card.buttons.is_empty());
 }
 
@@ -204,7 +216,11 @@ fn hostile_text_stays_text_in_every_card() {
                 at: Timestamp(0),
                 reason: Some(hostile.to_owned()),
             });
-            for text in [card::question(&bad, &buttons()).text, card::outcome(&bad)] {
+            for lines in [
+                card::question(&bad, &buttons(), CARD).lines,
+                card::outcome(&bad),
+            ] {
+                let text = render::lines(&lines);
                 let parsed = html::parse(&text.html).expect("valid markup");
                 assert_eq!(parsed.text, text.plain);
                 assert!(

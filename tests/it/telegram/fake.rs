@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use leverframe::channels::telegram::api::{Api, CallError};
+use leverframe::channels::http::{CallError, HttpTimes};
+use leverframe::channels::telegram::api::Api;
 use leverframe::config::settings::Secret;
 use serde_json::{Value, json};
 
@@ -10,13 +11,12 @@ use crate::support::fake_telegram::{FakeTelegram, TOKEN, html};
 use crate::telegram::port::ada;
 
 fn api(fake: &FakeTelegram) -> Api {
-    let limit = Duration::from_secs(10);
-    Api::new(fake.url(), Secret::new(TOKEN), limit, limit).unwrap()
+    Api::new(fake.url(), Secret::new(TOKEN), HttpTimes::default()).unwrap()
 }
 
 async fn refused(api: &Api, method: &str, params: Value) -> String {
     match api.call(method, &params).await {
-        Err(CallError::Refused { description, .. }) => description,
+        Err(CallError::Refused { detail, .. }) => detail,
         other => panic!("{method} {params}: {other:?}"),
     }
 }

@@ -261,8 +261,8 @@ async fn nothing_is_sent_when_the_intent_cannot_be_recorded() {
 #[tokio::test]
 async fn parts_of_a_chat_keep_their_order_and_distance_and_chats_do_not_wait_for_each_other() {
     let mut paced = options();
-    paced.pacing.private = Duration::from_millis(300);
-    paced.pacing.group = Duration::from_millis(900);
+    paced.intervals.private = Duration::from_millis(300);
+    paced.intervals.group = Duration::from_millis(900);
     let (fake, port, running) = connected_with(paced).await;
     fake.change(|state| {
         for chat in [1, 2, -3] {
@@ -368,7 +368,7 @@ async fn typing_is_shown_at_most_every_few_seconds_per_chat() {
 #[tokio::test]
 async fn stopping_finishes_what_was_begun_and_hands_back_the_rest() {
     let mut paced = options();
-    paced.pacing.private = Duration::from_mins(10);
+    paced.intervals.private = Duration::from_mins(10);
     let (fake, port, running) = connected_with(paced).await;
     fake.change(|state| state.know_chat(4242));
     let first = port.say("4242", "begun");

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leverframe::channels::channel::{Bridge, ChannelError};
+use leverframe::channels::http::HttpTimes;
+use leverframe::channels::pacing::PacingLimits;
 use leverframe::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
-use leverframe::channels::telegram::pacing::PacingLimits;
+use leverframe::channels::telegram::deliver::Intervals;
 use leverframe::client::bridge_health::BridgeHealth;
 use leverframe::client::channel_port::{ChannelPort, Lease};
 use leverframe::clock::{Clock, Timestamp};
@@ -430,12 +432,16 @@ impl TestPort {
 pub fn options() -> TelegramOptions {
     TelegramOptions {
         poll_timeout: Duration::from_secs(5),
-        connect_timeout: Duration::from_secs(2),
-        request_timeout: Duration::from_secs(2),
+        http: HttpTimes {
+            connect: Duration::from_secs(2),
+            request: Duration::from_secs(2),
+        },
         conflict_delay: Duration::from_millis(10),
-        pacing: PacingLimits {
+        intervals: Intervals {
             private: Duration::ZERO,
             group: Duration::ZERO,
+        },
+        pacing: PacingLimits {
             typing: Duration::from_secs(4),
             progress: 2,
             overall: Duration::ZERO,

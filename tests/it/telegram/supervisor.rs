@@ -10,7 +10,10 @@ use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::supervisor::{Backoff, spawn};
 use leverframe::client::channel_port::ChannelPort;
 use leverframe::clock::Clock;
-use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
+use leverframe::config::platforms::PlatformSettings;
+use leverframe::config::settings::{
+    ChannelSettings, ReplyStyle, Secret, SenderIdentity, SessionScope,
+};
 use leverframe::protocol::budget::Limit;
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use leverframe::protocol::enums::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
@@ -283,8 +286,17 @@ async fn an_account_paused_before_the_start_is_not_connected() {
 fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
     ChannelSettings {
         kind,
-        token: token.map(Secret::new),
-        api_base: "http://127.0.0.1:9".to_owned(),
+        id_prefix: kind.to_string(),
+        platform: PlatformSettings {
+            token: token.map(Secret::new),
+            app_token: None,
+            secret: None,
+            api_base: "http://127.0.0.1:9".to_owned(),
+            callback_url: None,
+            webhook_url: None,
+            program: None,
+            senders: SenderIdentity::Authenticated,
+        },
         autonomy: Autonomy::Supervised,
         permanent_full: false,
         auto_approve: Vec::new(),
