@@ -37,3 +37,4 @@ pub mod sessions;
 pub mod state;
 pub mod token;
 pub mod wait;
+pub mod webhooks;

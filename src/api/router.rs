@@ -20,7 +20,7 @@ use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
     artifacts, audit, cache, channels, continuations, datasets, events, generic, health, mcp,
-    mcp_servers, memory, on_call, openapi, plain, sessions,
+    mcp_servers, memory, on_call, openapi, plain, sessions, webhooks,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -43,6 +43,7 @@ pub fn table() -> Vec<Route> {
         health::routes(),
         generic::routes(),
         mcp::routes(),
+        webhooks::routes(),
         vec![description()],
     ]
     .concat()

@@ -22,6 +22,7 @@ use crate::api::seats::Seats;
 use crate::api::state::Api;
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
+use crate::client::webhooks::Webhooks;
 use crate::mcp::server::handler::HostEndpoint;
 
 /// Longest path of a unix socket that every supported system takes, in bytes (`sun_path` has 104 on macOS
@@ -130,6 +131,7 @@ impl Serving {
 pub async fn serve_unix(
     path: &Path,
     client: Arc<dyn ConsoleClient>,
+    webhooks: Webhooks,
     timing: Timing,
     shutdown: CancellationToken,
 ) -> Result<Serving, ServeError> {
@@ -141,6 +143,7 @@ pub async fn serve_unix(
             own_uid: rustix::process::getuid().as_raw(),
         }),
         ping: timing.ping,
+        webhooks,
         shutdown: shutdown.clone(),
     });
     let door = UnixDoor::new(listener, timing.stall);
@@ -158,6 +161,7 @@ pub async fn serve_unix(
 pub async fn serve_tcp(
     address: SocketAddr,
     client: Arc<dyn ConsoleClient>,
+    webhooks: Webhooks,
     verifier: Arc<dyn TokenVerifier>,
     timing: Timing,
     shutdown: CancellationToken,
@@ -180,6 +184,7 @@ pub async fn serve_tcp(
             port: bound.port(),
         }),
         ping: timing.ping,
+        webhooks,
         shutdown: shutdown.clone(),
     });
     let door = TcpDoor::new(listener, timing.stall, Seats::of_process());

@@ -12,6 +12,7 @@ use crate::api::auth::Door;
 use crate::api::error::{Refusal, json};
 use crate::api::request::Call;
 use crate::client::console_client::ConsoleClient;
+use crate::client::webhooks::Webhooks;
 use crate::mcp::server::handler::HostEndpoint;
 use crate::protocol::request::{self, Answer, Command, Outcome, Query};
 
@@ -25,6 +26,8 @@ pub struct Api {
     pub ping: Duration,
     /// Answers hosts of the Model Context Protocol.
     pub mcp: HostEndpoint,
+    /// Which channels take requests from outside.
+    pub webhooks: Webhooks,
     /// Cancelled when the server stops; streams end then.
     pub shutdown: CancellationToken,
 }

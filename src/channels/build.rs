@@ -2,6 +2,8 @@
 
 use crate::channels::channel::Bridge;
 use crate::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
+use crate::channels::webhook::bridge::WebhookBridge;
+use crate::client::webhooks::Webhooks;
 use crate::clock::Clock;
 use crate::config::settings::ChannelSettings;
 use crate::protocol::enums::ChannelKind;
@@ -12,7 +14,12 @@ use crate::protocol::enums::ChannelKind;
 ///
 /// A Telegram channel without a token still has a bridge: it fails at its start with the fix in words,
 /// so that the console shows the channel as failed instead of not at all.
-pub fn build(name: &str, settings: &ChannelSettings, clock: &Clock) -> Option<Box<dyn Bridge>> {
+pub fn build(
+    name: &str,
+    settings: &ChannelSettings,
+    clock: &Clock,
+    webhooks: &Webhooks,
+) -> Option<Box<dyn Bridge>> {
     match settings.kind {
         ChannelKind::Telegram => Some(Box::new(TelegramBridge::new(
             name,
@@ -21,10 +28,15 @@ pub fn build(name: &str, settings: &ChannelSettings, clock: &Clock) -> Option<Bo
             clock.clone(),
             TelegramOptions::default(),
         ))),
+        ChannelKind::Webhook => Some(Box::new(WebhookBridge::new(
+            name,
+            &settings.platform,
+            webhooks.clone(),
+            clock.clone(),
+        ))),
         ChannelKind::Discord
         | ChannelKind::Slack
         | ChannelKind::Matrix
-        | ChannelKind::Webhook
         | ChannelKind::Process
         | ChannelKind::Desk
         | ChannelKind::Api

@@ -22,6 +22,8 @@ struct Activity {
     /// Updates that could not be taken in, and why the newest could not.
     skipped: Option<(u32, String)>,
     account: Option<String>,
+    /// Others call us, so silence means nothing.
+    listening: bool,
 }
 
 /// Collects exchanges and reports them. Receiving and sending fail apart from each other: the state is
@@ -47,6 +49,14 @@ impl HealthLog {
         self.update(|seen, now| {
             seen.exchanged = Some(now);
             seen.account = Some(account);
+        });
+    }
+
+    /// Others call us: well without an exchange, as long as nothing fails. `place` is where they call.
+    pub fn listening(&self, place: String) {
+        self.update(|seen, _| {
+            seen.listening = true;
+            seen.account = Some(place);
         });
     }
 
@@ -164,6 +174,7 @@ impl HealthLog {
             let state = match (&detail, seen.exchanged) {
                 (Some(_), _) => ChannelState::Degraded,
                 (None, Some(_)) => ChannelState::Connected,
+                (None, None) if seen.listening => ChannelState::Connected,
                 (None, None) => ChannelState::Starting,
             };
             (

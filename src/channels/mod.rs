@@ -16,4 +16,5 @@ pub mod progress;
 pub mod scripted;
 pub mod supervisor;
 pub mod telegram;
+pub mod webhook;
 pub mod websocket;

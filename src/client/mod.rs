@@ -18,3 +18,4 @@ pub mod rehearsal_lines;
 pub mod remote;
 pub mod server_lines;
 pub mod summary_lines;
+pub mod webhooks;

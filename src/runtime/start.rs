@@ -17,6 +17,7 @@ use crate::api::token::{StaticTokens, TokenRecord, generate, hash_token};
 use crate::channels::channel::Bridge;
 use crate::channels::{build, supervisor};
 use crate::client::console_client::ConsoleClient;
+use crate::client::webhooks::Webhooks;
 use crate::clock::Clock;
 use crate::config::paths::{prepare_data_dir, prepare_workspace};
 use crate::config::secrets::read_private_file;
@@ -61,6 +62,7 @@ pub struct Running {
     /// Every address it is reached at, `unix:…` first.
     pub addresses: Vec<String>,
     client: Arc<InProcessClient>,
+    webhooks: Webhooks,
     stop_signal: JoinHandle<()>,
     serving: Vec<Serving>,
     bridges: Vec<JoinHandle<()>>,
@@ -117,6 +119,7 @@ pub async fn start(
     let mut running = Running {
         engine,
         addresses: Vec::new(),
+        webhooks: Webhooks::default(),
         client,
         stop_signal,
         serving: Vec::new(),
@@ -235,6 +238,7 @@ impl Running {
         let unix = serve_unix(
             &socket,
             client.clone(),
+            self.webhooks.clone(),
             Timing::default(),
             self.stop_api.clone(),
         )
@@ -250,6 +254,7 @@ impl Running {
             let tcp = serve_tcp(
                 address,
                 client,
+                self.webhooks.clone(),
                 verifier,
                 Timing::default(),
                 self.stop_api.clone(),
@@ -266,13 +271,14 @@ impl Running {
 
     fn connect(&mut self, extra: Vec<(String, Box<dyn Bridge>)>) {
         let clock = self.engine.clock.clone();
+        let webhooks = self.webhooks.clone();
         let configured = self
             .engine
             .settings
             .channels
             .iter()
             .filter_map(|(name, settings)| {
-                let bridge = build::build(name, settings, &clock);
+                let bridge = build::build(name, settings, &clock, &webhooks);
                 #[cfg(feature = "test-hooks")]
                 let bridge = bridge.or_else(|| crate::testing::bridge::build(settings, &clock));
                 bridge.map(|bridge| (name.clone(), bridge))

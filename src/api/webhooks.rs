@@ -1,0 +1,128 @@
+//! Requests for channels: from a platform that calls us, or from another system. No credential is looked at here: the
+//! channel's bridge checks the signature, and nothing happens before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use schemars::JsonSchema;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::api::error::Refusal;
+use crate::api::request::{Call, read_body};
+use crate::api::route::{Method, Needs, Route, own, success};
+use crate::api::state::Api;
+use crate::client::webhooks::{WEBHOOK_BODY_LIMIT, WebhookRefusal, WebhookRequest};
+use crate::protocol::problem::{Problem, ProblemKind};
+
+/// Longest time that a caller can wait for an answer, in seconds.
+const LONGEST_WAIT: u64 = 300;
+/// How much longer the listener waits than the bridge.
+const SPARE: Duration = Duration::from_secs(30);
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route {
+            needs: Needs::Nothing,
+            ..own(
+                Method::Post,
+                "/webhooks/{channel}",
+                "A request of a platform or another system to a channel, signed as the channel's kind wants it; needs no \
+                 token. `Prefer: wait=SECONDS` asks a webhook channel to answer with the reply",
+                &[success::<Received>(StatusCode::ACCEPTED)],
+                |api, call| Box::pin(take(api, call)),
+            )
+        }
+        .streamed(),
+    ]
+}
+
+/// What became of a request.
+#[derive(serde::Serialize, JsonSchema)]
+struct Received {
+    /// `accepted`, `repeated` or `answered`.
+    state: &'static str,
+}
+
+async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let channel = call.path.get("channel").cloned().unwrap_or_default();
+    let stream = call
+        .stream
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .take();
+    let body = match stream {
+        Some(stream) => read_body(stream, WEBHOOK_BODY_LIMIT).await?,
+        None => axum::body::Bytes::new(),
+    };
+    let headers = call
+        .headers
+        .iter()
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        })
+        .collect();
+    let wait = call.headers.get("prefer").and_then(wait_of);
+    let (answer, answered) = oneshot::channel();
+    let request = WebhookRequest {
+        headers,
+        body: body.to_vec(),
+        wait,
+        answer,
+    };
+    api.webhooks
+        .deliver(&channel, request)
+        .map_err(|refusal| unavailable(refusal.to_string(), refusal))?;
+    let limit = wait.unwrap_or_default() + SPARE;
+    let answer = tokio::select! {
+        answer = answered => answer.ok(),
+        () = tokio::time::sleep(limit) => None,
+        () = api.shutdown.cancelled() => None,
+    };
+    let Some(answer) = answer else {
+        return Err(unavailable(
+            "the channel did not take the request; send it again".to_owned(),
+            WebhookRefusal::Busy,
+        ));
+    };
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body: &Value = &answer.body;
+    let mut response = (status, axum::Json(body)).into_response();
+    if let Some(rest) = answer.retry_after {
+        let seconds = HeaderValue::from(rest.as_secs().max(1));
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    Ok(response)
+}
+
+fn unavailable(detail: String, refusal: WebhookRefusal) -> Refusal {
+    match refusal {
+        WebhookRefusal::NotListening => Problem::new(
+            ProblemKind::NotFound,
+            "no such channel",
+            detail,
+        )
+        .hint("`leverframe channels list` names the channels; a paused or failed one takes nothing")
+        .into(),
+        WebhookRefusal::Busy => {
+            Refusal::from(Problem::new(ProblemKind::Unavailable, "not taken", detail))
+                .header(header::RETRY_AFTER, HeaderValue::from(1_u64))
+        }
+    }
+}
+
+/// The seconds of `Prefer: wait=SECONDS` (RFC 7240).
+fn wait_of(value: &HeaderValue) -> Option<Duration> {
+    let seconds: u64 = value
+        .to_str()
+        .ok()?
+        .split([',', ';'])
+        .find_map(|one| one.trim().strip_prefix("wait="))?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds.clamp(1, LONGEST_WAIT)))
+}

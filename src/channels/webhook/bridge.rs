@@ -1,0 +1,362 @@
+//! The bridge of one webhook channel: takes signed requests, and answers each once its message is durable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::health::HealthLog;
+use crate::channels::http::{Http, HttpTimes};
+use crate::channels::webhook::deliver::{Callback, Deliverer, Waiters};
+use crate::channels::webhook::message::{
+    IncomingMessage, OutgoingContent, OutgoingMessage, inbound,
+};
+use crate::channels::webhook::signature;
+use crate::channels::{intake, platform};
+use crate::client::channel_port::ChannelPort;
+use crate::client::webhooks::{WEBHOOK_PATH, WebhookAnswer, WebhookRequest, Webhooks};
+use crate::clock::Clock;
+use crate::config::platforms::PlatformSettings;
+use crate::config::secret::Secret;
+use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
+use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::enums::{ChannelKind, Disposition};
+
+/// How long a request that waits is kept for what follows its reply: files, further parts.
+const TAIL: Duration = Duration::from_millis(300);
+/// A secret shorter than this is guessed.
+const MIN_SECRET: usize = 16;
+
+/// One webhook channel.
+pub struct WebhookBridge {
+    name: String,
+    secret: Option<Secret>,
+    callback_url: Option<String>,
+    webhooks: Webhooks,
+    clock: Clock,
+}
+
+impl WebhookBridge {
+    /// A bridge for the channel `name`; takes requests when run.
+    pub fn new(name: &str, settings: &PlatformSettings, webhooks: Webhooks, clock: Clock) -> Self {
+        Self {
+            name: name.to_owned(),
+            secret: settings.secret.clone(),
+            callback_url: settings.callback_url.clone(),
+            webhooks,
+            clock,
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("{WEBHOOK_PATH}{}", self.name)
+    }
+
+    fn callback(&self, secret: &Secret) -> Result<Option<Callback>, ChannelError> {
+        let Some(url) = &self.callback_url else {
+            return Ok(None);
+        };
+        let http =
+            Http::new(url, vec![secret.clone()], HttpTimes::default()).map_err(|detail| {
+                ChannelError::Fatal {
+                    detail: format!("no HTTP client: {detail}"),
+                    fix: "check that this machine has CA certificates".to_owned(),
+                }
+            })?;
+        let url = url.clone();
+        Ok(Some(Callback { http, url }))
+    }
+}
+
+#[async_trait]
+impl Bridge for WebhookBridge {
+    fn kind(&self) -> ChannelKind {
+        ChannelKind::Webhook
+    }
+
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            max_length: 100_000,
+            unit: LengthUnit::Chars,
+            edits: false,
+            buttons: true,
+            typing: false,
+            idempotency: SendIdempotency::NativeKey { window_ms: None },
+        }
+    }
+
+    async fn check(&self) -> Vec<Finding> {
+        let secret = self.secret.as_ref().map_or(0, |one| one.expose().len());
+        let mut findings = vec![Finding {
+            verdict: if secret < MIN_SECRET {
+                Standing::Warn
+            } else {
+                Standing::Ok
+            },
+            about: "secret".to_owned(),
+            detail: format!("{secret} characters"),
+            fix: (secret < MIN_SECRET)
+                .then(|| "make a longer one: `openssl rand -hex 32`".to_owned()),
+        }];
+        findings.push(Finding {
+            verdict: Standing::Ok,
+            about: "requests".to_owned(),
+            detail: format!("taken at {} of the daemon's addresses", self.place()),
+            fix: None,
+        });
+        findings.push(match &self.callback_url {
+            Some(url) => Finding {
+                verdict: Standing::Ok,
+                about: "replies".to_owned(),
+                detail: format!("posted to {url}"),
+                fix: None,
+            },
+            None => Finding {
+                verdict: Standing::Warn,
+                about: "replies".to_owned(),
+                detail: "only in the answers of requests that wait".to_owned(),
+                fix: Some("set callback_url to get each reply, card and file".to_owned()),
+            },
+        });
+        findings
+    }
+
+    async fn run(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        shutdown: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        let secret = self.secret.clone().filter(|one| !one.expose().is_empty());
+        let Some(secret) = secret else {
+            return Err(ChannelError::Fatal {
+                detail: format!("channel `{}` has no secret", self.name),
+                fix: "let its `secret_env`, `secret_file` or `secret_command` give one".to_owned(),
+            });
+        };
+        let callback = self.callback(&secret)?;
+        port.set_capabilities(self.capabilities());
+        let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        let waiters = Waiters::default();
+        let waits = callback.is_none();
+        let deliverer = Arc::new(Deliverer::new(
+            Arc::clone(&port),
+            Arc::clone(&health),
+            secret.clone(),
+            callback,
+            waiters.clone(),
+        ));
+        let requests = self.webhooks.open(&self.name);
+        health.listening(self.place());
+        let receiver = Receiver {
+            channel: self.name.clone(),
+            secret,
+            clock: self.clock.clone(),
+            port: Arc::clone(&port),
+            health,
+            waiters,
+            waits,
+        };
+        tokio::join!(
+            receive(Arc::new(receiver), requests, shutdown.clone()),
+            platform::serve(port, deliverer, shutdown.clone()),
+        );
+        Ok(())
+    }
+}
+
+/// What a request is looked at with.
+struct Receiver {
+    channel: String,
+    secret: Secret,
+    clock: Clock,
+    port: Arc<dyn ChannelPort>,
+    health: Arc<HealthLog>,
+    waiters: Waiters,
+    /// Whether replies go into answers.
+    waits: bool,
+}
+
+async fn receive(
+    receiver: Arc<Receiver>,
+    mut requests: mpsc::Receiver<WebhookRequest>,
+    stop: CancellationToken,
+) {
+    let waiting = TaskTracker::new();
+    loop {
+        let request = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            request = requests.recv() => match request {
+                Some(request) => request,
+                // Another run of this channel took over.
+                None => {
+                    stop.cancelled().await;
+                    break;
+                }
+            },
+        };
+        // One after the other, so that messages of one caller keep their order.
+        let wait = request.wait.filter(|_| receiver.waits);
+        match receiver.take(&request).await {
+            Taken::Answer(answer) => drop(request.answer.send(answer)),
+            Taken::Message {
+                id,
+                conversation,
+                state,
+            } => match wait {
+                None => drop(request.answer.send(accepted(state))),
+                Some(limit) => {
+                    let (receiver, stop) = (Arc::clone(&receiver), stop.clone());
+                    waiting.spawn(async move {
+                        let answer = receiver.reply(&id, &conversation, limit, &stop).await;
+                        drop(request.answer.send(answer));
+                    });
+                }
+            },
+        }
+    }
+    waiting.close();
+    waiting.wait().await;
+}
+
+/// What became of a request.
+enum Taken {
+    /// Nothing more happens.
+    Answer(WebhookAnswer),
+    /// A message is durable.
+    Message {
+        id: String,
+        conversation: String,
+        state: &'static str,
+    },
+}
+
+impl Receiver {
+    async fn take(&self, request: &WebhookRequest) -> Taken {
+        if let Err(fault) = signature::verify(
+            &self.secret,
+            self.clock.now(),
+            &request.headers,
+            &request.body,
+        ) {
+            tracing::warn!(channel = %self.channel, %fault, "a request is not genuine");
+            let why = format!("a request that is not genuine was refused: {fault}");
+            self.health.note("signature", Some(why));
+            return Taken::Answer(refusal(401, &fault.to_string()));
+        }
+        self.health.note("signature", None);
+        let message: IncomingMessage = match serde_json::from_slice(&request.body) {
+            Ok(message) => message,
+            Err(error) => {
+                self.health.received(0);
+                return Taken::Answer(refusal(400, &format!("the body: {error}")));
+            }
+        };
+        let item = match inbound(message) {
+            Ok(item) => item,
+            Err(problem) => {
+                self.health.received(0);
+                return Taken::Answer(refusal(400, &problem));
+            }
+        };
+        let (id, conversation) = (item.dedupe_key.clone(), item.conversation.clone());
+        match intake::take_in(self.port.as_ref(), &self.health, &self.channel, item).await {
+            Ok(taken) => {
+                self.health.received(1);
+                let Some(ingested) = taken else {
+                    return Taken::Answer(refusal(422, "it can never be taken in"));
+                };
+                match ingested.disposition {
+                    Disposition::Turn | Disposition::Command => Taken::Message {
+                        id,
+                        conversation,
+                        state: if ingested.repeated {
+                            "repeated"
+                        } else {
+                            "accepted"
+                        },
+                    },
+                    other => Taken::Answer(WebhookAnswer {
+                        status: 202,
+                        retry_after: None,
+                        body: json!({
+                            "state": if ingested.repeated { "repeated" } else { "accepted" },
+                            "disposition": other,
+                            "feedback": ingested.feedback,
+                        }),
+                    }),
+                }
+            }
+            Err(problem) => {
+                self.health
+                    .receive_failing(format!("messages cannot be stored: {problem}"));
+                Taken::Answer(WebhookAnswer {
+                    status: 503,
+                    retry_after: Some(Duration::from_secs(2)),
+                    body: json!({ "error": "not stored; send it again" }),
+                })
+            }
+        }
+    }
+
+    /// What the agent says to a message, within `limit`.
+    async fn reply(
+        &self,
+        id: &str,
+        conversation: &str,
+        limit: Duration,
+        stop: &CancellationToken,
+    ) -> WebhookAnswer {
+        let mut heard = self.waiters.wait(id, conversation);
+        let mut messages: Vec<OutgoingMessage> = Vec::new();
+        let mut end = tokio::time::Instant::now() + limit;
+        let mut answered = false;
+        loop {
+            let message = tokio::select! {
+                message = heard.recv() => message,
+                () = tokio::time::sleep_until(end) => break,
+                () = stop.cancelled() => break,
+            };
+            let Some(message) = message else { break };
+            let reply = matches!(message.content, OutgoingContent::Reply { .. });
+            let ours = message.reply_to.as_deref().is_none_or(|to| to == id);
+            messages.push(message);
+            if reply && ours {
+                answered = true;
+                // Not behind the time that the caller waits.
+                end = end.min(tokio::time::Instant::now() + TAIL);
+            }
+        }
+        self.waiters.leave(id, &mut heard);
+        while let Ok(message) = heard.try_recv() {
+            messages.push(message);
+        }
+        let state = if answered { "answered" } else { "accepted" };
+        WebhookAnswer {
+            status: if answered { 200 } else { 202 },
+            retry_after: None,
+            body: json!({ "state": state, "messages": messages }),
+        }
+    }
+}
+
+fn accepted(state: &str) -> WebhookAnswer {
+    WebhookAnswer {
+        status: 202,
+        retry_after: None,
+        body: json!({ "state": state }),
+    }
+}
+
+fn refusal(status: u16, error: &str) -> WebhookAnswer {
+    WebhookAnswer {
+        status,
+        retry_after: None,
+        body: Value::from_iter([("error", error)]),
+    }
+}

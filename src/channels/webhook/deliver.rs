@@ -1,0 +1,317 @@
+//! What goes to the other system: into the answer of a request that waits, or to the channel's address.
+//!
+//! A system that takes requests at its address drops what it has had under the same id, so an unanswered one is sent again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::channels::card::{self, CardLimit, Line};
+use crate::channels::health::HealthLog;
+use crate::channels::http::{CallError, Http, by_status};
+use crate::channels::pacing::{Pacing, PacingLimits};
+use crate::channels::platform::Platform;
+use crate::channels::webhook::message::{OutgoingContent, OutgoingMessage, encode, inline_content};
+use crate::channels::webhook::signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
+use crate::client::channel_port::ChannelPort;
+use crate::config::secret::Secret;
+use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
+use crate::protocol::channel::LengthUnit;
+use crate::protocol::enums::OutboxClass;
+
+/// Header with the id of what is sent.
+const KEY_HEADER: &str = "idempotency-key";
+/// Longest card, in characters.
+const CARD: CardLimit = CardLimit {
+    max: 20_000,
+    unit: LengthUnit::Chars,
+};
+/// How often an answer that nobody waits for is tried, at growing intervals: about eight minutes.
+const UNHEARD_TRIES: u32 = 12;
+/// Longest interval between tries, as a power of two seconds.
+const MAX_BACKOFF: u32 = 6;
+
+/// A request that waits for what the agent says.
+#[derive(Debug)]
+struct Waiter {
+    conversation: String,
+    said: mpsc::UnboundedSender<OutgoingMessage>,
+}
+
+/// Requests that wait, by the id of their message.
+#[derive(Debug, Clone, Default)]
+pub struct Waiters {
+    waiting: Arc<Mutex<HashMap<String, Waiter>>>,
+}
+
+impl Waiters {
+    fn with<T>(&self, act: impl FnOnce(&mut HashMap<String, Waiter>) -> T) -> T {
+        act(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits from now on. A second request with the same id takes the place of the first.
+    pub fn wait(
+        &self,
+        message: &str,
+        conversation: &str,
+    ) -> mpsc::UnboundedReceiver<OutgoingMessage> {
+        let (said, heard) = mpsc::unbounded_channel();
+        let conversation = conversation.to_owned();
+        let waiter = Waiter { conversation, said };
+        self.with(|waiting| waiting.insert(message.to_owned(), waiter));
+        heard
+    }
+
+    /// No longer waits. What was said before is in the receiver.
+    pub fn leave(&self, message: &str, heard: &mut mpsc::UnboundedReceiver<OutgoingMessage>) {
+        heard.close();
+        self.with(|waiting| {
+            if waiting
+                .get(message)
+                .is_some_and(|waiter| waiter.said.is_closed())
+            {
+                waiting.remove(message);
+            }
+        });
+    }
+
+    /// Gives it to the request whose message it answers, else to one of the same conversation.
+    fn tell(&self, message: &OutgoingMessage) -> bool {
+        self.with(|waiting| {
+            let named = message.reply_to.as_ref().and_then(|id| waiting.get(id));
+            let waiter = named.or_else(|| {
+                waiting
+                    .values()
+                    .find(|waiter| waiter.conversation == message.conversation)
+            });
+            waiter.is_some_and(|waiter| waiter.said.send(message.clone()).is_ok())
+        })
+    }
+}
+
+/// Where a channel's outgoing messages go.
+pub struct Callback {
+    /// Its client.
+    pub http: Http,
+    /// The address.
+    pub url: String,
+}
+
+/// Sends parts for one channel.
+pub struct Deliverer {
+    port: Arc<dyn ChannelPort>,
+    health: Arc<HealthLog>,
+    secret: Secret,
+    callback: Option<Callback>,
+    waiters: Waiters,
+    pacing: Pacing,
+}
+
+impl Deliverer {
+    /// A deliverer on these.
+    pub fn new(
+        port: Arc<dyn ChannelPort>,
+        health: Arc<HealthLog>,
+        secret: Secret,
+        callback: Option<Callback>,
+        waiters: Waiters,
+    ) -> Self {
+        Self {
+            port,
+            health,
+            secret,
+            callback,
+            waiters,
+            pacing: Pacing::new(PacingLimits {
+                typing: Duration::from_mins(1),
+                progress: 1,
+                overall: Duration::from_millis(5),
+                burst: 100,
+            }),
+        }
+    }
+
+    async fn message(&self, part: &Outbound) -> Result<(OutgoingMessage, bool), String> {
+        let mut whole = true;
+        let content = match &part.body {
+            OutboundBody::Markdown { text } => match part.class {
+                OutboxClass::Final => OutgoingContent::Reply { text: text.clone() },
+                OutboxClass::Notice
+                | OutboxClass::Progress
+                | OutboxClass::ApprovalCard
+                | OutboxClass::CardUpdate => OutgoingContent::Notice { text: text.clone() },
+            },
+            OutboundBody::File(file) => {
+                let content = self.port.file_content(file.artifact.hash).await;
+                let content =
+                    content.map_err(|problem| format!("the file cannot be read: {problem}"))?;
+                OutgoingContent::File {
+                    name: file.name.clone(),
+                    media_type: file.artifact.media_type.clone(),
+                    data: encode(&content),
+                }
+            }
+            OutboundBody::Card { approval, buttons } => {
+                let card = card::question(approval, buttons, CARD);
+                whole = card.whole;
+                OutgoingContent::Card {
+                    text: plain(&card.lines),
+                    buttons: card.buttons,
+                }
+            }
+            OutboundBody::CardUpdate {
+                approval,
+                external_ref,
+            } => OutgoingContent::CardUpdate {
+                card: external_ref.clone(),
+                text: plain(&card::outcome(approval)),
+            },
+        };
+        let message = OutgoingMessage {
+            id: part.idempotency_key.clone(),
+            conversation: part.conversation.clone(),
+            reply_to: part.reply_to.clone(),
+            content,
+        };
+        Ok((message, whole))
+    }
+
+    async fn post(&self, callback: &Callback, message: &OutgoingMessage) -> Result<(), CallError> {
+        let not_sent = |detail: String| CallError::NotSent { detail };
+        let body = serde_json::to_vec(message).map_err(|error| not_sent(error.to_string()))?;
+        let seconds = self.health.now().as_millis() / 1000;
+        let signature = sign(&self.secret, seconds, &body)
+            .ok_or_else(|| not_sent("the secret of the channel cannot sign".to_owned()))?;
+        let request = callback
+            .http
+            .request_to(Method::POST, &callback.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(TIMESTAMP_HEADER, seconds.to_string())
+            .header(SIGNATURE_HEADER, signature)
+            .header(KEY_HEADER, &message.id)
+            .body(body);
+        let answer = callback.http.send(request, None).await?;
+        if (200..300).contains(&answer.status) {
+            return Ok(());
+        }
+        let detail = answer.body.get("error").and_then(Value::as_str);
+        let detail = callback.http.scrub(detail.unwrap_or("no description"));
+        Err(match answer.status {
+            // It asks for time with a status of its own.
+            503 if answer.retry_after().is_some() => CallError::Limited {
+                retry_after: answer.retry_after().unwrap_or_default(),
+                everything: true,
+            },
+            // A redirect is not followed, and nothing was taken.
+            300..=399 => CallError::refused(
+                answer.status,
+                "it answers with another address; set callback_url to that one",
+            ),
+            _ => by_status(&answer, &detail),
+        })
+    }
+
+    fn ended(&self, part: &Outbound, error: &CallError) -> SendOutcome {
+        let now = self.health.now();
+        let later = |seconds: i64| SendOutcome::Retry {
+            not_before: now.plus_seconds(seconds),
+            error: error.to_string(),
+        };
+        match error {
+            // The other side drops what it has had under the same id.
+            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
+                self.health.send_failing(error.to_string());
+                later(1 << part.attempts.min(MAX_BACKOFF))
+            }
+            CallError::Limited { retry_after, .. } => {
+                self.pacing.freeze_all(*retry_after, Instant::now());
+                self.health.limited(*retry_after);
+                later(i64::try_from(retry_after.as_secs()).unwrap_or(i64::MAX))
+            }
+            CallError::Refused { .. } => {
+                self.health.refused();
+                SendOutcome::Failed {
+                    error: error.to_string(),
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Platform for Deliverer {
+    fn may_send(&self, conversation: &str) -> Result<(), Duration> {
+        self.pacing
+            .take(conversation, Duration::ZERO, Instant::now())
+    }
+
+    async fn deliver(&self, part: &Outbound) -> SendOutcome {
+        let (message, whole) = match self.message(part).await {
+            Ok(message) => message,
+            Err(error) => return SendOutcome::Failed { error },
+        };
+        let external_refs = vec![message.id.clone()];
+        match &self.callback {
+            Some(callback) => {
+                if let Err(error) = self.post(callback, &message).await {
+                    return self.ended(part, &error);
+                }
+            }
+            None if self.waiters.tell(&message) => {}
+            None if matches!(message.content, OutgoingContent::Notice { .. }) => {
+                // Nobody asked for it, and it is no answer.
+                return SendOutcome::Failed {
+                    error: "nobody waits, and the channel has no callback_url".to_owned(),
+                };
+            }
+            None if part.attempts >= UNHEARD_TRIES => {
+                return SendOutcome::Failed {
+                    error: "nobody waits for the answer: set callback_url under the channel, or post the message again \
+                            with `Prefer: wait=60`"
+                        .to_owned(),
+                };
+            }
+            None => {
+                return SendOutcome::Retry {
+                    not_before: self
+                        .health
+                        .now()
+                        .plus_seconds(1 << part.attempts.min(MAX_BACKOFF)),
+                    error: "nobody waits for the answer, and the channel has no callback_url"
+                        .to_owned(),
+                };
+            }
+        }
+        self.health.sent();
+        if whole {
+            SendOutcome::Sent { external_refs }
+        } else {
+            SendOutcome::Shortened { external_refs }
+        }
+    }
+
+    async fn fetch(&self, request: &FileRequest) -> Result<Vec<u8>, CallError> {
+        let content = inline_content(&request.reference)
+            .ok_or_else(|| CallError::refused(404, "the file did not come with its message"))?;
+        if content.len() as u64 > request.max_bytes {
+            let most = request.max_bytes / (1024 * 1024);
+            return Err(CallError::refused(
+                413,
+                format!("it has more than {most} MiB"),
+            ));
+        }
+        Ok(content)
+    }
+}
+
+/// Lines as text.
+fn plain(lines: &[Line]) -> String {
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    texts.join("\n")
+}
