@@ -10,23 +10,23 @@ use crate::protocol::on_call::AssignRequest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
     AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
-    CancelContinuation, ChangeRoutine, ChangeRule, CompactSession, CreateBackup, Decide,
-    DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel, EditMemory,
-    EmergencyStop, EndInterpreter, EndSession, EraseUser, ExplainCall, GetApproval, GetCache,
-    GetCacheEntry, GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery, GetDoctor,
-    GetHygiene, GetLog, GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches, GetSession,
-    GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals, ListAudit,
-    ListCacheEntries, ListChannelTools, ListChannels, ListCompactions, ListContinuations,
-    ListDeliveries, ListFileChanges, ListFleet, ListGrants, ListHooks, ListHygieneRuns,
-    ListInterpreters, ListLeftovers, ListMemories, ListModels, ListPairings, ListPeople,
-    ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools,
-    ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser,
-    PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration,
-    RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel,
-    ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine,
-    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
-    Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange,
-    UndoHygiene, UpdateSession,
+    CancelContinuation, ChangeRoutine, ChangeRule, CheckChannel, CompactSession, CreateBackup,
+    Decide, DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel,
+    EditMemory, EmergencyStop, EndInterpreter, EndSession, EraseUser, ExplainCall, GetApproval,
+    GetCache, GetCacheEntry, GetCallDiff, GetChannel, GetContinuation, GetCosts, GetDelivery,
+    GetDoctor, GetHygiene, GetLog, GetMemory, GetMemoryStats, GetRoutine, GetRule, GetRuleMatches,
+    GetSession, GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals,
+    ListAudit, ListCacheEntries, ListChannelTools, ListChannels, ListCompactions,
+    ListContinuations, ListDeliveries, ListFileChanges, ListFleet, ListGrants, ListHooks,
+    ListHygieneRuns, ListInterpreters, ListLeftovers, ListMemories, ListModels, ListPairings,
+    ListPeople, ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps,
+    ListTools, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory,
+    PreviewEraseUser, PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop,
+    ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
+    ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell,
+    RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules,
+    SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill,
+    TryHook, UndoFileChange, UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -92,6 +92,7 @@ fn channels() -> Vec<Route> {
             .id("channel")
             .nested::<PolicyPatch>("patch"),
         query::<ListChannelTools>("/v1/channels/{id}/tools").id("channel"),
+        query::<CheckChannel>("/v1/channels/{id}/check").id("channel"),
         query::<GetWhatIf>("/v1/channels/{id}/what-if")
             .id("channel")
             .without(&["expires_in_seconds", "if_version"])

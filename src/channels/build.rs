@@ -21,13 +21,16 @@ pub fn build(
     webhooks: &Webhooks,
 ) -> Option<Box<dyn Bridge>> {
     match settings.kind {
-        ChannelKind::Telegram => Some(Box::new(TelegramBridge::new(
-            name,
-            &settings.platform.api_base,
-            settings.platform.token.clone(),
-            clock.clone(),
-            TelegramOptions::default(),
-        ))),
+        ChannelKind::Telegram => Some(Box::new(
+            TelegramBridge::new(
+                name,
+                &settings.platform.api_base,
+                settings.platform.token.clone(),
+                clock.clone(),
+                TelegramOptions::default(),
+            )
+            .with_webhook(settings.platform.webhook_url.clone(), webhooks.clone()),
+        )),
         ChannelKind::Webhook => Some(Box::new(WebhookBridge::new(
             name,
             &settings.platform,

@@ -14,6 +14,7 @@ pub mod pacing;
 pub mod platform;
 pub mod progress;
 pub mod scripted;
+pub mod serve;
 pub mod supervisor;
 pub mod telegram;
 pub mod webhook;

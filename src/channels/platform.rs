@@ -1,17 +1,12 @@
-//! What goes from the engine to a platform, and the loops that carry it.
+//! What goes from the engine to a platform.
 //!
-//! Nothing here knows a platform, and nothing here decides.
+//! Nothing here decides.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
 
 use crate::channels::http::CallError;
-use crate::channels::outbound::{self, Outbox};
-use crate::channels::{files, progress};
-use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::{FileRequest, Outbound, SendOutcome};
 
 /// What an adapter can do at its platform. What is decorative never fails: nobody misses it.
@@ -50,36 +45,4 @@ pub trait Platform: Send + Sync {
     /// # Errors
     /// How the call ended; a file that is too large is a refusal.
     async fn fetch(&self, request: &FileRequest) -> Result<Vec<u8>, CallError>;
-}
-
-/// Sends, types, shows progress and fetches files until `stop`, then finishes what was begun.
-pub async fn serve(
-    port: Arc<dyn ChannelPort>,
-    platform: Arc<dyn Platform>,
-    stop: CancellationToken,
-) {
-    let outbox = Arc::new(Outbox {
-        port: Arc::clone(&port),
-        platform: Arc::clone(&platform),
-    });
-    tokio::join!(
-        outbound::run(outbox, stop.clone()),
-        type_until(port.as_ref(), platform.as_ref(), &stop),
-        progress::run(Arc::clone(&port), Arc::clone(&platform), stop.clone()),
-        files::run(Arc::clone(&port), Arc::clone(&platform), stop.clone()),
-    );
-}
-
-async fn type_until(port: &dyn ChannelPort, platform: &dyn Platform, stop: &CancellationToken) {
-    let typing = async {
-        loop {
-            let conversation = port.next_typing().await;
-            platform.typing(&conversation).await;
-        }
-    };
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        () = typing => {}
-    }
 }

@@ -14,11 +14,14 @@ use crate::channels::channel::{Bridge, ChannelError};
 use crate::client::channel_port::ChannelPort;
 use crate::clock::backoff::{doubled, jitter};
 use crate::protocol::bridge::Delivery;
+use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::ChannelState;
 use crate::protocol::ids::OutboxId;
 
 /// Longest look at the platform.
 const LOOK_UP_LIMIT: Duration = Duration::from_secs(30);
+/// Longest check of an account.
+const CHECK_LIMIT: Duration = Duration::from_secs(30);
 /// Rest after looks could not go on.
 const LOOK_UP_REST: Duration = Duration::from_secs(1);
 
@@ -97,6 +100,12 @@ pub async fn supervise(
     shutdown: CancellationToken,
 ) {
     port.set_capabilities(bridge.capabilities());
+    let checking = {
+        let (bridge, port) = (Arc::clone(&bridge), Arc::clone(&port));
+        tokio::spawn(async move { check(bridge.as_ref(), port.as_ref()).await })
+    };
+    // Checks only read: they work while the channel is paused or failed, and end with it.
+    let _checking = AbortOnDrop(checking.abort_handle());
     let mut failures = 0;
     let mut again = false;
     let Some(mut paused) = paused_at_start(&port, &backoff, &shutdown).await else {
@@ -268,6 +277,24 @@ async fn run_once(
                 };
             }
         }
+    }
+}
+
+/// Answers who asks whether the account is set up as it must be.
+async fn check(bridge: &dyn Bridge, port: &dyn ChannelPort) {
+    loop {
+        let request = port.next_check().await;
+        let findings = tokio::time::timeout(CHECK_LIMIT, bridge.check()).await;
+        let findings = findings.unwrap_or_else(|_| {
+            vec![Finding {
+                verdict: Standing::Fail,
+                about: "platform".to_owned(),
+                detail: format!("no answer within {} s", CHECK_LIMIT.as_secs()),
+                fix: Some("check the network, and try again".to_owned()),
+            }]
+        });
+        // Nobody waits any more: fine.
+        let _ = request.send(findings);
     }
 }
 

@@ -658,10 +658,13 @@ pub enum ChannelCommands {
         /// Channel name
         channel: String,
     },
-    /// Send a message that says that it is a test, and tell how that ended
+    /// Ask the platform whether the account is set up, send a test message, and tell how that ended
     Test {
         /// Channel name
         channel: String,
+        /// Send nothing
+        #[arg(long, conflicts_with = "to")]
+        no_message: bool,
         /// Conversation key; the one with the newest change where it is left out
         #[arg(long)]
         to: Option<String>,

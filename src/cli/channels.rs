@@ -10,15 +10,16 @@ use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{outbox, pairings, policy};
+use crate::cli::{doctor, outbox, pairings, policy};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
 use crate::protocol::channel::Channel;
+use crate::protocol::doctor::Standing;
 use crate::protocol::enums::{Autonomy, OutboxState};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
-    DrainChannel, GetChannel, GetWhatIf, ListChannels, PauseChannel, ResumeChannel, SetPolicy,
-    TestChannel,
+    CheckChannel, DrainChannel, GetChannel, GetWhatIf, ListChannels, PauseChannel, ResumeChannel,
+    SetPolicy, TestChannel,
 };
 
 /// Between two looks at what is left.
@@ -55,7 +56,16 @@ pub async fn run(
             let what_if = client.call(query).await?;
             return policy::print_what_if(terminal, format, &what_if);
         }
-        ChannelCommands::Test { channel, to, wait } => {
+        ChannelCommands::Test {
+            channel,
+            no_message,
+            to,
+            wait,
+        } => {
+            check(client, terminal, format, &channel).await?;
+            if no_message {
+                return Ok(());
+            }
             return test(client, terminal, format, channel, to, wait).await;
         }
         ChannelCommands::Drain {
@@ -138,6 +148,27 @@ fn left(channel: &Channel) -> String {
             drain.running, drain.waiting, channel.backlog, drain.held_back
         ),
     }
+}
+
+/// Asks the platform about the account, and prints what it says.
+async fn check(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    channel: &str,
+) -> Result<(), Failure> {
+    let query = CheckChannel {
+        channel: channel.to_owned(),
+    };
+    let findings = client.call(query).await?.items;
+    doctor::print_findings(terminal, format, &findings)?;
+    if findings.iter().any(|one| one.verdict == Standing::Fail) {
+        return Err(Failure::Ended(format!(
+            "{} is not set up; nothing was sent",
+            cell(channel)
+        )));
+    }
+    Ok(())
 }
 
 /// Sends a test and says how it ended.

@@ -145,6 +145,23 @@ fn print(terminal: &mut Terminal<'_>, doctor: &Doctor) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints findings, one a line, or as JSON.
+pub fn print_findings(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    findings: &[Finding],
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(&findings)?,
+        Format::Human => {
+            for finding in findings {
+                terminal.line(&finding_line(finding))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn finding_line(finding: &Finding) -> String {
     let fix = finding
         .fix

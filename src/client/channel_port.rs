@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use tokio::sync::oneshot;
 
 use crate::client::bridge_health::BridgeHealth;
 use crate::protocol::artifact::ArtifactHash;
@@ -15,6 +16,7 @@ use crate::protocol::bridge::{
     ProgressMessage, SendOutcome, ShownProgress,
 };
 use crate::protocol::channel::ChannelCapabilities;
+use crate::protocol::doctor::Finding;
 use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::problem::Problem;
 
@@ -34,6 +36,9 @@ pub trait Lease: Send {
     /// Records how the send ended. After an error it may be called again.
     async fn finish(&mut self, outcome: SendOutcome) -> Result<(), Problem>;
 }
+
+/// Where what a bridge finds out about its account goes.
+pub type CheckRequest = oneshot::Sender<Vec<Finding>>;
 
 /// The engine as a bridge sees it. One port per configured channel.
 #[async_trait]
@@ -94,6 +99,11 @@ pub trait ChannelPort: Send + Sync {
 
     /// Progress messages that are recorded: an earlier process left them.
     async fn shown_progress(&self) -> Result<Vec<ShownProgress>, Problem>;
+
+    /// Resolves when somebody asks whether the account is set up as it must be. Cancel-safe. The supervisor answers.
+    async fn next_check(&self) -> CheckRequest {
+        std::future::pending().await
+    }
 
     /// Resolves when an operator paused (`true`) or resumed (`false`) the channel. Cancel-safe.
     async fn pause_changed(&self) -> bool;

@@ -10,8 +10,9 @@ use serde::Deserialize;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
+use crate::config::platform::SenderIdentity;
 use crate::config::settings::{
-    Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SenderIdentity, SessionScope,
+    Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
 };
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;

@@ -14,7 +14,8 @@ use crate::config::mcp::{
     McpAddress, McpLogin, McpPlace, McpServerSettings, McpToolSettings, is_server_name,
 };
 use crate::config::placeholders::SECRET;
-use crate::config::program::{self, ProgramKeys, ProgramSettings};
+use crate::config::program::ProgramSettings;
+use crate::config::programs::{self, ProgramKeys};
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{McpSecrets, Secret};
@@ -195,7 +196,7 @@ impl Reader<'_> {
             network: table.network,
             sandbox: table.sandbox,
         };
-        let program = program::resolve(self.inputs, &["mcp", self.name], keys)?;
+        let program = programs::resolve(self.inputs, &["mcp", self.name], keys)?;
         self.secrets.values.extend(program.secrets.iter().cloned());
         let missing = program.missing.iter().cloned();
         let missing = missing.map(|variable| (self.name.to_owned(), variable));

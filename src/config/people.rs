@@ -6,7 +6,8 @@ use crate::clock::quiet_hours::QuietHours;
 use crate::clock::zone;
 use crate::config::error::ConfigError;
 use crate::config::inputs::Inputs;
-use crate::config::settings::{PersonSettings, SenderIdentity};
+use crate::config::platform::SenderIdentity;
+use crate::config::settings::PersonSettings;
 
 /// Everybody.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, ConfigError> {

@@ -5,44 +5,13 @@
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ChannelTable;
 use crate::config::inputs::Inputs;
-use crate::config::program::{self, ProgramKeys, ProgramSettings};
+use crate::config::platform::{PlatformSettings, SenderIdentity};
+use crate::config::program::ProgramSettings;
+use crate::config::programs::{self, ProgramKeys};
 use crate::config::providers::web_address;
 use crate::config::secret::Secret;
 use crate::config::secrets::{self, SecretSource};
-use crate::config::settings::SenderIdentity;
 use crate::protocol::enums::ChannelKind;
-
-/// How a channel reaches its platform.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlatformSettings {
-    /// The bot's token.
-    pub token: Option<Secret>,
-    /// Slack's app-level token.
-    pub app_token: Option<Secret>,
-    /// The secret of signatures.
-    pub secret: Option<Secret>,
-    /// Base URL; empty where there is none.
-    pub api_base: String,
-    /// Where a webhook channel sends what the agent says.
-    pub callback_url: Option<String>,
-    /// Where the platform sends updates; none = it is asked for them.
-    pub webhook_url: Option<String>,
-    /// The program of a bridge.
-    pub program: Option<ProgramSettings>,
-    /// How certain it is who wrote a message.
-    pub senders: SenderIdentity,
-}
-
-impl PlatformSettings {
-    /// Every secret in it.
-    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        let program = self.program.iter().flat_map(|program| &program.secrets);
-        [&self.token, &self.app_token, &self.secret]
-            .into_iter()
-            .flatten()
-            .chain(program)
-    }
-}
 
 /// A secret that a kind of channel cannot do without.
 struct SecretNeed {
@@ -326,6 +295,6 @@ impl Reader<'_> {
             network: table.network.or(Some(true)),
             sandbox: table.sandbox,
         };
-        program::resolve(self.inputs, &["channels", self.name], keys).map(Some)
+        programs::resolve(self.inputs, &["channels", self.name], keys).map(Some)
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::config::platforms::PlatformSettings;
+use crate::config::platform::PlatformSettings;
 use crate::config::settings::{
     ChannelSettings, EngineSettings, MemorySettings, ProviderSettings, Settings, Source,
 };

@@ -13,7 +13,7 @@ use crate::config::flags::Flags;
 use crate::config::mcp::McpServerSettings;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::config::placeholders::Placeholders;
-use crate::config::platforms::PlatformSettings;
+use crate::config::platform::PlatformSettings;
 pub use crate::config::secret::Secret;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
@@ -404,16 +404,6 @@ pub enum SessionScope {
     Chat,
     /// Each sender has an own one.
     Sender,
-}
-
-/// How certain it is who wrote a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SenderIdentity {
-    /// The platform vouches for the id.
-    Authenticated,
-    /// Somebody says so: no decision counts from there.
-    Claimed,
 }
 
 /// One channel.

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, broadcast, oneshot, watch};
 
+use crate::client::channel_port::CheckRequest;
 use crate::clock::Timestamp;
 use crate::engine::lock::lock;
 use crate::protocol::bridge::ProgressMessage;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::ChannelState;
 use crate::protocol::ids::{ContinuationId, OutboxId};
 
@@ -51,6 +53,9 @@ pub struct Link {
     progress_changed: Notify,
     /// Rings when a file of a message is to be fetched.
     files_changed: Notify,
+    /// Who waits for what the bridge finds out about its account.
+    checks: Mutex<Vec<CheckRequest>>,
+    checks_changed: Notify,
 }
 
 /// The progress message of a turn.
@@ -73,6 +78,8 @@ impl Link {
             progress: Mutex::default(),
             progress_changed: Notify::new(),
             files_changed: Notify::new(),
+            checks: Mutex::default(),
+            checks_changed: Notify::new(),
         }
     }
 
@@ -157,6 +164,24 @@ impl Link {
     pub fn is_connected(&self) -> bool {
         self.health()
             .is_some_and(|health| health.state == ChannelState::Connected)
+    }
+
+    /// Asks the bridge whether its account is set up as it must be.
+    pub fn check(&self) -> oneshot::Receiver<Vec<Finding>> {
+        let (request, found) = oneshot::channel();
+        lock(&self.checks).push(request);
+        self.checks_changed.notify_one();
+        found
+    }
+
+    /// The next one who asks. Cancel-safe.
+    pub async fn next_check(&self) -> CheckRequest {
+        loop {
+            if let Some(request) = lock(&self.checks).pop() {
+                return request;
+            }
+            self.checks_changed.notified().await;
+        }
     }
 
     /// Says that a file of a message is to be fetched.

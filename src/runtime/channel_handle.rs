@@ -9,7 +9,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 
 use crate::client::bridge_health::BridgeHealth;
-use crate::client::channel_port::{ChannelPort, Lease};
+use crate::client::channel_port::{ChannelPort, CheckRequest, Lease};
 use crate::engine::core::Engine;
 use crate::engine::delivery::{HeldPart, Link};
 use crate::engine::inbound_files;
@@ -153,6 +153,10 @@ impl ChannelPort for ChannelHandle {
             .read(move |reader| reader.shown_progress(&channel))
             .await
             .map_err(from_store)
+    }
+
+    async fn next_check(&self) -> CheckRequest {
+        self.link.next_check().await
     }
 
     async fn pause_changed(&self) -> bool {

@@ -35,6 +35,11 @@ impl Api {
         Ok(Self { http, token })
     }
 
+    /// Text of Telegram, fit to be shown.
+    pub fn scrub(&self, text: &str) -> String {
+        self.http.scrub(text)
+    }
+
     /// Where it sends to, without the token.
     pub fn base(&self) -> &str {
         self.http.base()

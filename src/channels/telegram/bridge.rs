@@ -13,16 +13,20 @@ use crate::channels::channel::{Bridge, ChannelError};
 use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, HttpTimes};
 use crate::channels::pacing::{Pacing, PacingLimits};
-use crate::channels::platform;
+use crate::channels::serve;
 use crate::channels::telegram::api::Api;
+use crate::channels::telegram::check;
 use crate::channels::telegram::deliver::{Deliverer, Intervals};
 use crate::channels::telegram::inbound::{self, Poller};
 use crate::channels::telegram::updates::Me;
+use crate::channels::telegram::webhook;
 use crate::client::channel_port::ChannelPort;
+use crate::client::webhooks::Webhooks;
 use crate::clock::Clock;
 use crate::clock::backoff::doubled;
 use crate::config::settings::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::ChannelKind;
 use crate::protocol::slash::SlashCommand;
 
@@ -67,6 +71,8 @@ pub struct TelegramBridge {
     name: String,
     api_base: String,
     token: Option<Secret>,
+    webhook_url: Option<String>,
+    webhooks: Webhooks,
     clock: Clock,
     options: TelegramOptions,
     /// Outlives a reconnect: the platform's limits do too.
@@ -88,6 +94,8 @@ impl TelegramBridge {
             name: name.to_owned(),
             api_base: api_base.to_owned(),
             token,
+            webhook_url: None,
+            webhooks: Webhooks::default(),
             clock,
             options,
             pacing: Arc::new(Pacing::new(options.pacing)),
@@ -96,7 +104,14 @@ impl TelegramBridge {
         }
     }
 
-    fn connect(&self) -> Result<Api, ChannelError> {
+    /// The same bridge, to which Telegram sends updates at this address in place of being asked.
+    pub fn with_webhook(mut self, url: Option<String>, webhooks: Webhooks) -> Self {
+        self.webhook_url = url;
+        self.webhooks = webhooks;
+        self
+    }
+
+    fn connect(&self) -> Result<(Api, Secret), ChannelError> {
         let Some(token) = self
             .token
             .clone()
@@ -118,10 +133,12 @@ impl TelegramBridge {
                 fix: "check the token from @BotFather: digits, a colon, then letters, digits, `_` and `-`".to_owned(),
             });
         }
-        Api::new(&self.api_base, token, self.options.http).map_err(|error| ChannelError::Fatal {
-            detail: format!("no HTTP client for {}: {error}", self.api_base),
-            fix: "check api_base, and that this machine has CA certificates".to_owned(),
-        })
+        Api::new(&self.api_base, token.clone(), self.options.http)
+            .map(|api| (api, token))
+            .map_err(|error| ChannelError::Fatal {
+                detail: format!("no HTTP client for {}: {error}", self.api_base),
+                fix: "check api_base, and that this machine has CA certificates".to_owned(),
+            })
     }
 
     /// Asks who we are and makes the account ready for polling.
@@ -145,14 +162,41 @@ impl TelegramBridge {
         Ok(me)
     }
 
-    /// Takes away a webhook and sets the command menu. Messages come and go without either: a webhook that is still
+    /// Tells Telegram where to send updates, or takes a webhook away, and sets the command menu. Messages come and go without either: a webhook that is still
     /// there shows as a conflict of the poll, and the commands work without a menu.
-    async fn prepare(&self, api: &Api, health: &HealthLog) {
-        // What waits there is not dropped: people wrote it while we were away.
-        let params = json!({ "drop_pending_updates": false });
-        let webhook = api.call("deleteWebhook", &params).await;
-        health.optional("deleteWebhook", &webhook);
+    async fn prepare(
+        &self,
+        api: &Api,
+        token: &Secret,
+        health: &HealthLog,
+    ) -> Result<(), ChannelError> {
+        match &self.webhook_url {
+            Some(base) => {
+                let address = webhook::address(base, &self.name);
+                let registered = webhook::register(api, token, &address).await;
+                match registered {
+                    Ok(()) => health.received(0),
+                    Err(CallError::Refused {
+                        code: 400, detail, ..
+                    }) => {
+                        return Err(ChannelError::Fatal {
+                            detail: format!("Telegram does not take {address}: {detail}"),
+                            fix: "set webhook_url to an HTTPS address that leads to this daemon"
+                                .to_owned(),
+                        });
+                    }
+                    Err(error) => return Err(inbound::broken(&error)),
+                }
+            }
+            None => {
+                // What waits there is not dropped: people wrote it while we were away.
+                let params = json!({ "drop_pending_updates": false });
+                let webhook = api.call("deleteWebhook", &params).await;
+                health.optional("deleteWebhook", &webhook);
+            }
+        }
         self.set_menu(api, health).await;
+        Ok(())
     }
 
     /// Sets the command menu once; whether that is settled, for good or by a refusal.
@@ -209,12 +253,20 @@ impl Bridge for TelegramBridge {
         }
     }
 
+    async fn check(&self) -> Vec<Finding> {
+        let (api, _) = match self.connect() {
+            Ok(connected) => connected,
+            Err(error) => return vec![check::failure("token", &error)],
+        };
+        check::findings(&api, &self.name, self.webhook_url.as_deref()).await
+    }
+
     async fn run(
         &self,
         port: Arc<dyn ChannelPort>,
         shutdown: CancellationToken,
     ) -> Result<(), ChannelError> {
-        let api = self.connect()?;
+        let (api, token) = self.connect()?;
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
         let me = tokio::select! {
@@ -226,7 +278,7 @@ impl Bridge for TelegramBridge {
         tokio::select! {
             biased;
             () = shutdown.cancelled() => return Ok(()),
-            () = self.prepare(&api, &health) => {}
+            prepared = self.prepare(&api, &token, &health) => prepared?,
         }
         let state = port
             .account_state()
@@ -252,8 +304,17 @@ impl Bridge for TelegramBridge {
             conflict_delay: self.options.conflict_delay,
         };
         let stop = shutdown.child_token();
+        let requests = self
+            .webhook_url
+            .as_ref()
+            .map(|_| self.webhooks.open(&self.name));
         let polling = async {
-            let ended = inbound::run(&poller, state.cursor, stop.clone()).await;
+            let ended = match requests {
+                Some(requests) => {
+                    webhook::run(&poller, &token, state.cursor, requests, stop.clone()).await
+                }
+                None => inbound::run(&poller, state.cursor, stop.clone()).await,
+            };
             stop.cancel();
             ended
         };
@@ -266,7 +327,7 @@ impl Bridge for TelegramBridge {
         };
         let (ended, (), ()) = tokio::join!(
             polling,
-            platform::serve(Arc::clone(&port), deliverer, stop.clone()),
+            serve::run(Arc::clone(&port), deliverer, stop.clone()),
             menu
         );
         ended

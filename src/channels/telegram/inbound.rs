@@ -181,13 +181,17 @@ pub fn broken(error: &CallError) -> ChannelError {
 }
 
 /// How far a batch got.
-enum BatchProgress {
+pub(super) enum BatchProgress {
+    /// To its end.
     All,
+    /// What is left may come again.
     NotAll(Problem),
+    /// Nothing in it has a number.
     NothingWithId,
 }
 
-async fn take_in(
+/// Takes in a batch of updates.
+pub(super) async fn take_in(
     poller: &Poller,
     items: &[Value],
     position: &mut Position,

@@ -17,11 +17,11 @@ use crate::channels::webhook::message::{
     IncomingMessage, OutgoingContent, OutgoingMessage, inbound,
 };
 use crate::channels::webhook::signature;
-use crate::channels::{intake, platform};
+use crate::channels::{intake, serve};
 use crate::client::channel_port::ChannelPort;
 use crate::client::webhooks::{WEBHOOK_PATH, WebhookAnswer, WebhookRequest, Webhooks};
 use crate::clock::Clock;
-use crate::config::platforms::PlatformSettings;
+use crate::config::platform::PlatformSettings;
 use crate::config::secret::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::doctor::{Finding, Standing};
@@ -163,7 +163,7 @@ impl Bridge for WebhookBridge {
         };
         tokio::join!(
             receive(Arc::new(receiver), requests, shutdown.clone()),
-            platform::serve(port, deliverer, shutdown.clone()),
+            serve::run(port, deliverer, shutdown.clone()),
         );
         Ok(())
     }

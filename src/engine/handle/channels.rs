@@ -1,14 +1,18 @@
 //! Pausing, resuming, draining and testing channels.
 
+use std::time::Duration;
+
 use crate::config::settings::Settings;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::engine::views::{announce_channel, channel_view};
 use crate::protocol::channel::Channel;
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::OutboxClass;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::session::OutboxItem;
+use crate::protocol::snapshot::Page;
 use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use crate::store::commands::queue_channel_test::QueueChannelTest;
 use crate::store::commands::set_channel_draining::SetChannelDraining;
@@ -26,6 +30,29 @@ fn bridged(engine: &Engine, channel: &str, what: &str, hint: &str) -> Result<(),
         format!("`{channel}` has no connection to {what}"),
     )
     .hint(hint))
+}
+
+/// How long somebody waits for what a bridge finds out.
+const CHECK_LIMIT: Duration = Duration::from_secs(40);
+
+/// Asks the bridge of a channel whether its account is set up as it must be.
+pub async fn check(engine: &Engine, channel: String) -> Result<Page<Finding>, Problem> {
+    bridged(
+        engine,
+        &channel,
+        "check",
+        "check a channel of a chat platform; `leverframe channels list` shows them",
+    )?;
+    let found = engine.delivery.link(&channel).check();
+    match tokio::time::timeout(CHECK_LIMIT, found).await {
+        Ok(Ok(findings)) => Ok(Page::from(findings)),
+        Ok(Err(_)) | Err(_) => Err(Problem::new(
+            ProblemKind::Unavailable,
+            "no answer",
+            format!("the bridge of `{channel}` does not answer"),
+        )
+        .hint("a restored database connects its channels once it is released")),
+    }
 }
 
 /// Pauses or resumes a bridge.

@@ -11,7 +11,7 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::policy::PolicyPatch;
 use leverframe::protocol::request::{
-    Answer, Ask, CancelContinuation, Command, CreateBackup, Decide, DiscoverModels,
+    Answer, Ask, CancelContinuation, CheckChannel, Command, CreateBackup, Decide, DiscoverModels,
     DismissRefusedCalls, DrainChannel, EmergencyStop, EndSession, ExplainCall, GetApproval,
     GetArtifact, GetChannel, GetContinuation, GetDelivery, GetDoctor, GetEngine, GetOnCall,
     GetSession, GetShiftSummary, GetSnapshot, GetTranscript, GetWhatIf, GiveBackSession,
@@ -359,6 +359,17 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 name: "team".to_owned(),
             }),
             Answer::GetChannel(channel()),
+        ),
+        (
+            Query::CheckChannel(CheckChannel {
+                channel: "team".to_owned(),
+            }),
+            Answer::CheckChannel(page(Finding {
+                verdict: Standing::Fail,
+                about: "intents".to_owned(),
+                detail: "the Message Content intent is off".to_owned(),
+                fix: Some("enable it in the Developer Portal".to_owned()),
+            })),
         ),
         (
             Query::GetWhatIf(GetWhatIf {

@@ -259,7 +259,7 @@ fn channels_people_and_lists() {
     refused(
         "[channels.desk]\ntoken_env = \"X\"\n",
         2,
-        &["takes no token"],
+        &["has no such setting", "telegram, discord"],
     );
     refused(
         "[channels.team]\nkind = \"telegram\"\n",

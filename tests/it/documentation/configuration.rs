@@ -159,6 +159,7 @@ fn value(of: &str) -> String {
         "PromptCache" => codes(["none", "automatic", "breakpoints", "key"]),
         "ChannelPlatform" => words(FILE, of, '-'),
         "ProviderKind" => words(SETTINGS, of, '-'),
+        "SenderIdentity" => codes(["authenticated", "claimed"]),
         "SessionScope" | "ReplyStyle" | "SelfApproval" => words(SETTINGS, of, '_'),
         other => panic!("no words for a value of type {other}"),
     }

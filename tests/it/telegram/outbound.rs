@@ -186,7 +186,7 @@ async fn a_send_that_certainly_never_left_is_tried_again() {
     })
     .await;
     let error = running.error().await;
-    assert!(error.to_string().contains("Telegram"), "{error}");
+    assert!(error.to_string().contains("the platform"), "{error}");
     let outcome = port.ledger().outcome(id);
     assert!(
         matches!(outcome, None | Some(SendOutcome::Retry { .. })),

@@ -10,10 +10,8 @@ use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::supervisor::{Backoff, spawn};
 use leverframe::client::channel_port::ChannelPort;
 use leverframe::clock::Clock;
-use leverframe::config::platforms::PlatformSettings;
-use leverframe::config::settings::{
-    ChannelSettings, ReplyStyle, Secret, SenderIdentity, SessionScope,
-};
+use leverframe::config::platform::PlatformSettings;
+use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
 use leverframe::protocol::budget::Limit;
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use leverframe::protocol::enums::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
