@@ -9,8 +9,8 @@ use crate::cli::list::ListArguments;
 use crate::cli::log::LogArguments;
 use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::enums::{
-    ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, HookPoint,
-    InterpreterKind, PairingState, SessionState,
+    ApprovalState, ContinuationState, DecisionKind, DecisionScope, HookPoint, InterpreterKind,
+    SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -96,7 +96,7 @@ pub enum Subcommands {
     Approvals(ApprovalCommands),
     /// Channels
     #[command(subcommand)]
-    Channels(ChannelCommands),
+    Channels(crate::cli::channel_arguments::ChannelCommands),
     /// What a channel's agent may do by itself, and with which tools
     #[command(subcommand)]
     Policy(crate::cli::policy::PolicyCommands),
@@ -604,95 +604,6 @@ fn amount(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|amount: &f64| amount.is_finite())
         .ok_or_else(|| "expected a number like 50000 or 0.5".to_owned())
-}
-
-/// `channels`.
-#[derive(Debug, Subcommand)]
-pub enum ChannelCommands {
-    /// List channels
-    List {
-        /// Go on, and print each row again that changes, until ctrl-c
-        #[arg(long, short)]
-        watch: bool,
-    },
-    /// Change how much a channel's agent may do by itself
-    SetAutonomy {
-        /// Channel name
-        channel: String,
-        /// supervised, semi_auto or full
-        autonomy: Autonomy,
-        /// Seconds the level holds
-        #[arg(long, value_name = "SECONDS")]
-        r#for: Option<u64>,
-    },
-    /// Of the last calls, which would have run without asking under another level
-    WhatIf {
-        /// Channel name
-        channel: String,
-        /// supervised, semi_auto or full
-        autonomy: Autonomy,
-        /// Past calls that are looked at
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=200))]
-        limit: Option<u32>,
-    },
-    /// Stop taking from and sending to its platform
-    Pause {
-        /// Channel name
-        channel: String,
-    },
-    /// Undo a pause
-    Resume {
-        /// Channel name
-        channel: String,
-    },
-    /// Finish what was begun and take up nothing new; messages that come wait
-    Drain {
-        /// Channel name
-        channel: String,
-        /// Wait until nothing is left, and say what is
-        #[arg(long)]
-        wait: bool,
-    },
-    /// Take up work again after a drain
-    Undrain {
-        /// Channel name
-        channel: String,
-    },
-    /// Ask the platform whether the account is set up, send a test message, and tell how that ended
-    Test {
-        /// Channel name
-        channel: String,
-        /// Send nothing
-        #[arg(long, conflicts_with = "to")]
-        no_message: bool,
-        /// Conversation key; the one with the newest change where it is left out
-        #[arg(long)]
-        to: Option<String>,
-        /// Seconds to wait for the end
-        #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-        wait: u64,
-    },
-    /// List unknown senders who ask for access, and who has it
-    Pairings {
-        /// pending, accepted, refused, expired or revoked
-        #[arg(long)]
-        state: Option<PairingState>,
-    },
-    /// Grant access by the code that the sender was told: as a user, who decides nothing
-    Pair {
-        /// Code, or id of the pairing
-        code: String,
-        /// Keep them out instead, without a word to them
-        #[arg(long)]
-        deny: bool,
-    },
-    /// Revoke an access, or a refusal of it
-    Revoke {
-        /// Channel name
-        channel: String,
-        /// Their id on the platform
-        user: String,
-    },
 }
 
 /// `continuations`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::cli::arguments::ChannelCommands;
+use crate::cli::channel_arguments::ChannelCommands;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
 use crate::cli::list;
@@ -35,6 +35,10 @@ pub async fn run(
     let channel = match command {
         ChannelCommands::List { watch } => {
             return list::run(client, terminal, format, ListChannels {}, watch).await;
+        }
+        // It changes a file, and goes through no daemon.
+        ChannelCommands::Add(_) => {
+            return Err(Failure::Usage("`channels add` needs no daemon".to_owned()));
         }
         ChannelCommands::SetAutonomy {
             channel,

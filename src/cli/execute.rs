@@ -4,6 +4,7 @@ use crate::cli::approval_card::DecisionTarget;
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{ApprovalCommands, ContinuationCommands, SessionCommands, Subcommands};
 use crate::cli::ask::{self, OnApproval};
+use crate::cli::channel_arguments::ChannelCommands;
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::file_changes::{self, FileCommands};
@@ -37,6 +38,7 @@ pub async fn execute(
         }
         | Subcommands::Keys
         | Subcommands::Mcp(_)
+        | Subcommands::Channels(ChannelCommands::Add(_))
         | Subcommands::Completions { .. }
         | Subcommands::Themes { .. }
         | Subcommands::Events(_)

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Parser as _;
 
 use crate::cli::arguments::{Arguments, Subcommands};
+use crate::cli::channel_add;
+use crate::cli::channel_arguments::ChannelCommands;
 use crate::cli::execute::execute;
 use crate::cli::exit::Failure;
 use crate::cli::init::AfterInit;
@@ -188,6 +190,10 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
             models::run(terminal, format, &flags, &environment, &data_dir, command).await
+        }
+        Some(Subcommands::Channels(ChannelCommands::Add(arguments))) => {
+            let paths = located(&flags, &Environment::capture())?;
+            channel_add::run(terminal, format, &flags, &paths, arguments).await
         }
         Some(Subcommands::Mcp(command)) => {
             let paths = located(&flags, &Environment::capture())?;

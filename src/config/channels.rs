@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::config::cache;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::file::{ChannelPlatform, ChannelTable};
+use crate::config::file::ChannelTable;
 use crate::config::inputs::{Inputs, limit, names_server_tool, number, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
@@ -91,14 +91,7 @@ fn kind_of(
                 .next_step("Leave `kind` out, or take another name")
                 .into())
         }
-        (None, Some(ChannelPlatform::Telegram)) => Ok(ChannelKind::Telegram),
-        (None, Some(ChannelPlatform::Discord)) => Ok(ChannelKind::Discord),
-        (None, Some(ChannelPlatform::Slack)) => Ok(ChannelKind::Slack),
-        (None, Some(ChannelPlatform::Matrix)) => Ok(ChannelKind::Matrix),
-        (None, Some(ChannelPlatform::Webhook)) => Ok(ChannelKind::Webhook),
-        (None, Some(ChannelPlatform::Process)) => Ok(ChannelKind::Process),
-        #[cfg(feature = "test-hooks")]
-        (None, Some(ChannelPlatform::Scripted)) => Ok(ChannelKind::Scripted),
+        (None, Some(platform)) => Ok(platform.kind()),
         (None, None) => {
             let fault = inputs.fault(&["channels", name], "`kind` is missing");
             let fault = fault.nearest(name, BUILT_IN.iter().map(|(name, _)| *name));

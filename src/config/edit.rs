@@ -39,23 +39,64 @@ pub struct NewServer {
 
 /// The text with a table for a server behind everything else. The error says why there is none.
 pub fn add_server(text: &str, name: &str, server: &NewServer) -> Result<String, String> {
+    add(text, "mcp", "server", name, table(server))
+}
+
+/// The text with a table behind everything else, under `key`, whose tables are each a `noun`.
+fn add(text: &str, key: &str, noun: &str, name: &str, table: Table) -> Result<String, String> {
     let mut document = parse(text)?;
-    let servers = document.entry("mcp").or_insert_with(|| {
+    let tables = document.entry(key).or_insert_with(|| {
         let mut table = Table::new();
         // Only the tables in it are written.
         table.set_implicit(true);
         Item::Table(table)
     });
-    let servers = servers
+    let tables = tables
         .as_table_like_mut()
-        .ok_or("`mcp` is no table; write `[mcp.NAME]`")?;
-    if servers.contains_key(name) {
+        .ok_or_else(|| format!("`{key}` is no table; write `[{key}.NAME]`"))?;
+    if tables.contains_key(name) {
         return Err(format!(
-            "there is a server `{name}` already; remove it first, or take another name"
+            "there is a {noun} `{name}` already; remove it first, or take another name"
         ));
     }
-    servers.insert(name, Item::Table(table(server)));
+    tables.insert(name, Item::Table(table));
     Ok(document.to_string())
+}
+
+/// A channel to be written into the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewChannel {
+    /// Its kind, as the file spells it.
+    pub kind: &'static str,
+    /// Keys with one text, in the order in which they are written.
+    pub texts: Vec<(String, String)>,
+    /// Ids of people whom the bot answers.
+    pub allowed_users: Vec<String>,
+    /// Tools that run without a person.
+    pub auto_approve: Vec<String>,
+    /// Program and arguments of a bridge.
+    pub command: Vec<String>,
+}
+
+/// The text with a table for a channel behind everything else. The error says why there is none.
+pub fn add_channel(text: &str, name: &str, channel: &NewChannel) -> Result<String, String> {
+    let mut table = Table::new();
+    table.decor_mut().set_prefix("\n");
+    table.insert("kind", Item::Value(Value::from(channel.kind)));
+    for (key, value) in &channel.texts {
+        table.insert(key, Item::Value(Value::from(value.as_str())));
+    }
+    let lists = [
+        ("command", &channel.command),
+        ("allowed_users", &channel.allowed_users),
+        ("auto_approve", &channel.auto_approve),
+    ];
+    for (key, items) in lists {
+        if let Some(value) = list(items) {
+            table.insert(key, Item::Value(value));
+        }
+    }
+    add(text, "channels", "channel", name, table)
 }
 
 /// The text without the table of a server, its tools and the comment right above it. The error says why there is none.

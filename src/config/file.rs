@@ -16,7 +16,9 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
-use crate::protocol::enums::{Access, Autonomy, CacheScope, Effect, HookPoint, Risk, Role};
+use crate::protocol::enums::{
+    Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, Risk, Role,
+};
 use crate::protocol::options::ToolChoice;
 
 /// The whole file.
@@ -264,6 +266,37 @@ pub enum ChannelPlatform {
     /// The platform of tests, at `api_base`.
     #[cfg(feature = "test-hooks")]
     Scripted,
+}
+
+impl ChannelPlatform {
+    /// Those that a person connects.
+    pub const ALL: &'static [Self] = &[
+        Self::Telegram,
+        Self::Discord,
+        Self::Slack,
+        Self::Matrix,
+        Self::Webhook,
+        Self::Process,
+    ];
+
+    /// The kind of channel.
+    pub const fn kind(self) -> ChannelKind {
+        match self {
+            Self::Telegram => ChannelKind::Telegram,
+            Self::Discord => ChannelKind::Discord,
+            Self::Slack => ChannelKind::Slack,
+            Self::Matrix => ChannelKind::Matrix,
+            Self::Webhook => ChannelKind::Webhook,
+            Self::Process => ChannelKind::Process,
+            #[cfg(feature = "test-hooks")]
+            Self::Scripted => ChannelKind::Scripted,
+        }
+    }
+
+    /// As the file spells it.
+    pub const fn as_str(self) -> &'static str {
+        self.kind().as_str()
+    }
 }
 
 /// `[channels.NAME]`.

@@ -14,13 +14,32 @@ use crate::config::secrets::{self, SecretSource};
 use crate::protocol::enums::ChannelKind;
 
 /// A secret that a kind of channel cannot do without.
-struct SecretNeed {
+#[derive(Debug)]
+pub struct SecretNeed {
     /// The key without `_env`, `_file` and `_command`.
-    key: &'static str,
+    pub key: &'static str,
     /// An example of `KEY_env`.
-    variable: &'static str,
+    pub variable: &'static str,
     /// Where a person gets it.
-    source: &'static str,
+    pub source: &'static str,
+}
+
+/// The secrets that a kind of channel cannot do without.
+pub fn secrets_of(kind: ChannelKind) -> &'static [&'static SecretNeed] {
+    match kind {
+        ChannelKind::Telegram => &[&TELEGRAM_TOKEN],
+        ChannelKind::Discord => &[&DISCORD_TOKEN],
+        ChannelKind::Slack => &[&SLACK_TOKEN, &SLACK_APP_TOKEN],
+        ChannelKind::Matrix => &[&MATRIX_TOKEN],
+        ChannelKind::Webhook => &[&WEBHOOK_SECRET],
+        ChannelKind::Process
+        | ChannelKind::Desk
+        | ChannelKind::Api
+        | ChannelKind::Mcp
+        | ChannelKind::Cli
+        | ChannelKind::Routine
+        | ChannelKind::Scripted => &[],
+    }
 }
 
 const TELEGRAM_TOKEN: SecretNeed = SecretNeed {
@@ -88,24 +107,15 @@ impl Reader<'_> {
     fn platform(&self) -> Result<PlatformSettings, ConfigError> {
         let table = self.table;
         self.only_own_keys()?;
-        let (token, app_token, secret) = match self.kind {
-            ChannelKind::Telegram => (Some(self.needs(&TELEGRAM_TOKEN)?), None, None),
-            ChannelKind::Discord => (Some(self.needs(&DISCORD_TOKEN)?), None, None),
-            ChannelKind::Slack => (
-                Some(self.needs(&SLACK_TOKEN)?),
-                Some(self.needs(&SLACK_APP_TOKEN)?),
-                None,
-            ),
-            ChannelKind::Matrix => (Some(self.needs(&MATRIX_TOKEN)?), None, None),
-            ChannelKind::Webhook => (None, None, Some(self.needs(&WEBHOOK_SECRET)?)),
-            ChannelKind::Process
-            | ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine
-            | ChannelKind::Scripted => (None, None, None),
-        };
+        let (mut token, mut app_token, mut secret) = (None, None, None);
+        for need in secrets_of(self.kind) {
+            let slot = match need.key {
+                "app_token" => &mut app_token,
+                "secret" => &mut secret,
+                _ => &mut token,
+            };
+            *slot = Some(self.needs(need)?);
+        }
         let senders = match self.kind {
             ChannelKind::Webhook | ChannelKind::Process => {
                 table.senders.unwrap_or(SenderIdentity::Claimed)

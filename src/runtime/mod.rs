@@ -5,6 +5,7 @@
 pub mod archived_session;
 pub mod backup;
 pub mod channel_handle;
+pub mod channels;
 pub mod demo;
 pub mod demo_repository;
 pub mod descriptors;

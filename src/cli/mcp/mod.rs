@@ -1,6 +1,5 @@
 //! `leverframe mcp`: tool servers on the command line. Only `add`, `remove` and `import` change the configuration file.
 
-mod file;
 mod import;
 mod show;
 
@@ -11,6 +10,7 @@ use std::time::Instant;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::cli::config_file;
 use crate::cli::connect;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
@@ -413,9 +413,9 @@ async fn add(
         login: arguments.login,
         trusted: arguments.trusted,
     };
-    let old = file::read(&paths.config_file)?;
+    let old = config_file::read(&paths.config_file)?;
     let new = add_server(&old, &name, &server).map_err(Failure::Usage)?;
-    file::replace(&paths.config_file, &old, &new, flags)?;
+    config_file::replace(&paths.config_file, &old, &new, flags)?;
     terminal.line(&format!(
         "wrote [mcp.{name}] into {}",
         paths.config_file.display()
@@ -476,9 +476,9 @@ fn remove(
     paths: &Paths,
     name: &str,
 ) -> Result<(), Failure> {
-    let old = file::read(&paths.config_file)?;
+    let old = config_file::read(&paths.config_file)?;
     let new = remove_server(&old, name).map_err(Failure::Usage)?;
-    file::replace(&paths.config_file, &old, &new, flags)?;
+    config_file::replace(&paths.config_file, &old, &new, flags)?;
     terminal.line(&format!(
         "took [mcp.{}] out of {}",
         cell(name),
@@ -507,7 +507,7 @@ fn import_file(
     let text = String::from_utf8(bytes).map_err(|_| wrong("is no UTF-8 text".to_owned()))?;
     let mut entries = import::entries(&text).map_err(wrong)?;
     entries.retain(|entry| only.is_empty() || only.contains(&entry.original));
-    let old = file::read(&paths.config_file)?;
+    let old = config_file::read(&paths.config_file)?;
     let mut new = old.clone();
     for entry in &mut entries {
         if let Ok(server) = &entry.server {
@@ -519,7 +519,7 @@ fn import_file(
     }
     let written = entries.iter().filter(|entry| entry.server.is_ok()).count();
     if written > 0 && !preview {
-        file::replace(&paths.config_file, &old, &new, flags)?;
+        config_file::replace(&paths.config_file, &old, &new, flags)?;
     }
     for entry in &entries {
         let row = ImportRow {
