@@ -75,3 +75,4 @@ mod tool_cache;
 mod tools;
 mod turn_machine;
 mod unknown_outcomes;
+mod webhooks;

@@ -2,6 +2,7 @@
 //!
 //! One request a connection. It runs in a thread of its own, so that a test may block, and ends when dropped.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ pub struct Request {
     pub authorization: String,
     /// JSON body; null when there is none.
     pub body: Value,
+    /// Every header, by its name in small letters.
+    pub headers: BTreeMap<String, String>,
+    /// The body, as it came.
+    pub raw: Vec<u8>,
 }
 
 /// What the server does with a request. What it *did* is the handler's own matter.
@@ -215,5 +220,12 @@ fn parse(bytes: &[u8]) -> Option<Request> {
         key: header("idempotency-key").unwrap_or_default(),
         authorization: header("authorization").unwrap_or_default(),
         body: serde_json::from_slice(body).unwrap_or(Value::Null),
+        headers: head
+            .split("\r\n")
+            .skip(1)
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect(),
+        raw: body.to_vec(),
     })
 }

@@ -1,0 +1,139 @@
+//! Replies in the answers of requests that wait, and requests that are not what they should be.
+
+use leverframe::channels::webhook::signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
+use leverframe::config::settings::Secret;
+use serde_json::json;
+
+use crate::webhooks::world::{SECRET, home, message, now, post, say, start};
+
+#[tokio::test]
+async fn a_request_that_waits_gets_the_reply_and_a_repeated_one_begins_nothing() {
+    let home = home("");
+    let daemon = start(&home, &[]);
+    let (status, answer) = say(&daemon, &message("m1", "SAY:hello shop"), Some(20)).await;
+    assert_eq!(status, 200, "{answer:#}");
+    assert_eq!(answer["state"], "answered");
+    let last = answer["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["type"], "reply", "{answer:#}");
+    assert_eq!(last["reply_to"], "m1");
+    assert_eq!(last["conversation"], "ada");
+    assert!(last["text"].as_str().unwrap().ends_with("hello shop"));
+
+    let (status, answer) = say(&daemon, &message("m1", "SAY:hello shop"), None).await;
+    assert_eq!((status, answer["state"].as_str()), (202, Some("repeated")));
+    let all = daemon.get("/v1/continuations?limit=50").await;
+    assert_eq!(all["items"].as_array().unwrap().len(), 1);
+
+    // The channel says where it listens and that it heard something.
+    let channel = daemon
+        .wait("/v1/channels/shop", "an inbound", |channel| {
+            !channel["health"]["last_inbound_at"].is_null()
+        })
+        .await;
+    assert_eq!(channel["health"]["state"], "connected", "{channel:#}");
+    assert_eq!(channel["account"], "/webhooks/shop");
+}
+
+#[tokio::test]
+async fn nothing_that_is_not_genuine_is_looked_into() {
+    let home = home("");
+    let daemon = start(&home, &[]);
+    let body = message("m1", "SAY:no").to_string().into_bytes();
+    let signed = |seconds: i64, secret: &str, body: &[u8]| {
+        vec![
+            (TIMESTAMP_HEADER, seconds.to_string()),
+            (
+                SIGNATURE_HEADER,
+                sign(&Secret::new(secret), seconds, body).unwrap(),
+            ),
+        ]
+    };
+    let refused = [
+        Vec::new(),
+        signed(now(), "another secret", &body),
+        signed(now() - 400, SECRET, &body),
+        signed(now() + 400, SECRET, &body),
+        signed(now(), SECRET, b"{}"),
+    ];
+    for headers in refused {
+        let (status, answer) = post(&daemon, &headers, body.clone()).await;
+        assert_eq!(status, 401, "{answer:#}");
+        assert!(answer["error"].is_string(), "{answer:#}");
+    }
+    let channel = daemon.get("/v1/channels/shop").await;
+    let detail = channel["health"]["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("not genuine"), "{channel:#}");
+    let all = daemon.get("/v1/continuations?limit=50").await;
+    assert!(all["items"].as_array().unwrap().is_empty());
+
+    // A genuine one that says nothing usable names the field.
+    for (message, says) in [
+        (json!({"id": "x", "text": "a"}), "sender"),
+        (json!({"id": "x", "sender": {"id": "ada"}}), "text"),
+        (
+            json!({"id": "", "sender": {"id": "ada"}, "text": "a"}),
+            "`id`",
+        ),
+        (
+            json!({"id": "x", "sender": {"id": "ada"}, "files": [{"name": "a", "data": "%"}]}),
+            "files[0].data",
+        ),
+    ] {
+        let (status, answer) = say(&daemon, &message, None).await;
+        assert_eq!(status, 400, "{answer:#}");
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains(says), "{error}");
+    }
+    // What stands there beside what we know is passed over.
+    let mut more = message("m2", "SAY:yes");
+    more["colour"] = json!("blue");
+    let (status, answer) = say(&daemon, &more, Some(20)).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let channel = daemon.get("/v1/channels/shop").await;
+    assert_eq!(channel["health"]["state"], "connected", "{channel:#}");
+}
+
+#[tokio::test]
+async fn a_path_of_no_channel_is_not_found_and_a_paused_one_takes_nothing() {
+    let home = home("");
+    let daemon = start(&home, &[]);
+    let response = crate::support::daemon::client()
+        .post(format!("{}/webhooks/nobody", daemon.url))
+        .body("{}")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 404);
+    daemon.post("/v1/channels/shop/pause", json!({})).await;
+    daemon
+        .wait("/v1/channels/shop", "paused", |channel| {
+            channel["health"]["state"] == "paused"
+        })
+        .await;
+    let (status, _) = say(&daemon, &message("m1", "SAY:hello"), None).await;
+    assert_eq!(status, 404);
+    daemon.post("/v1/channels/shop/resume", json!({})).await;
+    daemon
+        .wait("/v1/channels/shop", "connected", |channel| {
+            channel["health"]["state"] == "connected"
+        })
+        .await;
+    let (status, answer) = say(&daemon, &message("m1", "SAY:hello"), Some(20)).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+#[tokio::test]
+async fn nobody_decides_by_a_claim() {
+    let home = home("");
+    let daemon = start(&home, &[]);
+    let call = "TOOL:execute_command{\"argv\":[\"true\"]}\nSAY:done";
+    let (status, answer) = say(&daemon, &message("m1", call), None).await;
+    assert_eq!(status, 202, "{answer:#}");
+    let asked = daemon.wait_approval().await;
+    assert_eq!(asked["requester"]["id"], "webhook/shop:ada");
+    let code = asked["short_code"].as_str().unwrap();
+    let approve = message("m2", &format!("/approve {code}"));
+    let (status, _) = say(&daemon, &approve, Some(5)).await;
+    assert!((200..300).contains(&status));
+    assert_eq!(daemon.pending_approvals().await.len(), 1);
+}
