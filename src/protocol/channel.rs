@@ -87,9 +87,9 @@ pub struct ChannelDrain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthUnit {
-    /// UTF-16 code units (Telegram, Discord).
+    /// UTF-16 code units (Telegram).
     Utf16,
-    /// Unicode scalar values (Slack).
+    /// Unicode scalar values (Discord, Slack).
     Chars,
     /// UTF-8 bytes (Matrix, IRC).
     Bytes,

@@ -4,6 +4,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag as Node, TagEnd};
 
 use crate::text::markup::{Markup, Piece, Table, Tag, Writer};
+use crate::text::mrkdwn::mrkdwn;
 
 /// Deeper lists are indented no further.
 const MAX_LIST_INDENT: usize = 8;
@@ -13,6 +14,26 @@ const MAX_LIST_INDENT: usize = 8;
 /// Source: Bot API, "HTML style". Entities that may not contain each other are closed and opened again.
 pub fn to_telegram_html(markdown: &str) -> String {
     render(markdown, Markup::TelegramHtml).finish()
+}
+
+/// The Markdown of Discord. Links show their address; nothing mentions or pings anybody by its markup.
+///
+/// Source: Discord's help page "Markdown Text 101".
+pub fn to_discord(markdown: &str) -> String {
+    render(markdown, Markup::Discord).finish()
+}
+
+/// Slack's mrkdwn: `*b*`, `_i_`, `~s~`, code, links (http and https only) and quotes.
+pub fn to_slack(markdown: &str) -> String {
+    mrkdwn(&render(markdown, Markup::SlackMrkdwn).into_runs())
+}
+
+/// The HTML of Matrix: the same tags, with line ends that HTML knows. A link that clients would show as a person or a
+/// room is text.
+///
+/// Source: client-server API, "m.room.message msgtypes", the HTML that clients may show.
+pub fn to_matrix_html(markdown: &str) -> String {
+    render(markdown, Markup::MatrixHtml).finish()
 }
 
 /// Plain text: structure without markup, links with their address.
@@ -170,7 +191,7 @@ impl Renderer {
                     self.writer.wanted.push(None);
                 }
                 let address = dest_url.into_string();
-                if is_web(&address) {
+                if self.may_link(&address) {
                     let address = address.clone();
                     self.writer.enter(Tag::Link { address });
                 } else {
@@ -331,6 +352,12 @@ impl Renderer {
         self.writer.close_all();
     }
 
+    /// Whether an address becomes a link of the platform.
+    fn may_link(&self, address: &str) -> bool {
+        let is_pill = self.writer.markup == Markup::MatrixHtml && leads_to_matrix(address);
+        is_web(address) && !is_pill
+    }
+
     /// Writes the address where the reader cannot see or follow it otherwise.
     fn end_link(&mut self, link: Link) {
         if self.writer.markup == Markup::Pieces && !link.title.is_empty() {
@@ -338,9 +365,13 @@ impl Renderer {
             return;
         }
         let shown = link.text.trim();
-        let followed = self.writer.markup == Markup::TelegramHtml
+        let shows_links = match self.writer.markup {
+            Markup::TelegramHtml | Markup::MatrixHtml | Markup::SlackMrkdwn => true,
+            Markup::Discord | Markup::Plain | Markup::Pieces => false,
+        };
+        let followed = shows_links
             && self.table.is_none()
-            && is_web(&link.address)
+            && self.may_link(&link.address)
             && !shown.is_empty();
         let same = shown == link.address || format!("mailto:{shown}") == link.address;
         if followed || same || link.address.is_empty() {
@@ -358,6 +389,13 @@ impl Renderer {
 fn is_web(address: &str) -> bool {
     let scheme = address.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|s| s.eq_ignore_ascii_case("http") || s.eq_ignore_ascii_case("https"))
+}
+
+/// Whether clients of Matrix show a link to this address as a person, a room or a message of theirs.
+fn leads_to_matrix(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    host.to_ascii_lowercase().contains("matrix.to")
 }
 
 /// The first word of an info string, when it looks like the name of a language.

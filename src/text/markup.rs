@@ -1,6 +1,7 @@
 //! What Markdown is written as: tags of a platform, plain text, or pieces that know what they look like. Every tag
 //! that is opened is closed, in order.
 
+use crate::text::discord;
 use crate::text::width::display_width;
 
 /// What is written.
@@ -8,6 +9,12 @@ use crate::text::width::display_width;
 pub enum Markup {
     /// The HTML subset of Telegram.
     TelegramHtml,
+    /// The Markdown of Discord.
+    Discord,
+    /// The mrkdwn of Slack.
+    SlackMrkdwn,
+    /// The HTML that clients of Matrix show.
+    MatrixHtml,
     /// Text without markup.
     Plain,
     /// Pieces of text, each with what it looks like.
@@ -70,6 +77,28 @@ impl Tag {
             Tag::Quote => "</blockquote>",
         }
     }
+
+    /// A mark of a quote stands at the start of a line. Code is written whole, and links show their address.
+    fn open_in_discord(&self) -> &'static str {
+        match self {
+            Tag::Quote => "> ",
+            Tag::Bold
+            | Tag::Italic
+            | Tag::Strike
+            | Tag::Code
+            | Tag::Pre { .. }
+            | Tag::Link { .. } => self.close_in_discord(),
+        }
+    }
+
+    fn close_in_discord(&self) -> &'static str {
+        match self {
+            Tag::Bold => "**",
+            Tag::Italic => "_",
+            Tag::Strike => "~~",
+            Tag::Code | Tag::Pre { .. } | Tag::Link { .. } | Tag::Quote => "",
+        }
+    }
 }
 
 fn escape(text: &str, out: &mut String) {
@@ -82,6 +111,13 @@ fn escape(text: &str, out: &mut String) {
             _ => out.push(c),
         }
     }
+}
+
+/// Escapes text where line ends and runs of spaces would vanish.
+fn escape_flowing(text: &str, out: &mut String) {
+    let mut escaped = String::with_capacity(text.len());
+    escape(text, &mut escaped);
+    out.push_str(&escaped.replace('\n', "<br>").replace("  ", "&nbsp; "));
 }
 
 /// What a piece of text looks like.
@@ -137,17 +173,29 @@ pub struct Piece {
     pub language: Option<String>,
 }
 
+/// Text under the same tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// What it says: outside text.
+    pub text: String,
+    /// The tags it stands under, the outermost first.
+    pub tags: Vec<Tag>,
+}
+
 /// Text with tags, opened only when something is written under them.
 pub struct Writer {
     pub(crate) markup: Markup,
     out: String,
     pieces: Vec<Piece>,
+    runs: Vec<Run>,
     /// Tags that the next text shall stand under; `None` for one that is already there.
     pub(crate) wanted: Vec<Option<Tag>>,
     /// Tags that are open in `out`.
     open: Vec<Tag>,
     /// Line breaks due before the next text.
     breaks: usize,
+    /// Whether an address is being written, for Discord.
+    address: discord::Address,
 }
 
 impl Writer {
@@ -157,9 +205,11 @@ impl Writer {
             markup,
             out: String::with_capacity(length + length / 4),
             pieces: Vec::new(),
+            runs: Vec::new(),
             wanted: Vec::new(),
             open: Vec::new(),
             breaks: 0,
+            address: discord::Address::default(),
         }
     }
 
@@ -180,7 +230,7 @@ impl Writer {
 
     /// The next text starts at least this many line breaks further down.
     pub fn gap(&mut self, breaks: usize) {
-        if !self.out.is_empty() || !self.pieces.is_empty() {
+        if !self.out.is_empty() || !self.pieces.is_empty() || !self.runs.is_empty() {
             self.breaks = self.breaks.max(breaks);
         }
     }
@@ -224,6 +274,18 @@ impl Writer {
             });
             return;
         }
+        if self.markup == Markup::SlackMrkdwn {
+            let breaks = std::mem::take(&mut self.breaks);
+            if breaks > 0 {
+                self.runs.push(Run {
+                    text: "\n".repeat(breaks),
+                    tags: Vec::new(),
+                });
+            }
+            let (text, tags) = (text.to_owned(), wanted);
+            self.runs.push(Run { text, tags });
+            return;
+        }
         if self.markup == Markup::Plain {
             self.write_breaks();
             self.out.push_str(text);
@@ -236,27 +298,72 @@ impl Writer {
             .take_while(|(open, wanted)| open == wanted)
             .count();
         while self.open.len() > same {
-            if let Some(tag) = self.open.pop() {
-                self.out.push_str(tag.close());
-            }
+            self.close_one();
         }
         self.write_breaks();
         for tag in wanted.into_iter().skip(same) {
-            tag.open(&mut self.out);
+            if self.markup == Markup::Discord {
+                self.address.end();
+                self.out.push_str(tag.open_in_discord());
+            } else {
+                tag.open(&mut self.out);
+            }
             self.open.push(tag);
         }
-        escape(text, &mut self.out);
+        match self.markup {
+            Markup::Discord => match self.open.last() {
+                Some(Tag::Code) => discord::code(text, &mut self.out),
+                Some(Tag::Pre { language }) => {
+                    discord::block(text, language.as_deref(), &mut self.out);
+                }
+                Some(_) | None => {
+                    let quoted = self.open.contains(&Tag::Quote);
+                    discord::escape(text, quoted, &mut self.address, &mut self.out);
+                }
+            },
+            Markup::MatrixHtml if !self.open.iter().any(|tag| matches!(tag, Tag::Pre { .. })) => {
+                escape_flowing(text, &mut self.out);
+            }
+            Markup::MatrixHtml
+            | Markup::TelegramHtml
+            | Markup::SlackMrkdwn
+            | Markup::Plain
+            | Markup::Pieces => escape(text, &mut self.out),
+        }
     }
 
     fn write_breaks(&mut self) {
-        self.out.extend(std::iter::repeat_n('\n', self.breaks));
+        let line_end = match self.markup {
+            Markup::MatrixHtml => "<br>",
+            Markup::Discord if self.open.contains(&Tag::Quote) => "\n> ",
+            Markup::Discord
+            | Markup::TelegramHtml
+            | Markup::SlackMrkdwn
+            | Markup::Plain
+            | Markup::Pieces => "\n",
+        };
+        self.out.extend(std::iter::repeat_n(line_end, self.breaks));
+        if self.markup == Markup::Discord && self.breaks > 0 {
+            self.address.end();
+        }
         self.breaks = 0;
+    }
+
+    fn close_one(&mut self) {
+        if let Some(tag) = self.open.pop() {
+            if self.markup == Markup::Discord {
+                self.address.end();
+                self.out.push_str(tag.close_in_discord());
+            } else {
+                self.out.push_str(tag.close());
+            }
+        }
     }
 
     /// Ends the open tags, so that the next text cannot continue them.
     pub fn close_all(&mut self) {
-        while let Some(tag) = self.open.pop() {
-            self.out.push_str(tag.close());
+        while !self.open.is_empty() {
+            self.close_one();
         }
     }
 
@@ -264,6 +371,10 @@ impl Writer {
     pub fn finish(mut self) -> String {
         self.close_all();
         self.out
+    }
+
+    pub fn into_runs(self) -> Vec<Run> {
+        self.runs
     }
 
     pub fn into_pieces(self) -> Vec<Piece> {

@@ -3,10 +3,13 @@
 pub mod ascii;
 pub mod bars;
 pub mod chunk;
+pub mod discord;
 pub mod fold;
 pub mod framing;
 pub mod markdown;
 pub mod markup;
+pub mod mrkdwn;
+pub mod program_log;
 pub mod quote;
 pub mod redact;
 pub mod scripts;

@@ -2,6 +2,8 @@
 
 mod chunk;
 mod markdown;
+mod matrix_html;
+mod mrkdwn;
 mod redact;
 mod scripts;
 mod seam;
