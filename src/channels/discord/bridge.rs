@@ -1,0 +1,250 @@
+//! The bridge of one Discord bot: who we are there, then the gateway and the outbox side by side.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::discord::account::introduce;
+use crate::channels::discord::api::Api;
+use crate::channels::discord::check;
+use crate::channels::discord::connection::{Gateway, Memory};
+use crate::channels::discord::deliver::Deliverer;
+use crate::channels::discord::gateway;
+use crate::channels::discord::interactions;
+use crate::channels::discord::limits::Limits;
+use crate::channels::discord::message::MAX_SOURCE;
+use crate::channels::discord::session::TOKEN_FIX;
+use crate::channels::health::HealthLog;
+use crate::channels::http::{CallError, HttpTimes};
+use crate::channels::pacing::{Pacing, PacingLimits};
+use crate::channels::serve;
+use crate::client::channel_port::ChannelPort;
+use crate::clock::Clock;
+use crate::clock::backoff::doubled;
+use crate::config::settings::Secret;
+use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
+use crate::protocol::doctor::Finding;
+use crate::protocol::enums::ChannelKind;
+
+/// Times and rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiscordOptions {
+    /// To connect.
+    pub connect_timeout: Duration,
+    /// For a whole call.
+    pub request_timeout: Duration,
+    /// Between calls for one channel; Discord's own limits hold besides.
+    pub interval: Duration,
+    /// Rates.
+    pub pacing: PacingLimits,
+}
+
+impl Default for DiscordOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+            // Five messages in five seconds is what Discord takes of a channel.
+            interval: Duration::from_millis(1_000),
+            pacing: PacingLimits {
+                // An indicator lasts ten seconds.
+                typing: Duration::from_secs(8),
+                progress: 2,
+                // Fifty calls a second are allowed in all.
+                overall: Duration::from_millis(25),
+                burst: 10,
+            },
+        }
+    }
+}
+
+/// How long Discord knows the key of a message. It says "a few minutes", so less is counted on.
+const KEY_WINDOW: Duration = Duration::from_secs(90);
+/// The first and the longest wait before the menu is tried again.
+const MENU_REST: Duration = Duration::from_secs(5);
+const MENU_LONGEST_REST: Duration = Duration::from_mins(30);
+
+/// One bot account.
+pub struct DiscordBridge {
+    name: String,
+    api_base: String,
+    token: Option<Secret>,
+    clock: Clock,
+    options: DiscordOptions,
+    /// These outlive a reconnect: the platform's limits do too.
+    pacing: Arc<Pacing>,
+    limits: Arc<Limits>,
+    memory: Arc<Mutex<Memory>>,
+    direct: Arc<Mutex<HashMap<String, String>>>,
+    menu_set: AtomicBool,
+}
+
+impl DiscordBridge {
+    /// A bridge for the channel `name`; connects when run. Without a token every run fails with the fix.
+    pub fn new(
+        name: &str,
+        api_base: &str,
+        token: Option<Secret>,
+        clock: Clock,
+        options: DiscordOptions,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            api_base: api_base.to_owned(),
+            token,
+            clock,
+            options,
+            pacing: Arc::new(Pacing::new(options.pacing)),
+            limits: Arc::default(),
+            memory: Arc::default(),
+            direct: Arc::default(),
+            menu_set: AtomicBool::new(false),
+        }
+    }
+
+    fn api(&self) -> Result<Api, ChannelError> {
+        let Some(token) = self
+            .token
+            .clone()
+            .filter(|token| !token.expose().is_empty())
+        else {
+            return Err(ChannelError::Fatal {
+                detail: format!("channel `{}` has no bot token", self.name),
+                fix: TOKEN_FIX.to_owned(),
+            });
+        };
+        // Anything else in a token would change the header of every request.
+        if !token
+            .expose()
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+        {
+            return Err(ChannelError::Fatal {
+                detail: "the bot token has characters that no token has (the word `Bot` is no part of it)"
+                    .to_owned(),
+                fix: TOKEN_FIX.to_owned(),
+            });
+        }
+        let times = HttpTimes {
+            connect: self.options.connect_timeout,
+            request: self.options.request_timeout,
+        };
+        Api::new(&self.api_base, token, Arc::clone(&self.limits), times).map_err(|error| {
+            ChannelError::Fatal {
+                detail: format!("no HTTP client for {}: {error}", self.api_base),
+                fix: "check api_base, and that this machine has CA certificates".to_owned(),
+            }
+        })
+    }
+
+    /// Sets the command menu once; whether that is settled, for good or by a refusal.
+    async fn set_menu(&self, api: &Api, application: u64, health: &HealthLog) -> bool {
+        if self.menu_set.load(Ordering::Relaxed) {
+            return true;
+        }
+        let answer = interactions::set_menu(api, application).await;
+        let settled = matches!(answer, Ok(_) | Err(CallError::Refused { .. }));
+        self.menu_set.store(answer.is_ok(), Ordering::Relaxed);
+        if let Err(error) = &answer {
+            tracing::warn!(channel = %self.name, %error, "the command menu was not set");
+        }
+        health.optional("the menu of commands", &answer);
+        settled
+    }
+
+    /// Sets the menu, and tries again where it could not be set, ever more rarely.
+    async fn keep_menu(&self, api: &Api, application: u64, health: &HealthLog) {
+        let mut failures: u32 = 0;
+        while !self.set_menu(api, application, health).await {
+            failures = failures.saturating_add(1);
+            tokio::time::sleep(doubled(MENU_REST, failures, MENU_LONGEST_REST)).await;
+        }
+    }
+}
+
+#[async_trait]
+impl Bridge for DiscordBridge {
+    fn kind(&self) -> ChannelKind {
+        ChannelKind::Discord
+    }
+
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            // Discord's limit is 2 000 as it is sent; the rest is for markup, which counts.
+            max_length: MAX_SOURCE,
+            unit: LengthUnit::Chars,
+            edits: true,
+            buttons: true,
+            typing: true,
+            idempotency: SendIdempotency::NativeKey {
+                window_ms: u64::try_from(KEY_WINDOW.as_millis()).ok(),
+            },
+        }
+    }
+
+    async fn check(&self) -> Vec<Finding> {
+        match self.api() {
+            Ok(api) => check::run(&api).await,
+            Err(error) => vec![check::failed("token", &error)],
+        }
+    }
+
+    async fn run(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        shutdown: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        let api = self.api()?;
+        port.set_capabilities(self.capabilities());
+        let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        let me = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return Ok(()),
+            me = introduce(&api) => me.map_err(|error| gateway::broken(&error))?,
+        };
+        let state = port
+            .account_state()
+            .await
+            .map_err(|problem| ChannelError::Transient {
+                detail: format!("the channel's state cannot be read: {problem}"),
+                retry_after: None,
+            })?;
+        let deliverer = Arc::new(Deliverer {
+            api: api.clone(),
+            port: Arc::clone(&port),
+            health: Arc::clone(&health),
+            pacing: Arc::clone(&self.pacing),
+            interval: self.options.interval,
+            direct: Arc::clone(&self.direct),
+        });
+        let gateway = Gateway {
+            api: api.clone(),
+            port: Arc::clone(&port),
+            health: Arc::clone(&health),
+            me: me.clone(),
+            connect_timeout: self.options.connect_timeout,
+            memory: Arc::clone(&self.memory),
+        };
+        let stop = shutdown.child_token();
+        let receiving = async {
+            let ended = gateway::run(&gateway, state.cursor, stop.clone()).await;
+            stop.cancel();
+            ended
+        };
+        let menu = async {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = self.keep_menu(&api, me.application, &health) => {}
+            }
+        };
+        let sending = serve::run(Arc::clone(&port), deliverer, stop.clone());
+        let (ended, (), ()) = tokio::join!(receiving, menu, sending);
+        ended
+    }
+}

@@ -1,0 +1,161 @@
+//! What came while no session was ours: messages after the last one that we know, channel by channel, the oldest first.
+//!
+//! It only reads. What it finds goes the way of every message, and one that is known already is dropped by its key.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::channels::discord::api::{Api, Route};
+use crate::channels::discord::fields::{id, list};
+use crate::channels::http::CallError;
+
+/// Servers that are looked at.
+const MAX_SERVERS: usize = 200;
+/// Most messages of one channel.
+const MAX_MESSAGES: usize = 1_000;
+/// Messages of one answer.
+const PAGE: usize = 100;
+/// Kinds of channels with messages: text, voice, announcements, threads of three kinds, stages.
+const WITH_MESSAGES: &[u64] = &[0, 2, 5, 10, 11, 12, 13];
+
+/// What was found.
+pub enum Found {
+    /// A server with its channels, as an event has it.
+    Server(Value),
+    /// A message, as an event has it.
+    Message(Value),
+    /// Everything was looked at. `left`: channels that have more than was read.
+    End {
+        /// How many.
+        left: usize,
+    },
+}
+
+/// A channel that may have something new.
+struct Place {
+    channel: u64,
+    server: Option<u64>,
+}
+
+/// Asks what channels there are, and for what came in them after a message.
+///
+/// # Errors
+/// Of the call that failed; the rest is still missing then.
+pub async fn run(
+    api: &Api,
+    after: Option<u64>,
+    direct: &[u64],
+    found: &mpsc::Sender<Found>,
+) -> Result<(), CallError> {
+    let mut places: Vec<Place> = direct
+        .iter()
+        .map(|channel| Place {
+            channel: *channel,
+            server: None,
+        })
+        .collect();
+    let route = Route::new(
+        Method::GET,
+        format!("/users/@me/guilds?limit={MAX_SERVERS}"),
+        "GET guilds",
+    );
+    let servers = api.get(&route).await?;
+    for server in list(&servers, "") {
+        let (name, Some(server)) = (server.get("name").cloned(), id(server, "/id")) else {
+            continue;
+        };
+        let path = format!("/guilds/{server}/channels");
+        let channels = readable(api, path, "GET channels", server).await?;
+        let path = format!("/guilds/{server}/threads/active");
+        let threads = readable(api, path, "GET threads", server).await?;
+        for channel in list(&channels, "").iter().chain(list(&threads, "/threads")) {
+            let has_messages = channel
+                .get("type")
+                .and_then(Value::as_u64)
+                .is_some_and(|kind| WITH_MESSAGES.contains(&kind));
+            let is_newer = after
+                .zip(id(channel, "/last_message_id"))
+                .is_some_and(|(after, last)| last > after);
+            if let Some(number) = id(channel, "/id")
+                && has_messages
+                && is_newer
+            {
+                places.push(Place {
+                    channel: number,
+                    server: Some(server),
+                });
+            }
+        }
+        let server = json!({
+            "name": name, "channels": channels, "threads": list(&threads, "/threads"),
+        });
+        if found.send(Found::Server(server)).await.is_err() {
+            return Ok(());
+        }
+    }
+    let mut left = 0;
+    if let Some(after) = after {
+        for place in places {
+            if !read(api, &place, after, found).await? {
+                left += 1;
+            }
+        }
+    }
+    let _ = found.send(Found::End { left }).await;
+    Ok(())
+}
+
+/// Reads a channel; whether to its end.
+async fn read(
+    api: &Api,
+    place: &Place,
+    after: u64,
+    found: &mpsc::Sender<Found>,
+) -> Result<bool, CallError> {
+    let mut after = after;
+    let mut read = 0;
+    while read < MAX_MESSAGES {
+        let channel = place.channel;
+        let path = format!("/channels/{channel}/messages?after={after}&limit={PAGE}");
+        let page = readable(api, path, "GET messages", channel).await?;
+        let mut messages: Vec<Value> = list(&page, "").to_vec();
+        // The newest is first in a page.
+        messages.sort_by_key(|message| id(message, "/id"));
+        let Some(newest) = messages.last().and_then(|message| id(message, "/id")) else {
+            return Ok(true);
+        };
+        let is_last = messages.len() < PAGE || newest <= after;
+        after = newest;
+        read += messages.len();
+        for mut message in messages {
+            if let (Some(server), Some(fields)) = (place.server, message.as_object_mut()) {
+                fields.insert("guild_id".to_owned(), json!(server.to_string()));
+            }
+            if found.send(Found::Message(message)).await.is_err() {
+                // The connection ended, and will ask again.
+                return Ok(true);
+            }
+        }
+        if is_last {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What may not be read has nothing for us.
+async fn readable(
+    api: &Api,
+    path: String,
+    kind: &'static str,
+    major: u64,
+) -> Result<Value, CallError> {
+    let route = Route::new(Method::GET, path, kind).about(major);
+    match api.get(&route).await {
+        Err(CallError::Refused {
+            code: 403 | 404, ..
+        }) => Ok(Value::Null),
+        answer => answer,
+    }
+}

@@ -1,0 +1,222 @@
+//! The gateway: one connection after the other.
+//!
+//! Nothing here connects faster than the supervisor, but for one reconnection after a connection that was well for a
+//! minute. No session is begun that Discord's daily limit does not allow.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::channels::channel::ChannelError;
+use crate::channels::discord::api::Route;
+use crate::channels::discord::connection::{Connection, Gateway, Left};
+use crate::channels::discord::fields::text;
+use crate::channels::discord::names::Names;
+use crate::channels::discord::position::Position;
+use crate::channels::discord::session::{CLOSE_KEEPING_SESSION, End, Machine, TOKEN_FIX};
+use crate::channels::http::CallError;
+use crate::channels::websocket::{Socket, SocketError};
+use crate::clock::backoff::jitter;
+
+/// A connection that was well this long may be followed by another at once.
+const STEADY: Duration = Duration::from_mins(1);
+/// The rest before that other one.
+const REST: Duration = Duration::from_secs(1);
+
+/// How a connection ended.
+enum Ended {
+    Stopped,
+    /// Connect again; whether it had been well for long.
+    Again(ChannelError, bool),
+    Fatal(ChannelError),
+}
+
+/// Connects until `stop` or until the supervisor has to decide.
+pub async fn run(
+    gateway: &Gateway,
+    cursor: Option<String>,
+    stop: CancellationToken,
+) -> Result<(), ChannelError> {
+    let mut position = Position::stored(cursor.as_deref(), gateway.me.id);
+    let mut names = Names::default();
+    let answers = TaskTracker::new();
+    let ended = loop {
+        let ended = connection(gateway, &mut position, &mut names, &answers, &stop).await;
+        match ended {
+            Ended::Stopped => break Ok(()),
+            Ended::Again(error, true) => {
+                tracing::info!(%error, "connecting to the gateway again");
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break Ok(()),
+                    () = tokio::time::sleep(REST) => {}
+                }
+            }
+            Ended::Again(error, false) | Ended::Fatal(error) => break Err(error),
+        }
+    };
+    answers.close();
+    answers.wait().await;
+    ended
+}
+
+/// What a failed call means for the connection.
+pub fn broken(error: &CallError) -> ChannelError {
+    match error {
+        CallError::Refused { code: 401, .. } => ChannelError::Fatal {
+            detail: "Discord does not accept the bot token".to_owned(),
+            fix: TOKEN_FIX.to_owned(),
+        },
+        CallError::Limited { retry_after, .. } => ChannelError::Transient {
+            detail: format!("Discord: {error}"),
+            retry_after: Some(*retry_after),
+        },
+        CallError::NotSent { .. }
+        | CallError::Lost { .. }
+        | CallError::Server { .. }
+        | CallError::Refused { .. } => ChannelError::Transient {
+            detail: format!("Discord: {error}"),
+            retry_after: None,
+        },
+    }
+}
+
+/// Where to connect for a new session, if one may be begun now.
+async fn address(gateway: &Gateway) -> Result<String, ChannelError> {
+    let route = Route::new(reqwest::Method::GET, "/gateway/bot", "GET gateway");
+    let answer = gateway
+        .api
+        .get(&route)
+        .await
+        .map_err(|error| broken(&error))?;
+    let number = |pointer: &str| answer.pointer(pointer).and_then(Value::as_u64);
+    if number("/session_start_limit/remaining") == Some(0) {
+        let reset = number("/session_start_limit/reset_after").unwrap_or(60_000);
+        return Err(ChannelError::Transient {
+            detail: "the bot has begun as many sessions as Discord allows in a day, and one more would reset its token; \
+                     look for another program that uses this token"
+                .to_owned(),
+            retry_after: Some(Duration::from_millis(reset.clamp(1_000, 86_400_000))),
+        });
+    }
+    text(&answer, "/url")
+        .map(str::to_owned)
+        .ok_or_else(|| ChannelError::Transient {
+            detail: "Discord does not say where its gateway is".to_owned(),
+            retry_after: None,
+        })
+}
+
+fn with_version(url: &str) -> String {
+    let (base, _) = url.split_once('?').unwrap_or((url, ""));
+    format!("{}/?v=10&encoding=json", base.trim_end_matches('/'))
+}
+
+async fn connection(
+    gateway: &Gateway,
+    position: &mut Position,
+    names: &mut Names,
+    answers: &TaskTracker,
+    stop: &CancellationToken,
+) -> Ended {
+    let mut machine = {
+        let memory = gateway
+            .memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let session = position
+            .session
+            .clone()
+            .filter(|session| memory.dead.as_ref() != Some(&session.id));
+        Machine::new(session, memory.failed_resumes)
+    };
+    let opened = async {
+        let url = match machine.session() {
+            Some(session) => session.resume_url.clone(),
+            None => address(gateway).await?,
+        };
+        let secrets = vec![gateway.api.token().clone()];
+        let (url, within) = (with_version(&url), gateway.connect_timeout);
+        let connecting = Socket::connect(&url, secrets, within);
+        connecting
+            .await
+            .map_err(|error| unreachable_gateway(&error))
+    };
+    let socket = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Ended::Stopped,
+        socket = opened => match socket {
+            Ok(socket) => socket,
+            Err(error) => {
+                // Else a resume address that is gone would be tried for ever.
+                let mut memory = gateway.memory.lock().unwrap_or_else(PoisonError::into_inner);
+                if machine.session().is_some() {
+                    memory.failed_resumes = memory.failed_resumes.saturating_add(1);
+                }
+                return match error {
+                    fatal @ ChannelError::Fatal { .. } => Ended::Fatal(fatal),
+                    again @ ChannelError::Transient { .. } => Ended::Again(again, false),
+                };
+            }
+        },
+    };
+    let mut connection = Connection {
+        gateway,
+        socket,
+        ready_at: None,
+        position,
+        names,
+        answers,
+        found: None,
+    };
+    let ended = connection.serve(&mut machine, stop).await;
+    let was_steady = connection
+        .ready_at
+        .is_some_and(|since| since.elapsed() >= STEADY);
+    let socket = connection.socket;
+    {
+        let mut memory = gateway
+            .memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        memory.failed_resumes = machine.failed_resumes();
+        if machine.session().is_none() {
+            memory.dead = position.session.as_ref().map(|session| session.id.clone());
+        }
+    }
+    socket.close(CLOSE_KEEPING_SESSION).await;
+    match ended {
+        None => Ended::Stopped,
+        Some(Left::Store(error)) => Ended::Again(error, false),
+        Some(Left::End(End::Fatal { detail, fix })) => {
+            Ended::Fatal(ChannelError::Fatal { detail, fix })
+        }
+        Some(Left::End(End::Again { detail, rest })) => {
+            // Discord asks for one to five seconds.
+            let rest =
+                rest.then(|| Duration::from_secs(1) + Duration::from_secs(4).mul_f64(jitter()));
+            let error = ChannelError::Transient {
+                detail,
+                retry_after: rest,
+            };
+            Ended::Again(error, was_steady && rest.is_none())
+        }
+    }
+}
+
+fn unreachable_gateway(error: &SocketError) -> ChannelError {
+    ChannelError::Transient {
+        detail: format!("Discord's gateway: {error}"),
+        retry_after: match error {
+            // The network before Discord: it wants us to stay away for some time.
+            SocketError::Refused { status: 429, .. } => Some(Duration::from_mins(1)),
+            SocketError::Refused { .. }
+            | SocketError::NotConnected { .. }
+            | SocketError::Closed { .. }
+            | SocketError::Lost { .. } => None,
+        },
+    }
+}

@@ -1,0 +1,226 @@
+//! When a call of the REST interface may leave: by the bucket that Discord counts it in, by its global limit, and by how
+//! many calls it refused.
+//!
+//! Nothing here sleeps or sends; it answers "now" or "not before this long". No bucket is known before Discord names it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Discord bans an address after 10 000 refused calls (401, 403, 429) in this time.
+const REFUSED_WINDOW: Duration = Duration::from_mins(10);
+/// Far below that, everything rests until the window is over.
+const MAX_REFUSED: u32 = 500;
+/// The kind of call that Discord's global limit does not count: the answer to an interaction.
+pub const UNBOUND: &str = "POST callback";
+/// Buckets that are remembered, before those that are full again are forgotten.
+const MAX_BUCKETS: usize = 1_024;
+
+/// What an answer says of its bucket.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quota {
+    /// Its name.
+    pub bucket: String,
+    /// Calls that are left.
+    pub remaining: u32,
+    /// Time until it is full again.
+    pub reset_after: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    remaining: u32,
+    reset: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Gates {
+    /// Which bucket a kind of call is counted in.
+    names: HashMap<String, String>,
+    /// Buckets by name and by the channel or guild that the call is about.
+    buckets: HashMap<(String, String), Bucket>,
+    /// Everything rests until then.
+    everything: Option<Instant>,
+    /// Refused calls since then.
+    refused: Option<(Instant, u32)>,
+}
+
+/// The limits of one account.
+#[derive(Debug, Default)]
+pub struct Limits {
+    gates: Mutex<Gates>,
+}
+
+impl Limits {
+    /// Takes the slot for a call of this kind, or says how long to wait before asking again. `major`: the channel or guild
+    /// it is about.
+    pub fn take(&self, kind: &str, major: &str, now: Instant) -> Result<(), Duration> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.may(kind, major, now)?;
+        let key = gates.key(kind, major);
+        if let Some(bucket) = gates.buckets.get_mut(&key) {
+            bucket.remaining = bucket.remaining.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Whether such a call may leave now; takes nothing.
+    pub fn may(&self, kind: &str, major: &str, now: Instant) -> Result<(), Duration> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.may(kind, major, now)
+    }
+
+    /// An answer told of its bucket.
+    pub fn note(&self, kind: &str, major: &str, quota: &Quota, now: Instant) {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.names.insert(kind.to_owned(), quota.bucket.clone());
+        if gates.buckets.len() >= MAX_BUCKETS {
+            gates.buckets.retain(|_, bucket| bucket.reset > now);
+        }
+        let bucket = Bucket {
+            remaining: quota.remaining,
+            reset: now + quota.reset_after,
+        };
+        gates
+            .buckets
+            .insert((quota.bucket.clone(), major.to_owned()), bucket);
+    }
+
+    /// Discord said to wait.
+    pub fn limited(&self, kind: &str, major: &str, rest: Duration, everything: bool, now: Instant) {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = now + rest;
+        if everything {
+            gates.everything = Some(gates.everything.map_or(until, |at| at.max(until)));
+            return;
+        }
+        let key = gates.key(kind, major);
+        let bucket = Bucket {
+            remaining: 0,
+            reset: until,
+        };
+        gates.buckets.insert(key, bucket);
+    }
+
+    /// Discord refused a call in a way that counts against the address.
+    pub fn refused(&self, now: Instant) {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.refused = match gates.refused {
+            Some((since, count)) if now.duration_since(since) < REFUSED_WINDOW => {
+                Some((since, count.saturating_add(1)))
+            }
+            Some(_) | None => Some((now, 1)),
+        };
+    }
+}
+
+impl Gates {
+    /// The bucket of a call; before Discord named one, each kind of call has its own.
+    fn key(&self, kind: &str, major: &str) -> (String, String) {
+        let name = self.names.get(kind).map_or(kind, String::as_str);
+        (name.to_owned(), major.to_owned())
+    }
+
+    fn may(&mut self, kind: &str, major: &str, now: Instant) -> Result<(), Duration> {
+        let key = self.key(kind, major);
+        if self
+            .buckets
+            .get(&key)
+            .is_some_and(|bucket| bucket.reset <= now)
+        {
+            self.buckets.remove(&key);
+        }
+        let refused_until = self
+            .refused
+            .filter(|(_, count)| *count >= MAX_REFUSED)
+            .map(|(since, _)| since + REFUSED_WINDOW);
+        let bucket_until = self
+            .buckets
+            .get(&key)
+            .filter(|bucket| bucket.remaining == 0)
+            .map(|bucket| bucket.reset);
+        let everything = self.everything.filter(|_| kind != UNBOUND);
+        let until = [everything, refused_until, bucket_until]
+            .into_iter()
+            .flatten()
+            .max();
+        match until {
+            Some(until) if until > now => Err(until - now),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEND: &str = "POST /channels/messages";
+    const TYPING: &str = "POST /channels/typing";
+
+    fn quota(remaining: u32, millis: u64) -> Quota {
+        Quota {
+            bucket: "abcd".to_owned(),
+            remaining,
+            reset_after: Duration::from_millis(millis),
+        }
+    }
+
+    #[test]
+    fn an_empty_bucket_waits_for_its_reset_and_only_for_its_channel() {
+        let limits = Limits::default();
+        let now = Instant::now();
+        assert_eq!(limits.take(SEND, "1", now), Ok(()));
+        limits.note(SEND, "1", &quota(1, 400), now);
+        assert_eq!(limits.take(SEND, "1", now), Ok(()));
+        assert_eq!(
+            limits.take(SEND, "1", now),
+            Err(Duration::from_millis(400)),
+            "a call under way counts"
+        );
+        assert_eq!(limits.take(SEND, "2", now), Ok(()));
+        assert_eq!(
+            limits.take(SEND, "1", now + Duration::from_millis(400)),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn kinds_of_calls_share_a_bucket_once_discord_says_so() {
+        let limits = Limits::default();
+        let now = Instant::now();
+        limits.note(SEND, "1", &quota(0, 400), now);
+        assert_eq!(limits.take(TYPING, "1", now), Ok(()));
+        limits.note(TYPING, "1", &quota(0, 900), now);
+        assert_eq!(limits.take(SEND, "1", now), Err(Duration::from_millis(900)));
+    }
+
+    #[test]
+    fn a_limit_of_one_route_and_one_of_everything() {
+        let limits = Limits::default();
+        let now = Instant::now();
+        limits.limited(SEND, "1", Duration::from_secs(3), false, now);
+        assert_eq!(limits.take(SEND, "1", now), Err(Duration::from_secs(3)));
+        assert_eq!(limits.take(TYPING, "1", now), Ok(()));
+        limits.limited(TYPING, "9", Duration::from_secs(5), true, now);
+        assert_eq!(limits.take(SEND, "2", now), Err(Duration::from_secs(5)));
+        assert_eq!(limits.take(UNBOUND, "2", now), Ok(()));
+        assert_eq!(limits.take(SEND, "2", now + Duration::from_secs(5)), Ok(()));
+    }
+
+    #[test]
+    fn many_refused_calls_hold_everything_long_before_a_ban() {
+        let limits = Limits::default();
+        let now = Instant::now();
+        for _ in 0..MAX_REFUSED - 1 {
+            limits.refused(now);
+        }
+        assert_eq!(limits.take(SEND, "1", now), Ok(()));
+        limits.refused(now);
+        assert_eq!(limits.take(SEND, "1", now), Err(REFUSED_WINDOW));
+        let later = now + REFUSED_WINDOW;
+        assert_eq!(limits.take(SEND, "1", later), Ok(()));
+        limits.refused(later);
+        assert_eq!(limits.take(SEND, "1", later), Ok(()));
+    }
+}

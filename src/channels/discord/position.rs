@@ -1,0 +1,164 @@
+//! Where the account is in what happened: the channel's cursor.
+//!
+//! It belongs to the account on the platform, not to the channel: one of another account says nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::channels::discord::session::Session;
+
+/// Direct conversations that are remembered: Discord does not list those of a bot.
+const MAX_DIRECT: usize = 64;
+/// Messages of different conversations do not come in the order of their ids; this much, in milliseconds, they may
+/// differ.
+const OVERLAP_MS: u64 = 60_000;
+/// Bits of an id below its time (Discord, "Snowflakes").
+const TIME_SHIFT: u32 = 22;
+
+/// A position. Everything up to it is durable.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Whose.
+    account: u64,
+    /// The session that what comes belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+    /// The newest message seen.
+    #[serde(default)]
+    newest: u64,
+    /// A session was lost: messages after this one may not have come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    behind: Option<u64>,
+    /// Direct conversations, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    direct: Vec<u64>,
+}
+
+impl Position {
+    /// Where this account goes on.
+    pub fn stored(cursor: Option<&str>, account: u64) -> Self {
+        cursor
+            .and_then(|cursor| serde_json::from_str::<Self>(cursor).ok())
+            .filter(|position| position.account == account)
+            .unwrap_or(Self {
+                account,
+                ..Self::default()
+            })
+    }
+
+    /// As it is stored.
+    pub fn cursor(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    /// A new session began: what came between the last one and this one is still to be asked for.
+    pub fn begin(&mut self, session: Session) {
+        if self.behind.is_none() && self.newest > 0 {
+            self.behind = Some(self.newest);
+        }
+        self.session = Some(session);
+    }
+
+    /// An event of the session.
+    pub fn count(&mut self, seq: Option<u64>) {
+        if let (Some(session), Some(seq)) = (&mut self.session, seq) {
+            session.seq = session.seq.max(seq);
+        }
+    }
+
+    /// A message of a conversation.
+    pub fn saw(&mut self, message: u64, conversation: u64, is_direct: bool) {
+        self.newest = self.newest.max(message);
+        if is_direct && self.direct.last() != Some(&conversation) {
+            self.direct.retain(|other| *other != conversation);
+            self.direct.push(conversation);
+            if self.direct.len() > MAX_DIRECT {
+                self.direct.remove(0);
+            }
+        }
+    }
+
+    /// The message after which some may be missing, somewhat early; none when none are.
+    pub fn missing_after(&self) -> Option<u64> {
+        self.behind
+            .map(|id| id.saturating_sub(OVERLAP_MS << TIME_SHIFT))
+    }
+
+    /// Nothing is missing any more.
+    pub fn caught_up(&mut self) {
+        self.behind = None;
+    }
+
+    /// Direct conversations that are remembered.
+    pub fn direct(&self) -> &[u64] {
+        &self.direct
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> Session {
+        Session {
+            id: "s".to_owned(),
+            resume_url: "wss://x".to_owned(),
+            seq: 4,
+        }
+    }
+
+    #[test]
+    fn a_position_comes_back_whole_and_only_for_its_account() {
+        let mut position = Position::stored(None, 7);
+        position.begin(session());
+        position.count(Some(9));
+        position.count(Some(5));
+        position.saw(90 << TIME_SHIFT, 3, true);
+        let cursor = position.cursor().unwrap();
+        assert_eq!(Position::stored(Some(&cursor), 7), position);
+        assert_eq!(position.session.as_ref().unwrap().seq, 9);
+        assert_eq!(
+            Position::stored(Some(&cursor), 8),
+            Position::stored(None, 8)
+        );
+        for odd in ["", "42", "{}", "{\"account\":\"7\"}", "7:42"] {
+            assert_eq!(
+                Position::stored(Some(odd), 7),
+                Position::stored(None, 7),
+                "{odd}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_lost_session_missed_is_owed_until_it_was_asked_for() {
+        let mut position = Position::stored(None, 7);
+        position.begin(session());
+        assert_eq!(
+            position.missing_after(),
+            None,
+            "nothing was ever seen, so nothing is owed"
+        );
+        position.saw(100_000 << TIME_SHIFT, 3, false);
+        position.begin(session());
+        position.saw(200_000 << TIME_SHIFT, 3, false);
+        position.begin(session());
+        assert_eq!(
+            position.missing_after(),
+            Some((100_000 - OVERLAP_MS) << TIME_SHIFT)
+        );
+        position.caught_up();
+        assert_eq!(position.missing_after(), None);
+    }
+
+    #[test]
+    fn direct_conversations_are_bounded_and_the_newest_stay() {
+        let mut position = Position::stored(None, 7);
+        for conversation in 0..200 {
+            position.saw(1, conversation, true);
+        }
+        position.saw(1, 150, true);
+        assert_eq!(position.direct().len(), MAX_DIRECT);
+        assert_eq!(position.direct().last(), Some(&150));
+        assert!(!position.direct().contains(&1));
+    }
+}

@@ -1,0 +1,17 @@
+//! Discord against a strict fake.
+
+// Helpers of tests: the lint's own exception covers only the test functions themselves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod canary;
+mod check;
+mod clicks;
+mod connections;
+mod fake;
+mod inbound;
+mod machine;
+mod markdown;
+mod outbound;
+mod peer;
+mod stories;
+mod world;
