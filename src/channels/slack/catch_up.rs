@@ -1,0 +1,184 @@
+//! What was said while we were away, from the histories of the conversations that we know.
+//!
+//! Slack delivers events again for some minutes only. Nothing here is acknowledged, and each message has the key that
+//! its event would have, so it does not matter who brings it first. A history that Slack does not give is said so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::health::HealthLog;
+use crate::channels::http::CallError;
+use crate::channels::slack::api::Api;
+use crate::channels::slack::fields::{parse_conversation, text_at};
+use crate::channels::slack::intake::Intake;
+use crate::channels::slack::items::{self, Item};
+use crate::channels::slack::me::Me;
+use crate::channels::slack::ts;
+use crate::clock::backoff::doubled;
+
+/// Messages of one answer; apps that are sold get fewer.
+const PAGE: &str = "200";
+/// Pages of one conversation: 12 000 messages.
+const MAX_PAGES: usize = 60;
+/// Tries of one page.
+const TRIES: u32 = 5;
+/// The first rest after a failure.
+const REST: Duration = Duration::from_secs(2);
+/// The longest rest, whatever Slack asks: the next connection tries again.
+const LONGEST_REST: Duration = Duration::from_mins(2);
+
+/// What catching up works with.
+pub struct CatchUp {
+    /// Platform side.
+    pub api: Api,
+    /// Where what was missed goes.
+    pub intake: Arc<Intake>,
+    /// Where problems are noted.
+    pub health: Arc<HealthLog>,
+    /// Who we are.
+    pub me: Me,
+    /// Between calls: the histories of a workspace have 50 a minute.
+    pub interval: Duration,
+}
+
+/// Why a history was not read.
+enum Missed {
+    /// Slack does not give it: what was missed there stays missed.
+    Refused(String),
+    /// It could not be read this time.
+    Later(String),
+}
+
+/// Catches up with these conversations, which are held, each with its newest known message.
+pub async fn run(catch_up: &CatchUp, held: Vec<(String, String)>, stop: CancellationToken) {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = all(catch_up, held) => {}
+    }
+}
+
+async fn all(catch_up: &CatchUp, held: Vec<(String, String)>) {
+    let mut problem = None;
+    for (conversation, known) in held {
+        match one(catch_up, &conversation, &known).await {
+            Ok(()) => catch_up.intake.lock().await.position.release(&conversation),
+            Err(Missed::Refused(why)) => {
+                catch_up.intake.lock().await.position.release(&conversation);
+                tracing::info!(%conversation, %why, "what was missed in a conversation cannot be read");
+                if !is_gone(&why) {
+                    problem = Some(format!("what was said while away is missing: {why}"));
+                }
+            }
+            // Its mark stays where it is, so that the next connection goes on there.
+            Err(Missed::Later(why)) => {
+                problem = Some(format!(
+                    "what was said while away is not all read yet: {why}"
+                ));
+            }
+        }
+        tokio::time::sleep(catch_up.interval).await;
+    }
+    catch_up.health.note("conversations.history", problem);
+}
+
+/// Whether the conversation itself is not there (any more): nothing is missed in it.
+fn is_gone(why: &str) -> bool {
+    [
+        "channel_not_found",
+        "not_in_channel",
+        "thread_not_found",
+        "is_archived",
+    ]
+    .iter()
+    .any(|word| why.contains(word))
+}
+
+async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), Missed> {
+    let (channel, _) = parse_conversation(conversation);
+    let mut messages: Vec<Value> = Vec::new();
+    let mut cursor = String::new();
+    let mut whole = false;
+    for _ in 0..MAX_PAGES {
+        let mut page = page(catch_up, conversation, known, &cursor).await?;
+        if let Some(Value::Array(items)) = page.get_mut("messages").map(Value::take) {
+            messages.extend(items);
+        }
+        text_at(&page, "/response_metadata/next_cursor")
+            .unwrap_or_default()
+            .clone_into(&mut cursor);
+        if cursor.is_empty() || page["has_more"] == false {
+            whole = true;
+            break;
+        }
+        tokio::time::sleep(catch_up.interval).await;
+    }
+    let time = |message: &Value| text_at(message, "/ts").unwrap_or_default().to_owned();
+    messages.sort_by(|one, other| ts::compare(&time(one), &time(other)));
+    for message in messages {
+        let Some(at) = text_at(&message, "/ts").filter(|at| ts::is_older(known, at)) else {
+            continue;
+        };
+        let names = items::needed_by_message(channel, &message, &catch_up.me);
+        let names = catch_up.intake.names(names).await;
+        let mut intake = catch_up.intake.lock().await;
+        let item = items::message(channel, &message, &catch_up.me, &names, &|thread| {
+            intake.position.knows(thread)
+        });
+        if let Item::New { inbound, .. } = item {
+            intake
+                .take_missed(*inbound, (conversation, at))
+                .await
+                .map_err(|problem| Missed::Later(problem.to_string()))?;
+        }
+    }
+    if whole {
+        return Ok(());
+    }
+    Err(Missed::Refused(format!(
+        "{conversation} had more than {MAX_PAGES} pages of messages"
+    )))
+}
+
+/// One page of a conversation, tried again while that may help.
+async fn page(
+    catch_up: &CatchUp,
+    conversation: &str,
+    known: &str,
+    cursor: &str,
+) -> Result<Value, Missed> {
+    let (channel, thread) = parse_conversation(conversation);
+    let mut params = vec![("channel", channel), ("oldest", known), ("limit", PAGE)];
+    let method = match thread {
+        Some(thread) => {
+            params.push(("ts", thread));
+            "conversations.replies"
+        }
+        None => "conversations.history",
+    };
+    if !cursor.is_empty() {
+        params.push(("cursor", cursor));
+    }
+    let mut failures = 0;
+    loop {
+        let error = match catch_up.api.call_form(method, &params).await {
+            Ok(page) => return Ok(page),
+            Err(error) => error,
+        };
+        failures += 1;
+        let rest = match &error {
+            CallError::Refused { .. } => return Err(Missed::Refused(error.to_string())),
+            CallError::Limited { retry_after, .. } => *retry_after,
+            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
+                doubled(REST, failures, LONGEST_REST)
+            }
+        };
+        if failures >= TRIES || rest > LONGEST_REST {
+            return Err(Missed::Later(error.to_string()));
+        }
+        tokio::time::sleep(rest).await;
+    }
+}

@@ -1,0 +1,16 @@
+//! Slack against a strict fake, and against a Slack of others.
+
+// Helpers of tests: the lint's own exception covers only the test functions themselves.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod catch_up;
+mod check;
+mod files;
+mod inbound;
+mod local_slack;
+mod look_up;
+mod outbound;
+mod peer;
+mod port;
+mod sockets;
+mod stories;
