@@ -1,0 +1,341 @@
+//! One batch of a sync: everything in it, in order, and the position with the last item.
+//!
+//! Nothing from before we came into a room is taken in, and what a sync leaves out is fetched before what comes after it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::health::HealthLog;
+use crate::channels::http::CallError;
+use crate::channels::intake;
+use crate::channels::matrix::api::Api;
+use crate::channels::matrix::encrypted;
+use crate::channels::matrix::events::{self, Around, Me, Target};
+use crate::channels::matrix::joins::{self, Choice, Invite, Joins};
+use crate::channels::matrix::lookup::Targets;
+use crate::channels::matrix::position;
+use crate::channels::matrix::rooms::Rooms;
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::bridge::Inbound;
+use crate::protocol::problem::Problem;
+
+/// Events of one room that are fetched after a time away.
+const MAX_BACKLOG: usize = 20_000;
+/// Pages that are fetched for them.
+const MAX_PAGES: usize = 1_000;
+/// What the health says of rooms that removed us, until we come into another.
+const ROOM: &str = "a room";
+
+/// What is heard of rooms: everything a person does that could be meant for us, and what changes what we know.
+pub const TYPES: &[&str] = &[
+    "m.poll.start",
+    "m.reaction",
+    "m.room.canonical_alias",
+    "m.room.encrypted",
+    "m.room.encryption",
+    "m.room.member",
+    "m.room.message",
+    "m.room.name",
+    "m.room.redaction",
+    "m.room.tombstone",
+    "m.sticker",
+    "org.matrix.msc3381.poll.start",
+];
+
+/// What the sync loop works with.
+pub struct Syncer {
+    /// Platform side.
+    pub api: Api,
+    /// Engine side.
+    pub port: Arc<dyn ChannelPort>,
+    /// Where exchanges are noted.
+    pub health: Arc<HealthLog>,
+    /// Who we are.
+    pub me: Me,
+    /// What is known of rooms.
+    pub rooms: Arc<Rooms>,
+    /// Invites and successors.
+    pub joins: Joins,
+    /// Events that others point to.
+    pub targets: Targets,
+    /// How long the server may hold a sync.
+    pub hold: Duration,
+}
+
+/// Why a batch was not taken in to its end.
+pub enum Halt {
+    /// We are to stop.
+    Stopped,
+    /// It could not be stored, and comes again.
+    Store(Problem),
+    /// The homeserver could not be asked about something in it.
+    Call(CallError),
+}
+
+impl From<CallError> for Halt {
+    fn from(error: CallError) -> Self {
+        Halt::Call(error)
+    }
+}
+
+/// The invites of an answer, each with what becomes of it; those to be accepted are.
+///
+/// # Errors
+/// The engine cannot say now who may invite.
+pub async fn invites(syncer: &Syncer, answer: &Value) -> Result<Vec<(Invite, Choice)>, Problem> {
+    let awaited = syncer.rooms.awaited();
+    let mut all = Vec::new();
+    for (room, section) in answer["rooms"]["invite"].as_object().into_iter().flatten() {
+        let Some(invite) = joins::invite(room, section, &syncer.me.user) else {
+            continue;
+        };
+        let choice = syncer.joins.choose(&invite, &awaited).await?;
+        if choice == Choice::Join {
+            syncer.joins.accept(room);
+        }
+        all.push((invite, choice));
+    }
+    Ok(all)
+}
+
+/// Items on their way into the engine: each but the newest is in.
+struct Intake<'a> {
+    syncer: &'a Syncer,
+    stop: &'a CancellationToken,
+    newest: Option<Inbound>,
+    count: usize,
+}
+
+impl Intake<'_> {
+    async fn push(&mut self, item: Inbound) -> Result<(), Halt> {
+        if self.stop.is_cancelled() {
+            return Err(Halt::Stopped);
+        }
+        self.count += 1;
+        match self.newest.replace(item) {
+            Some(before) => self.store(before).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Takes in the last item, with the position after all of them.
+    async fn finish(mut self, cursor: String) -> Result<usize, Halt> {
+        if let Some(mut last) = self.newest.take() {
+            last.cursor = Some(cursor);
+            self.store(last).await?;
+        }
+        Ok(self.count)
+    }
+
+    async fn store(&self, item: Inbound) -> Result<(), Halt> {
+        let (port, health) = (self.syncer.port.as_ref(), &self.syncer.health);
+        intake::take_in(port, health, &self.syncer.me.user, item)
+            .await
+            .map(drop)
+            .map_err(Halt::Store)
+    }
+}
+
+/// Takes in a batch: how many items it had.
+///
+/// # Errors
+/// It was not taken in to its end, and comes again.
+pub async fn take_in(
+    syncer: &Syncer,
+    batch: &Value,
+    since: &str,
+    next: &str,
+    stop: &CancellationToken,
+) -> Result<usize, Halt> {
+    let mut intake = Intake {
+        syncer,
+        stop,
+        newest: None,
+        count: 0,
+    };
+    let part = |name: &str| batch["rooms"][name].as_object().into_iter().flatten();
+    for (room, section) in part("join") {
+        if syncer.rooms.apply(room, section) {
+            syncer.health.note(ROOM, None);
+        }
+    }
+    for (invite, choice) in invites(syncer, batch).await.map_err(Halt::Store)? {
+        intake.push(joins::record(&invite, choice)).await?;
+    }
+    for (room, section) in part("join") {
+        said(syncer, room, section, since, &mut intake).await?;
+    }
+    for (room, section) in part("leave") {
+        left(syncer, room, section, since, &mut intake).await?;
+    }
+    for (room, via) in syncer.rooms.awaited() {
+        syncer.joins.follow(&room, via);
+    }
+    intake.finish(position::cursor(&syncer.me.user, next)).await
+}
+
+/// What was said in a room.
+async fn said(
+    syncer: &Syncer,
+    room: &str,
+    section: &Value,
+    since: &str,
+    intake: &mut Intake<'_>,
+) -> Result<(), Halt> {
+    let mut unreadable = false;
+    for event in timeline(syncer, room, section, since, intake.stop).await? {
+        let target = match events::target_of(&event, &syncer.me) {
+            Some(target) => tokio::select! {
+                biased;
+                () = intake.stop.cancelled() => return Err(Halt::Stopped),
+                target = syncer.targets.of(room, &target) => target?,
+            },
+            None => Target::default(),
+        };
+        let known = syncer.rooms.room(room).unwrap_or_default();
+        let around = Around {
+            room: room.to_owned(),
+            title: known.title(),
+            direct: syncer.rooms.is_direct(room),
+            sender_name: event["sender"]
+                .as_str()
+                .and_then(|user| known.name_of(user)),
+            target,
+        };
+        if let Some(item) = events::decode(&event, &syncer.me, &around) {
+            unreadable |= event["type"] == "m.room.encrypted";
+            intake.push(item).await?;
+        }
+    }
+    if unreadable {
+        encrypted::tell(&syncer.api, &syncer.health, &syncer.me.user, room).await;
+    }
+    Ok(())
+}
+
+/// A room that we are not in any more, and what was said before that.
+async fn left(
+    syncer: &Syncer,
+    room: &str,
+    section: &Value,
+    since: &str,
+    intake: &mut Intake<'_>,
+) -> Result<(), Halt> {
+    let is_end = |event: &&Value| {
+        event["type"] == "m.room.member"
+            && event["state_key"].as_str() == Some(&syncer.me.user)
+            && matches!(
+                event["content"]["membership"].as_str(),
+                Some("leave" | "ban")
+            )
+    };
+    let events = ["state", "timeline"].map(|part| section[part]["events"].as_array());
+    let end = events.into_iter().flatten().flatten().rfind(is_end);
+    let was = end.and_then(|event| event["unsigned"]["prev_content"]["membership"].as_str());
+    if was == Some("invite") {
+        // We were never in it.
+        return Ok(());
+    }
+    said(syncer, room, section, since, intake).await?;
+    let title = syncer.rooms.room(room).and_then(|room| room.title());
+    syncer.rooms.remove(room);
+    let by_us = end.is_some_and(|event| event["sender"].as_str() == Some(&syncer.me.user));
+    let (item, what) = events::removal(room, end);
+    if !by_us {
+        let title = title.unwrap_or_else(|| room.to_owned());
+        syncer
+            .health
+            .note("a room", Some(format!("{title}: {what}")));
+    }
+    intake.push(item).await
+}
+
+/// The events of a room since the last batch, oldest first, without those from before we came.
+async fn timeline(
+    syncer: &Syncer,
+    room: &str,
+    section: &Value,
+    since: &str,
+    stop: &CancellationToken,
+) -> Result<Vec<Value>, Halt> {
+    let me = syncer.me.user.as_str();
+    let timeline = &section["timeline"];
+    let newest = timeline["events"].as_array().cloned().unwrap_or_default();
+    let came = newest
+        .iter()
+        .rposition(|event| events::is_joining(event, me));
+    let mut all = Vec::new();
+    match (came, timeline["prev_batch"].as_str()) {
+        (Some(came), _) => all.extend(newest.into_iter().skip(came)),
+        (None, Some(from)) if timeline["limited"] == true => {
+            let gap = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Err(Halt::Stopped),
+                gap = gap(syncer, room, from, since) => gap?,
+            };
+            all = gap;
+            all.extend(newest);
+        }
+        (None, _) => all = newest,
+    }
+    all.retain(|event| !events::is_from_before_us(event));
+    Ok(all)
+}
+
+/// What the sync left out of a room, oldest first: back to the last batch, or to where we came in.
+async fn gap(
+    syncer: &Syncer,
+    room: &str,
+    from: &str,
+    since: &str,
+) -> Result<Vec<Value>, CallError> {
+    let filter = json!({ "types": TYPES, "lazy_load_members": true });
+    let mut newest_first: Vec<Value> = Vec::new();
+    let mut from = from.to_owned();
+    for page in 0.. {
+        let answer = match syncer
+            .api
+            .messages_before(room, &from, since, &filter)
+            .await
+        {
+            Ok(answer) => answer,
+            Err(CallError::Limited { retry_after, .. }) => {
+                syncer.health.limited(retry_after);
+                tokio::time::sleep(retry_after).await;
+                continue;
+            }
+            // We may not read there any more.
+            Err(CallError::Refused { code, detail, .. }) if code != 401 => {
+                syncer.health.skipped(format!(
+                    "what was said in `{room}` meanwhile cannot be read: {detail}"
+                ));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        syncer.rooms.learn_names(room, &answer["state"]);
+        let chunk = answer["chunk"].as_array().cloned().unwrap_or_default();
+        let came = chunk
+            .iter()
+            .position(|event| events::is_joining(event, &syncer.me.user));
+        let wanted = came.unwrap_or(chunk.len());
+        newest_first.extend(chunk.into_iter().take(wanted));
+        let end = answer["end"].as_str().filter(|end| *end != from);
+        let (None, Some(end)) = (came, end) else {
+            break;
+        };
+        if newest_first.len() >= MAX_BACKLOG || page >= MAX_PAGES {
+            syncer.health.skipped(format!(
+                "more than {} events in `{room}` while we were away: the oldest are not read",
+                newest_first.len()
+            ));
+            break;
+        }
+        end.clone_into(&mut from);
+    }
+    newest_first.reverse();
+    Ok(newest_first)
+}

@@ -1,0 +1,388 @@
+//! What is known of the rooms we are in: names, how many are there, encryption, successors.
+//!
+//! Read from syncs and from nothing else; a bridge that starts anew asks for it again. A room id is never taken apart.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// Display names that are kept of one room.
+const MAX_NAMES: usize = 2_000;
+/// Upgrades of upgrades that are followed.
+const MAX_UPGRADES: usize = 10;
+
+/// One room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Its name: outside text.
+    name: Option<String>,
+    /// Its address: outside text.
+    alias: Option<String>,
+    /// Some who are in it, where it has no name.
+    heroes: Vec<String>,
+    /// How many joined it, us among them; none = not said.
+    joined: Option<u64>,
+    /// How many are invited.
+    invited: u64,
+    /// What is sent in it is encrypted.
+    pub encrypted: bool,
+    /// The room that replaces it, and a server that knows that one.
+    pub successor: Option<(String, Option<String>)>,
+    /// Display names by user id: outside text.
+    names: HashMap<String, String>,
+}
+
+impl Room {
+    /// What it is called: outside text.
+    pub fn title(&self) -> Option<String> {
+        let hero = || {
+            let hero = self.heroes.first()?;
+            Some(self.names.get(hero).unwrap_or(hero).clone())
+        };
+        self.name
+            .clone()
+            .or_else(|| self.alias.clone())
+            .or_else(hero)
+    }
+
+    /// Whether only one other person is in it.
+    pub fn is_pair(&self) -> bool {
+        self.joined == Some(2) && self.invited == 0
+    }
+
+    /// The display name of a user: outside text.
+    pub fn name_of(&self, user: &str) -> Option<String> {
+        self.names.get(user).cloned()
+    }
+
+    /// One state event.
+    fn apply_state(&mut self, event: &Value) {
+        let content = &event["content"];
+        let text = |name: &str| {
+            content[name]
+                .as_str()
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        match event["type"].as_str() {
+            Some("m.room.name") => self.name = text("name"),
+            Some("m.room.canonical_alias") => self.alias = text("alias"),
+            // Nobody can end the encryption of a room.
+            Some("m.room.encryption") => self.encrypted = true,
+            Some("m.room.tombstone") => {
+                let server = event["sender"]
+                    .as_str()
+                    .and_then(|user| user.split_once(':'));
+                let server = server.map(|(_, server)| server.to_owned());
+                self.successor = text("replacement_room").map(|room| (room, server));
+            }
+            Some("m.room.member") => {
+                let Some(user) = event["state_key"].as_str() else {
+                    return;
+                };
+                match text("displayname") {
+                    Some(name) if self.names.len() < MAX_NAMES => {
+                        self.names.insert(user.to_owned(), name);
+                    }
+                    Some(_) | None => {
+                        self.names.remove(user);
+                    }
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn apply(&mut self, section: &Value) {
+        let summary = &section["summary"];
+        if let Some(heroes) = summary["m.heroes"].as_array() {
+            self.heroes = heroes
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
+        }
+        if let Some(joined) = summary["m.joined_member_count"].as_u64() {
+            self.joined = Some(joined);
+        }
+        if let Some(invited) = summary["m.invited_member_count"].as_u64() {
+            self.invited = invited;
+        }
+        for part in ["state", "timeline"] {
+            let events = section[part]["events"].as_array();
+            for event in events.into_iter().flatten() {
+                if event.get("state_key").is_some() {
+                    self.apply_state(event);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    rooms: HashMap<String, Room>,
+    /// Rooms that our account marks as direct, by user.
+    direct: HashMap<String, Vec<String>>,
+    /// Rooms that we made for direct messages, until a sync shows them.
+    made: HashMap<String, String>,
+}
+
+/// All rooms of one account. Outlives a reconnect.
+#[derive(Debug, Default)]
+pub struct Rooms(Mutex<Known>);
+
+impl Rooms {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over the `join` part of the answer to a sync that began anew: what it does not name is gone.
+    pub fn replace(&self, joined: &Value) {
+        let mut known = self.known();
+        known.rooms.clear();
+        for (id, section) in joined.as_object().into_iter().flatten() {
+            known.rooms.entry(id.clone()).or_default().apply(section);
+        }
+    }
+
+    /// Takes over what a sync says of a room that we are in. Whether it is a new one.
+    pub fn apply(&self, room: &str, section: &Value) -> bool {
+        let mut known = self.known();
+        let is_new = !known.rooms.contains_key(room);
+        known.made.retain(|_, made| made != room);
+        known
+            .rooms
+            .entry(room.to_owned())
+            .or_default()
+            .apply(section);
+        is_new
+    }
+
+    /// Takes over state that came with older messages of a room, such as display names of those who wrote them. What is
+    /// known already is newer.
+    pub fn learn_names(&self, room: &str, state: &Value) {
+        let mut known = self.known();
+        let Some(room) = known.rooms.get_mut(room) else {
+            return;
+        };
+        for event in state.as_array().into_iter().flatten() {
+            let user = event["state_key"].as_str().unwrap_or_default();
+            if event["type"] == "m.room.member" && !room.names.contains_key(user) {
+                room.apply_state(event);
+            }
+        }
+    }
+
+    /// We are not in a room any more.
+    pub fn remove(&self, room: &str) {
+        self.known().rooms.remove(room);
+    }
+
+    /// What our account data says of direct rooms (`m.direct`).
+    pub fn mark_direct(&self, data: &Value) {
+        let rooms = |rooms: &Value| -> Vec<String> {
+            let rooms = rooms.as_array().into_iter().flatten();
+            rooms.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let users = data.as_object().into_iter().flatten();
+        self.known().direct = users
+            .map(|(user, all)| (user.clone(), rooms(all)))
+            .collect();
+    }
+
+    /// Remembers a room that we made for a user.
+    pub fn made(&self, user: &str, room: &str) {
+        self.known().made.insert(user.to_owned(), room.to_owned());
+    }
+
+    /// What is known of a room.
+    pub fn room(&self, room: &str) -> Option<Room> {
+        self.known().rooms.get(room).cloned()
+    }
+
+    /// Whether what is written in a room is written to us alone.
+    pub fn is_direct(&self, room: &str) -> bool {
+        let known = self.known();
+        known.rooms.get(room).is_some_and(Room::is_pair)
+            || known.direct.values().flatten().any(|id| id == room)
+    }
+
+    /// The room in which a room lives on: itself, or what we joined of its successors.
+    pub fn current(&self, room: &str) -> String {
+        let known = self.known();
+        let mut at = room;
+        for _ in 0..MAX_UPGRADES {
+            let next = known.rooms.get(at).and_then(|room| room.successor.as_ref());
+            match next.filter(|(next, _)| known.rooms.contains_key(next)) {
+                Some((next, _)) => at = next,
+                None => break,
+            }
+        }
+        at.to_owned()
+    }
+
+    /// Rooms that replace rooms we are in, and that we are not in ourselves, each with a server that knows it.
+    pub fn awaited(&self) -> HashMap<String, Option<String>> {
+        let known = self.known();
+        let successors = known
+            .rooms
+            .values()
+            .filter_map(|room| room.successor.clone());
+        successors
+            .filter(|(room, _)| !known.rooms.contains_key(room))
+            .collect()
+    }
+
+    /// Rooms in which a user may read direct messages, likeliest first. Those that only have the right size need a
+    /// look at who is in them.
+    pub fn direct_candidates(&self, user: &str) -> Candidates {
+        let known = self.known();
+        let is_usable = |id: &str| {
+            known
+                .rooms
+                .get(id)
+                .is_some_and(|room| !room.encrypted && room.successor.is_none())
+        };
+        let mut marked = known.direct.get(user).into_iter().flatten();
+        let marked = marked.find(|id| is_usable(id)).cloned();
+        let of_two = |room: &Room| room.joined.unwrap_or(0) + room.invited == 2;
+        let mut sized: Vec<(&String, &Room)> = known
+            .rooms
+            .iter()
+            .filter(|(id, room)| is_usable(id) && of_two(room))
+            .collect();
+        sized.sort_by_key(|(id, _)| *id);
+        let with_hero = sized
+            .iter()
+            .find(|(_, room)| room.heroes.len() == 1 && room.heroes[0] == user)
+            .map(|(id, _)| (*id).clone());
+        let made = known.made.get(user).cloned();
+        Candidates {
+            certain: marked.or(with_hero).or(made),
+            possible: sized
+                .iter()
+                .filter(|(_, room)| room.heroes.is_empty())
+                .map(|(id, _)| (*id).clone())
+                .collect(),
+        }
+    }
+
+    /// How many rooms there are, and how many of them are encrypted.
+    pub fn count(&self) -> (usize, usize) {
+        let known = self.known();
+        let encrypted = known.rooms.values().filter(|room| room.encrypted).count();
+        (known.rooms.len(), encrypted)
+    }
+}
+
+/// Where a user may read direct messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Candidates {
+    /// A room of which that is known.
+    pub certain: Option<String>,
+    /// Rooms of two of which the other is not known.
+    pub possible: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn state(kind: &str, key: &str, content: Value) -> Value {
+        json!({ "type": kind, "state_key": key, "content": content })
+    }
+
+    fn pair(events: &[Value]) -> Value {
+        json!({ "summary": { "m.joined_member_count": 2, "m.invited_member_count": 0 },
+                "state": { "events": events } })
+    }
+
+    #[test]
+    fn a_room_is_direct_while_two_are_in_it_or_the_account_says_so() {
+        let rooms = Rooms::default();
+        rooms.replace(&json!({ "!a": pair(&[]), "!b": {
+            "summary": { "m.joined_member_count": 3 } } }));
+        assert!(rooms.is_direct("!a"));
+        assert!(!rooms.is_direct("!b"));
+        assert!(!rooms.is_direct("!unknown"));
+        // What is not said has not changed.
+        rooms.apply("!a", &json!({ "summary": {} }));
+        assert!(rooms.is_direct("!a"));
+        rooms.apply("!a", &json!({ "summary": { "m.invited_member_count": 1 } }));
+        assert!(!rooms.is_direct("!a"), "somebody else is about to read it");
+        rooms.mark_direct(&json!({ "@anna:x": ["!b"] }));
+        assert!(rooms.is_direct("!b"));
+    }
+
+    #[test]
+    fn a_title_is_the_name_the_address_or_who_is_there() {
+        let rooms = Rooms::default();
+        let title = || rooms.room("!a").and_then(|room| room.title());
+        rooms.apply("!a", &json!({ "summary": { "m.heroes": ["@anna:x"] } }));
+        assert_eq!(title().as_deref(), Some("@anna:x"));
+        let name = state("m.room.member", "@anna:x", json!({ "displayname": "Anna" }));
+        rooms.apply("!a", &json!({ "timeline": { "events": [name] } }));
+        assert_eq!(title().as_deref(), Some("Anna"));
+        let alias = state("m.room.canonical_alias", "", json!({ "alias": "#ops:x" }));
+        rooms.apply("!a", &json!({ "state": { "events": [alias] } }));
+        assert_eq!(title().as_deref(), Some("#ops:x"));
+        let name = state("m.room.name", "", json!({ "name": "Ops" }));
+        rooms.apply("!a", &json!({ "state": { "events": [name] } }));
+        assert_eq!(title().as_deref(), Some("Ops"));
+    }
+
+    #[test]
+    fn an_upgraded_room_lives_on_once_we_are_in_its_successor() {
+        let rooms = Rooms::default();
+        let tombstone = state(
+            "m.room.tombstone",
+            "",
+            json!({ "replacement_room": "!new" }),
+        );
+        rooms.apply("!old", &json!({ "timeline": { "events": [tombstone] } }));
+        assert_eq!(rooms.current("!old"), "!old");
+        assert!(rooms.awaited().contains_key("!new"));
+        rooms.apply("!new", &json!({}));
+        assert_eq!(rooms.current("!old"), "!new");
+        assert!(rooms.awaited().is_empty());
+        // Two that name each other end nowhere, and end.
+        let back = state(
+            "m.room.tombstone",
+            "",
+            json!({ "replacement_room": "!old" }),
+        );
+        rooms.apply("!new", &json!({ "timeline": { "events": [back] } }));
+        rooms.current("!old");
+    }
+
+    #[test]
+    fn direct_messages_go_where_they_can_be_answered() {
+        let rooms = Rooms::default();
+        let encryption = state("m.room.encryption", "", json!({}));
+        let hero = |user: &str, events: &[Value]| {
+            let mut section = pair(events);
+            section["summary"]["m.heroes"] = json!([user]);
+            section
+        };
+        rooms.replace(&json!({
+            "!secret": hero("@anna:x", &[encryption]),
+            "!ben": hero("@ben:x", &[]),
+            "!named": pair(&[state("m.room.name", "", json!({ "name": "x" }))]),
+        }));
+        assert_eq!(
+            rooms.direct_candidates("@ben:x").certain.as_deref(),
+            Some("!ben")
+        );
+        let anna = rooms.direct_candidates("@anna:x");
+        assert_eq!(anna.certain, None);
+        assert_eq!(anna.possible, ["!named"]);
+        rooms.made("@anna:x", "!fresh");
+        let anna = rooms.direct_candidates("@anna:x");
+        assert_eq!(anna.certain.as_deref(), Some("!fresh"));
+        assert_eq!(rooms.count(), (3, 1));
+    }
+}

@@ -1,0 +1,205 @@
+//! What is between a bridge and its homeserver on a bad day: answers that get lost, come late, twice or not at all.
+//!
+//! One request a connection. Each fault is for the next request whose first line contains a word.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What happens to a request.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// This status and body; the homeserver hears nothing of it.
+    Status(u16, &'static str),
+    /// The connection is reset before the homeserver hears of it.
+    ResetBefore,
+    /// The homeserver carries it out, and the answer is lost.
+    ResetAfter,
+    /// Half of the answer comes.
+    CutBody,
+    /// The answer comes this much later.
+    Slow(Duration),
+    /// The homeserver gets it twice.
+    Twice,
+    /// Nothing ever comes back.
+    Silence,
+}
+
+#[derive(Default)]
+struct Plan {
+    faults: Vec<(&'static str, Fault)>,
+    requests: Vec<String>,
+}
+
+/// A running proxy. It takes no more connections once dropped.
+pub struct Proxy {
+    url: String,
+    plan: Arc<Mutex<Plan>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    /// In front of a server, `http://127.0.0.1:PORT`.
+    pub fn start(upstream: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let upstream = upstream.trim_start_matches("http://").to_owned();
+        let proxy = Self {
+            url: format!("http://{address}"),
+            plan: Arc::default(),
+            ended: Arc::default(),
+        };
+        let (plan, ended) = (Arc::clone(&proxy.plan), Arc::clone(&proxy.ended));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (plan, upstream) = (Arc::clone(&plan), upstream.clone());
+                std::thread::spawn(move || {
+                    let _ = serve(stream, &upstream, &plan);
+                });
+            }
+        });
+        proxy
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The next request whose first line contains `word` fares so.
+    pub fn fault(&self, word: &'static str, fault: Fault) {
+        self.plan.lock().unwrap().faults.push((word, fault));
+    }
+
+    /// Whether every fault has happened.
+    pub fn is_over(&self) -> bool {
+        self.plan.lock().unwrap().faults.is_empty()
+    }
+
+    /// The first lines of requests that contain a word.
+    pub fn requests(&self, word: &str) -> Vec<String> {
+        let plan = self.plan.lock().unwrap();
+        let lines = plan.requests.iter().filter(|line| line.contains(word));
+        lines.cloned().collect()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // Wakes the thread that waits for a connection.
+        let _ = TcpStream::connect(self.url.trim_start_matches("http://"));
+    }
+}
+
+fn serve(mut client: TcpStream, upstream: &str, plan: &Mutex<Plan>) -> std::io::Result<()> {
+    let request = read_request(&mut client)?;
+    let first = request
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
+    let line = String::from_utf8_lossy(first).into_owned();
+    let fault = {
+        let mut plan = plan.lock().unwrap();
+        plan.requests.push(line.clone());
+        let at = plan.faults.iter().position(|(word, _)| line.contains(word));
+        at.map(|at| plan.faults.remove(at).1)
+    };
+    match fault {
+        Some(Fault::Status(status, body)) => {
+            let answer = format!(
+                "HTTP/1.1 {status} Fault\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            client.write_all(answer.as_bytes())?;
+            client.shutdown(Shutdown::Both)
+        }
+        Some(Fault::ResetBefore) => reset(&client),
+        Some(Fault::ResetAfter) => {
+            forward(&request, upstream)?;
+            reset(&client)
+        }
+        Some(Fault::CutBody) => {
+            let answer = forward(&request, upstream)?;
+            client.write_all(&answer[..answer.len() - 10])?;
+            client.shutdown(Shutdown::Both)
+        }
+        Some(Fault::Slow(late)) => {
+            let answer = forward(&request, upstream)?;
+            std::thread::sleep(late);
+            client.write_all(&answer)?;
+            client.shutdown(Shutdown::Both)
+        }
+        Some(Fault::Silence) => {
+            // Until the other side gives up.
+            let mut rest = [0; 64];
+            while client.read(&mut rest)? > 0 {}
+            Ok(())
+        }
+        Some(Fault::Twice) => {
+            forward(&request, upstream)?;
+            relay(&request, upstream, &mut client)
+        }
+        None => relay(&request, upstream, &mut client),
+    }
+}
+
+/// The whole request, without the wish to keep the connection.
+fn read_request(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    let mut buffer = [0; 16_384];
+    loop {
+        let head = read.windows(4).position(|four| four == b"\r\n\r\n");
+        if let Some(head) = head {
+            let text = String::from_utf8_lossy(&read[..head]).to_lowercase();
+            let length = text
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length:"))
+                .map_or(0, |length| length.trim().parse().unwrap_or(0));
+            if read.len() >= head + 4 + length {
+                let mut request = read[..head].to_vec();
+                request.extend_from_slice(b"\r\nconnection: close");
+                request.extend_from_slice(&read[head..]);
+                return Ok(request);
+            }
+        }
+        match client.read(&mut buffer)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            count => read.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+fn forward(request: &[u8], upstream: &str) -> std::io::Result<Vec<u8>> {
+    let mut server = TcpStream::connect(upstream)?;
+    server.write_all(request)?;
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+/// Ends the wait for the server as soon as the client is gone, as a real proxy does.
+fn relay(request: &[u8], upstream: &str, client: &mut TcpStream) -> std::io::Result<()> {
+    let mut server = TcpStream::connect(upstream)?;
+    server.write_all(request)?;
+    let (mut watched, closing) = (client.try_clone()?, server.try_clone()?);
+    let watch = std::thread::spawn(move || {
+        let mut byte = [0; 1];
+        if !matches!(watched.read(&mut byte), Ok(1..)) {
+            let _ = closing.shutdown(Shutdown::Both);
+        }
+    });
+    let copied = std::io::copy(&mut server, client);
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = watch.join();
+    copied.map(drop)
+}
+
+fn reset(client: &TcpStream) -> std::io::Result<()> {
+    rustix::net::sockopt::set_socket_linger(client, Some(Duration::ZERO))?;
+    client.shutdown(Shutdown::Both)
+}
