@@ -50,6 +50,7 @@ pub mod scratch;
 pub mod script;
 pub mod search_files;
 pub mod send_file;
+pub mod service;
 pub mod shell;
 pub mod skill_folder;
 pub mod terminal;

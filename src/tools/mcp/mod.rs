@@ -8,7 +8,6 @@ pub mod definition;
 pub mod find_tools;
 mod link;
 pub mod place;
-mod process;
 pub mod read_resource;
 mod server;
 pub mod servers;

@@ -17,13 +17,16 @@ use crate::mcp::client::connection::{ConnectError, Connection};
 use crate::mcp::client::request::RequestError;
 use crate::protocol::enums::{McpEra, McpServerState};
 use crate::protocol::mcp::McpIdentity;
+use crate::text::program_log::ProgramLog;
 use crate::tools::mcp::catalogue::Catalogue;
 use crate::tools::mcp::link::{Link, Use, lock};
 use crate::tools::mcp::place::identity_place;
-use crate::tools::mcp::process::ServerProcess;
-use crate::tools::mcp::status::{ServerLog, ServerStatus};
+use crate::tools::mcp::status::ServerStatus;
 use crate::tools::mcp::surroundings::Surroundings;
+use crate::tools::service::ServiceProcess;
 
+/// Directory of the directories of servers, below the data directory.
+const DIRECTORY: &str = "mcp";
 /// Longest start of a program, which may download what it needs first.
 const START: Duration = Duration::from_secs(60);
 /// Longest greeting over HTTP.
@@ -48,7 +51,7 @@ pub(super) struct Server {
     changes: broadcast::Sender<String>,
     /// Ends with everything that belongs to servers.
     tasks: TaskTracker,
-    log: ServerLog,
+    log: ProgramLog,
     /// Ends a try to connect.
     abandon: Notify,
     /// Held while it is being connected.
@@ -75,7 +78,7 @@ struct Now {
 }
 
 /// A connection with its program, or why there is none.
-type Opened = Result<(Connection, Option<ServerProcess>), ConnectError>;
+type Opened = Result<(Connection, Option<ServiceProcess>), ConnectError>;
 
 impl Server {
     pub(super) fn new(
@@ -87,7 +90,7 @@ impl Server {
     ) -> Self {
         Self {
             name: name.to_owned(),
-            log: ServerLog::new(surroundings.redactor.clone()),
+            log: ProgramLog::new(surroundings.redactor.clone()),
             settings,
             surroundings,
             changes,
@@ -129,7 +132,7 @@ impl Server {
             log: self.log.lines(),
             sandbox: match &self.settings.place {
                 McpPlace::Program(program) if program.sandbox => {
-                    Some(self.surroundings.sandbox.level_word_so_far())
+                    Some(self.surroundings.services.sandbox.level_word_so_far())
                 }
                 McpPlace::Program(_) => Some("unsandboxed".to_owned()),
                 McpPlace::Address(_) => None,
@@ -220,16 +223,24 @@ impl Server {
 
     async fn open(&self, is_stateless: bool) -> Opened {
         let kept = self.log.clone();
-        let log: Log = Arc::new(move |line: &str| kept.push(line));
+        let log: Log = Arc::new(move |line: &str| {
+            kept.push(line);
+        });
         let failed = |why| ConnectError::Failed {
             why,
             is_stateless: false,
         };
         match &self.settings.place {
             McpPlace::Program(program) => {
+                let errors = self.log.clone();
                 let starting =
-                    ServerProcess::start(&self.name, program, &self.surroundings, &self.log);
-                let (process, streams) = starting.await.map_err(failed)?;
+                    self.surroundings
+                        .services
+                        .start(DIRECTORY, &self.name, program, move |text| {
+                            errors.push(text);
+                        });
+                let started = starting.await.map_err(|error| failed(error.to_string()));
+                let (process, streams) = started?;
                 let connecting = Connection::over_streams(
                     streams.output,
                     streams.input,
@@ -278,7 +289,7 @@ impl Server {
                 now.connections += 1;
                 let link = Arc::new(Link {
                     connection,
-                    pid: process.as_ref().and_then(ServerProcess::id),
+                    pid: process.as_ref().and_then(ServiceProcess::id),
                     connected_at: self.surroundings.clock.now(),
                     began: Instant::now(),
                     catalogue: Mutex::default(),
@@ -323,7 +334,7 @@ impl Server {
     }
 
     /// Stays with a connection until it ends, and cleans up behind it.
-    async fn watch(self: Arc<Self>, link: Arc<Link>, process: Option<ServerProcess>) {
+    async fn watch(self: Arc<Self>, link: Arc<Link>, process: Option<ServiceProcess>) {
         let closed = link.connection.closed();
         let mut news = link.connection.news();
         let was_idle = loop {
@@ -476,7 +487,7 @@ impl Now {
     }
 }
 
-async fn ended(process: Option<ServerProcess>) {
+async fn ended(process: Option<ServiceProcess>) {
     if let Some(process) = process {
         process.end().await;
     }

@@ -1,22 +1,8 @@
-//! How a server is, and the newest lines of its log.
-//!
-//! No line of a log holds a secret that is known here, or a character that a terminal would execute.
-
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+//! How a server is. No text in it holds a secret that is known here, or a character that a terminal would execute.
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{McpEra, McpServerState};
 use crate::protocol::mcp::McpIdentity;
-use crate::text::redact::Redactor;
-use crate::text::untrusted::limit_line;
-
-/// Lines that are kept.
-const LINES: usize = 200;
-/// Cells of one line.
-const CELLS: usize = 400;
-/// Bytes of a line that are looked at.
-const LOOKED_AT: usize = 4 * 1024;
 
 /// How a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,44 +27,4 @@ pub struct ServerStatus {
     pub log: Vec<String>,
     /// Where its program runs: the level of the sandbox, or `unsandboxed`; none = it is no program.
     pub sandbox: Option<String>,
-}
-
-/// The newest lines of a log. Clones share them.
-#[derive(Clone)]
-pub(super) struct ServerLog {
-    redactor: Redactor,
-    lines: Arc<Mutex<VecDeque<String>>>,
-}
-
-impl ServerLog {
-    pub(super) fn new(redactor: Redactor) -> Self {
-        Self {
-            redactor,
-            lines: Arc::default(),
-        }
-    }
-
-    /// Takes a text of a server; each of its lines is one.
-    pub(super) fn push(&self, text: &str) {
-        let text = &text[..text.floor_char_boundary(LOOKED_AT)];
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            let line = limit_line(&self.redactor.redact(line), CELLS);
-            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-            if lines.len() == LINES {
-                lines.pop_front();
-            }
-            lines.push_back(line);
-        }
-    }
-
-    pub(super) fn lines(&self) -> Vec<String> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().cloned().collect()
-    }
-
-    /// The newest line; none = there is none.
-    pub(super) fn last(&self) -> Option<String> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.back().cloned()
-    }
 }

@@ -1,0 +1,158 @@
+//! Whether a program can serve a channel: where it runs, whether it says hello, and how it is by its own words.
+//!
+//! A program that runs already is not started a second time: two of them would be two consumers of one account.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+
+use crate::channels::process::decode::{self, Line};
+use crate::channels::process::greeting::greet;
+use crate::channels::process::lines::Lines;
+use crate::channels::process::times::ProcessTimes;
+use crate::channels::process::wire::{
+    BridgeMessage, Hello, MAX_LINE, ProgramMessage, ProgramState,
+};
+use crate::client::program::ProgramStarter;
+use crate::protocol::doctor::{Finding, Standing};
+use crate::text::untrusted::limit_line;
+
+/// Longest wait for how the platform is.
+const HEALTH: Duration = Duration::from_secs(10);
+/// Cells of a program's words.
+const SAID: usize = 300;
+
+/// What there is to say. `running`: what the program said of itself that runs now.
+pub async fn findings(
+    about: &str,
+    program: &dyn ProgramStarter,
+    running: Option<&Hello>,
+    times: ProcessTimes,
+) -> Vec<Finding> {
+    let finding = |verdict, detail: String, fix: Option<String>| Finding {
+        verdict,
+        about: about.to_owned(),
+        detail,
+        fix,
+    };
+    let mut found = Vec::new();
+    match program.look().await {
+        Ok(place) if place == "unsandboxed" => found.push(finding(
+            Standing::Warn,
+            "its program runs without a sandbox".to_owned(),
+            Some("leave `sandbox` out, and name what it reads in `read`".to_owned()),
+        )),
+        Ok(place) => {
+            found.push(finding(
+                Standing::Ok,
+                format!("its program is there; confined by {place}"),
+                None,
+            ));
+        }
+        Err(error) => {
+            found.push(finding(
+                Standing::Fail,
+                "its program cannot run".to_owned(),
+                Some(error.to_string()),
+            ));
+            return found;
+        }
+    }
+    if let Some(hello) = running {
+        found.push(finding(
+            Standing::Ok,
+            format!("it runs: {}", who(hello)),
+            None,
+        ));
+        return found;
+    }
+    match tried(program, times).await {
+        Ok((hello, health)) => {
+            found.push(finding(
+                Standing::Ok,
+                format!("it said hello: {}", who(&hello)),
+                None,
+            ));
+            found.push(match health {
+                Some((ProgramState::Connected, _, _)) => {
+                    finding(Standing::Ok, "its platform answers".to_owned(), None)
+                }
+                Some((ProgramState::Degraded, detail, _)) => finding(
+                    Standing::Warn,
+                    format!("it says: {}", limit_line(&detail, SAID)),
+                    Some("see whether the platform can be reached from here".to_owned()),
+                ),
+                Some((ProgramState::Failed, detail, fix)) => finding(
+                    Standing::Fail,
+                    format!("it says: {}", limit_line(&detail, SAID)),
+                    Some(limit_line(&fix, SAID)),
+                ),
+                None => finding(
+                    Standing::Warn,
+                    format!(
+                        "it did not say within {} s how its platform is",
+                        HEALTH.as_secs()
+                    ),
+                    Some("a program says `health`, or answers `ping`".to_owned()),
+                ),
+            });
+        }
+        Err(why) => found.push(finding(
+            Standing::Fail,
+            why,
+            Some("try it with `leverframe channels conform -- COMMAND`".to_owned()),
+        )),
+    }
+    found
+}
+
+fn who(hello: &Hello) -> String {
+    let account = &hello.account;
+    let name = if account.display.is_empty() {
+        &account.id
+    } else {
+        &account.display
+    };
+    limit_line(&format!("{} {} as {name}", hello.name, hello.version), SAID)
+}
+
+type Health = (ProgramState, String, String);
+
+/// Starts the program for a moment. It takes nothing from its platform: it gets no welcome before it said how it is.
+async fn tried(
+    program: &dyn ProgramStarter,
+    times: ProcessTimes,
+) -> Result<(Hello, Option<Health>), String> {
+    let started = program.start(Arc::new(|_: &str| {})).await;
+    let (process, mut pipes) = started.map_err(|error| error.to_string())?;
+    let mut lines = Lines::new(pipes.output, MAX_LINE);
+    let greeted = greet("check", &mut pipes.input, &mut lines, times.hello).await;
+    let result = match greeted {
+        Ok(hello) => {
+            let ping = BridgeMessage::Ping { id: 1 };
+            let _ = pipes.input.write_all(&ping.line()).await;
+            let _ = pipes.input.flush().await;
+            let waiting = async {
+                loop {
+                    let line = lines.next().await.ok()??;
+                    let Line::Message(message) = decode::line(&line) else {
+                        continue;
+                    };
+                    if let ProgramMessage::Health { state, detail, fix } = *message {
+                        return Some((state, detail, fix));
+                    } else if let ProgramMessage::Pong { .. } = *message {
+                        return Some((ProgramState::Connected, String::new(), String::new()));
+                    }
+                }
+            };
+            let health = tokio::time::timeout(HEALTH, waiting).await;
+            Ok((hello, health.ok().flatten()))
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    let _ = pipes.input.write_all(&BridgeMessage::Shutdown.line()).await;
+    drop(pipes.input);
+    process.end().await;
+    result
+}
