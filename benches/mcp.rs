@@ -13,10 +13,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use leverframe::clock::Clock;
-use leverframe::config::mcp::{McpAddress, McpPlace, McpProgram, McpServerSettings};
+use leverframe::config::mcp::{McpAddress, McpPlace, McpServerSettings};
+use leverframe::config::program::ProgramSettings;
 use leverframe::text::redact::Redactor;
 use leverframe::tools::mcp::{CallRequest, McpServers, Surroundings, definition_sha256};
 use leverframe::tools::sandbox::Sandbox;
+use leverframe::tools::service::Services;
 use leverframe::tools::tool::ToolHost;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -51,7 +53,7 @@ fn settings(place: McpPlace) -> McpServerSettings {
 }
 
 fn program() -> McpServerSettings {
-    settings(McpPlace::Program(McpProgram {
+    settings(McpPlace::Program(ProgramSettings {
         command: [PYTHON, SCRIPT, "fifty"].map(str::to_owned).to_vec(),
         directory: None,
         environment: BTreeMap::new(),
@@ -59,6 +61,8 @@ fn program() -> McpServerSettings {
         write: Vec::new(),
         network: false,
         sandbox: false,
+        secrets: Vec::new(),
+        missing: Vec::new(),
     }))
 }
 
@@ -66,9 +70,11 @@ fn servers(root: &Path, all: BTreeMap<String, McpServerSettings>) -> McpServers 
     McpServers::new(
         all,
         Surroundings {
-            sandbox: Sandbox::none("bench"),
-            data_dir: root.to_owned(),
-            hidden: Vec::new(),
+            services: Services {
+                sandbox: Sandbox::none("bench"),
+                data_dir: root.to_owned(),
+                hidden: Vec::new(),
+            },
             redactor: Redactor::new(),
             clock: Clock::System,
         },

@@ -19,6 +19,8 @@ struct Activity {
     send_problem: Option<String>,
     /// Optional calls that fail, with why.
     optional: BTreeMap<&'static str, String>,
+    /// What works less well than it could, by what it is about.
+    notes: BTreeMap<&'static str, String>,
     /// Updates that could not be taken in, and why the newest could not.
     skipped: Option<(u32, String)>,
     account: Option<String>,
@@ -114,10 +116,10 @@ impl HealthLog {
     pub fn note(&self, about: &'static str, problem: Option<String>) {
         self.update(|seen, _| match problem {
             Some(problem) => {
-                seen.optional.insert(about, problem);
+                seen.notes.insert(about, problem);
             }
             None => {
-                seen.optional.remove(about);
+                seen.notes.remove(about);
             }
         });
     }
@@ -166,6 +168,10 @@ impl HealthLog {
                         "{count} updates could not be taken in and were skipped (pause and resume the channel to clear \
                          this); the newest: {why}"
                     ))
+                })
+                .or_else(|| {
+                    let (about, problem) = seen.notes.first_key_value()?;
+                    Some(format!("{about}: {problem}"))
                 })
                 .or_else(|| {
                     let (method, problem) = seen.optional.first_key_value()?;

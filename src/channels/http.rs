@@ -18,6 +18,8 @@ const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 const MAX_DETAIL: usize = 300;
 /// The part of a token that is looked for in texts, when it is at least this long.
 const MIN_SECRET: usize = 8;
+/// How long sent bytes may go unreceived before their connection ends, whether or not somebody waits for it.
+pub const UNRECEIVED: Duration = Duration::from_secs(15);
 /// Shortest and longest rest that a platform can ask for.
 const REST: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hours(24));
 
@@ -186,6 +188,12 @@ impl Http {
             .tcp_keepalive(Duration::from_secs(30));
         if is_loopback(&base) {
             builder = builder.no_proxy();
+        }
+        // What was sent and not received goes on being sent for minutes after we gave up, or died. This ends that, so a
+        // look at the platform can say that a send does not arrive any more.
+        #[cfg(target_os = "linux")]
+        {
+            builder = builder.tcp_user_timeout(UNRECEIVED);
         }
         let client = builder
             .build()

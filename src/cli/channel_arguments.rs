@@ -59,6 +59,7 @@ pub enum ChannelCommands {
         /// Channel name
         channel: String,
     },
+    Conform(crate::cli::conform::ConformArguments),
     /// Ask the platform whether the account is set up, send a test message, and tell how that ended
     Test {
         /// Channel name

@@ -1,4 +1,4 @@
-//! `leverframe channels list|set-autonomy|what-if|pause|resume|drain|undrain|test|pairings|pair|revoke`.
+//! `leverframe channels list|set-autonomy|what-if|pause|resume|drain|undrain|test|conform|pairings|pair|revoke`.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{doctor, outbox, pairings, policy};
+use crate::cli::{conform, doctor, outbox, pairings, policy};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
 use crate::protocol::channel::Channel;
@@ -89,6 +89,9 @@ pub async fn run(
         }
         ChannelCommands::Revoke { channel, user } => {
             return pairings::revoke(client, terminal, format, &channel, &user).await;
+        }
+        ChannelCommands::Conform(arguments) => {
+            return conform::run(terminal, format, arguments).await;
         }
         ChannelCommands::Pause { channel } => submit(client, PauseChannel { channel }).await?,
         ChannelCommands::Resume { channel } => submit(client, ResumeChannel { channel }).await?,

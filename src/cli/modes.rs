@@ -1,7 +1,7 @@
 //! The modes that need the engine or the screen. Nothing here reads arguments.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use crate::cli::exit::Failure;
 use crate::cli::plain::face::Face;
 use crate::cli::replay;
+use crate::cli::temporary_directory::TemporaryDirectory;
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::target::Target;
@@ -244,7 +245,7 @@ pub async fn run_demo(
     opening: Opening,
 ) -> Result<(), Failure> {
     let mut face = open_face(opening)?;
-    let root = TemporaryDirectory::new()?;
+    let root = TemporaryDirectory::new("demo")?;
     flags.data_dir = Some(root.path.join("data"));
     flags.demo = true;
     let (console, environment) = resolve_console(&flags)?;
@@ -444,39 +445,4 @@ fn say(line: &str) {
 fn say_again(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
-}
-
-/// A private directory that goes away with its owner.
-struct TemporaryDirectory {
-    path: PathBuf,
-}
-
-impl TemporaryDirectory {
-    fn new() -> anyhow::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let name = format!(
-            "leverframe-demo-{}",
-            crate::protocol::ids::SessionId::generate()
-        );
-        let path = std::env::temp_dir().join(name);
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| format!("creating {}", path.display()))?;
-        Ok(Self {
-            path: resolved(&path),
-        })
-    }
-}
-
-fn resolved(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-impl Drop for TemporaryDirectory {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.path) {
-            tracing::warn!(%error, "the demo's directory stays behind");
-        }
-    }
 }

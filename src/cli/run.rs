@@ -14,8 +14,8 @@ use crate::cli::init::AfterInit;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, completions, connect, doctor, emergency, events, init, keys, mcp, models,
-    status, themes,
+    audit, backup, completions, conform, connect, doctor, emergency, events, init, keys, mcp,
+    models, status, themes,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -194,6 +194,9 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Channels(ChannelCommands::Add(arguments))) => {
             let paths = located(&flags, &Environment::capture())?;
             channel_add::run(terminal, format, &flags, &paths, arguments).await
+        }
+        Some(Subcommands::Channels(ChannelCommands::Conform(arguments))) => {
+            conform::run(terminal, format, arguments).await
         }
         Some(Subcommands::Mcp(command)) => {
             let paths = located(&flags, &Environment::capture())?;

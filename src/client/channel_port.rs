@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::client::bridge_health::BridgeHealth;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::bridge::{
-    AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Outbound,
+    AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Invitation, Outbound,
     ProgressMessage, SendOutcome, ShownProgress,
 };
 use crate::protocol::channel::ChannelCapabilities;
@@ -51,6 +51,16 @@ pub trait ChannelPort: Send + Sync {
 
     /// The durable state to start from.
     async fn account_state(&self) -> Result<AccountState, Problem>;
+
+    /// What becomes of an invitation into a conversation. `direct`: it is meant for direct messages.
+    async fn invitation(
+        &self,
+        _user: &str,
+        _conversation: &str,
+        _direct: bool,
+    ) -> Result<Invitation, Problem> {
+        Ok(Invitation::Ignore)
+    }
 
     /// Stores an inbound item (and the cursor) durably, then routes it.
     async fn ingest(&self, inbound: Inbound) -> Result<Ingestion, Problem>;

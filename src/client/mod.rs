@@ -14,6 +14,7 @@ pub mod dataset_upload;
 pub mod export;
 pub mod listing;
 pub mod memory_lines;
+pub mod program;
 pub mod rehearsal_lines;
 pub mod remote;
 pub mod server_lines;

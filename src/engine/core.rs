@@ -39,6 +39,7 @@ use crate::text::redact::Redactor;
 use crate::tools::mcp::{McpServers, Surroundings};
 use crate::tools::registry::{Registry, RegistryError};
 use crate::tools::sandbox::Sandbox;
+use crate::tools::service::Services;
 use crate::tools::tool::Tool;
 
 /// What the engine is made of.
@@ -90,6 +91,8 @@ pub struct Shared {
     tools: RwLock<Arc<Registry>>,
     /// How programs are confined.
     pub sandbox: Sandbox,
+    /// Starts programs that serve for long.
+    pub services: Services,
     pub clock: Clock,
     /// Secrets.
     pub redactor: Redactor,
@@ -154,16 +157,19 @@ impl Engine {
             Caching::new(&parts.settings),
             ToolCache::new(&parts.settings),
         );
+        let services = Services {
+            sandbox: parts.sandbox.clone(),
+            data_dir: parts.settings.paths.data_dir.clone(),
+            // Such a program has no workspace.
+            hidden: hidden_from_tools(&parts.settings.paths, Path::new("/"))
+                .into_iter()
+                .map(|path| path.canonicalize().unwrap_or(path))
+                .collect(),
+        };
         let servers = ToolServers::new(McpServers::new(
             parts.settings.mcp.clone(),
             Surroundings {
-                sandbox: parts.sandbox.clone(),
-                data_dir: parts.settings.paths.data_dir.clone(),
-                // A server has no workspace.
-                hidden: hidden_from_tools(&parts.settings.paths, Path::new("/"))
-                    .into_iter()
-                    .map(|path| path.canonicalize().unwrap_or(path))
-                    .collect(),
+                services: services.clone(),
                 redactor: parts.redactor.clone(),
                 clock: parts.clock.clone(),
             },
@@ -191,6 +197,7 @@ impl Engine {
                 configuration: RwLock::new(configuration),
                 tools: RwLock::new(Arc::clone(&own_tools)),
                 own_tools,
+                services,
                 sandbox: parts.sandbox,
                 clock: parts.clock,
                 redactor: parts.redactor,

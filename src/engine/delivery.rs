@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, broadcast, oneshot, watch};
 
-use crate::client::channel_port::CheckRequest;
 use crate::clock::Timestamp;
 use crate::engine::lock::lock;
 use crate::protocol::bridge::ProgressMessage;
@@ -54,7 +53,7 @@ pub struct Link {
     /// Rings when a file of a message is to be fetched.
     files_changed: Notify,
     /// Who waits for what the bridge finds out about its account.
-    checks: Mutex<Vec<CheckRequest>>,
+    checks: Mutex<Vec<oneshot::Sender<Vec<Finding>>>>,
     checks_changed: Notify,
 }
 
@@ -175,7 +174,7 @@ impl Link {
     }
 
     /// The next one who asks. Cancel-safe.
-    pub async fn next_check(&self) -> CheckRequest {
+    pub async fn next_check(&self) -> oneshot::Sender<Vec<Finding>> {
         loop {
             if let Some(request) = lock(&self.checks).pop() {
                 return request;

@@ -10,7 +10,7 @@ use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::views;
 use crate::protocol::approval::Preview;
-use crate::protocol::bridge::{Ingestion, Sender};
+use crate::protocol::bridge::{InboundBody, Ingestion, Invitation, Sender};
 use crate::protocol::enums::{ApprovalKind, Disposition, Risk};
 use crate::protocol::hex::hex;
 use crate::protocol::problem::Problem;
@@ -23,16 +23,7 @@ const LIFE_SECONDS: i64 = 3600;
 impl Engine {
     /// Whether a sender may talk to the agent: by the configuration, or because an operator let them in.
     pub async fn may_talk(&self, arrival: &Arrival<'_>, sender: &Sender) -> Result<bool, Problem> {
-        let conversation = &arrival.inbound.conversation;
-        let by = |let_in| {
-            people::may_talk(
-                &self.settings,
-                arrival.settings,
-                &sender.id,
-                conversation,
-                let_in,
-            )
-        };
+        let by = |let_in| self.is_welcome(arrival, sender, let_in);
         if by(false) {
             return Ok(true);
         }
@@ -49,6 +40,45 @@ impl Engine {
             .map_err(from_store)
     }
 
+    /// Whether the configuration lets a sender talk where they write. On some platforms direct messages have a
+    /// conversation with an id of its own, so it is the item that says that it is one.
+    fn is_welcome(&self, arrival: &Arrival<'_>, sender: &Sender, let_in: bool) -> bool {
+        let is_direct = match &arrival.inbound.body {
+            InboundBody::Text { direct, .. } | InboundBody::Media { direct, .. } => *direct,
+            InboundBody::Click { .. } | InboundBody::Other { .. } => false,
+        };
+        let may_talk = |place: &str| {
+            people::may_talk(&self.settings, arrival.settings, &sender.id, place, let_in)
+        };
+        may_talk(&arrival.inbound.conversation) || (is_direct && may_talk(&sender.id))
+    }
+
+    /// What becomes of an invitation into a conversation: whoever may talk there, or alone with the agent, may invite.
+    pub async fn invitation(
+        &self,
+        channel: &str,
+        user: &str,
+        conversation: &str,
+        direct: bool,
+    ) -> Result<Invitation, Problem> {
+        let settings = self.channel(channel)?;
+        let may_talk = |place| people::may_talk(&self.settings, settings, user, place, false);
+        if may_talk(conversation) || may_talk(user) {
+            return Ok(Invitation::Accept);
+        }
+        let (channel, id) = (channel.to_owned(), format!("{}:{user}", settings.id_prefix));
+        let is_paired = self
+            .store
+            .read_here(move |reader| reader.is_paired(&channel, &id))
+            .await
+            .map_err(from_store)?;
+        Ok(match (is_paired, direct && settings.pairing) {
+            (true, _) => Invitation::Accept,
+            (false, true) => Invitation::AcceptToAsk,
+            (false, false) => Invitation::Ignore,
+        })
+    }
+
     /// Takes in what an unknown sender wrote. Nobody is told who is on the list.
     pub async fn unknown_sender(
         &self,
@@ -56,15 +86,7 @@ impl Engine {
         sender: &Sender,
         direct: bool,
     ) -> Result<Ingestion, Problem> {
-        let conversation = &arrival.inbound.conversation;
-        let pairs = arrival.settings.pairing
-            && people::may_talk(
-                &self.settings,
-                arrival.settings,
-                &sender.id,
-                conversation,
-                true,
-            );
+        let pairs = arrival.settings.pairing && self.is_welcome(arrival, sender, true);
         if direct && pairs {
             return self.ask_pairing(arrival).await;
         }

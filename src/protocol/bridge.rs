@@ -263,6 +263,17 @@ pub enum Delivery {
     },
 }
 
+/// What becomes of somebody's invitation into a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invitation {
+    /// They may talk to the agent: it is accepted.
+    Accept,
+    /// They may ask for access there, in a direct message: it may be accepted.
+    AcceptToAsk,
+    /// It is left alone.
+    Ignore,
+}
+
 /// Durable state an adapter starts from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountState {

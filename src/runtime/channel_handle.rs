@@ -16,7 +16,7 @@ use crate::engine::inbound_files;
 use crate::engine::problem::from_store;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::bridge::{
-    AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Outbound,
+    AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Invitation, Outbound,
     ProgressMessage, SendOutcome, ShownProgress,
 };
 use crate::protocol::channel::ChannelCapabilities;
@@ -40,7 +40,11 @@ impl ChannelHandle {
         let link = engine.delivery.link(&channel);
         let (told, name) = (engine.clone(), channel.clone());
         Self {
-            health: BridgeHealth::new(move |health, account| {
+            health: BridgeHealth::new(move |mut health, account| {
+                // A bridge may quote what somebody else's program says.
+                health.detail = health
+                    .detail
+                    .map(|detail| told.redactor.redact(&detail).into_owned());
                 told.report_health(&name, health, account);
             }),
             typing: Mutex::new(link.typing()),
@@ -71,6 +75,18 @@ impl ChannelPort for ChannelHandle {
             .await
             .map_err(from_store)?;
         Ok(AccountState { cursor, paused })
+    }
+
+    async fn invitation(
+        &self,
+        user: &str,
+        conversation: &str,
+        direct: bool,
+    ) -> Result<Invitation, Problem> {
+        let engine = self.engine.current();
+        engine
+            .invitation(&self.channel, user, conversation, direct)
+            .await
     }
 
     async fn ingest(&self, inbound: Inbound) -> Result<Ingestion, Problem> {

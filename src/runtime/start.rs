@@ -32,6 +32,7 @@ use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
 use crate::runtime::mcp_tokens::{McpTokens, Tokens};
 use crate::runtime::private_file::write_private;
+use crate::runtime::program::ChannelProgram;
 use crate::runtime::signals::StopSignal;
 use crate::runtime::{descriptors, logging, stop_signal};
 use crate::store::commands::recover::Recovery;
@@ -278,7 +279,18 @@ impl Running {
             .channels
             .iter()
             .filter_map(|(name, settings)| {
-                let bridge = build::build(name, settings, &clock, &webhooks);
+                let bridge = match &settings.platform.program {
+                    Some(program) => {
+                        let program = ChannelProgram {
+                            channel: name.clone(),
+                            program: program.clone(),
+                            services: self.engine.services.clone(),
+                            redactor: self.engine.redactor.clone(),
+                        };
+                        Some(build::process(name, Arc::new(program), &clock))
+                    }
+                    None => build::build(name, settings, &clock, &webhooks),
+                };
                 #[cfg(feature = "test-hooks")]
                 let bridge = bridge.or_else(|| crate::testing::bridge::build(settings, &clock));
                 bridge.map(|bridge| (name.clone(), bridge))

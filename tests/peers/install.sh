@@ -75,6 +75,19 @@ install_aimock() { install_node aimock @copilotkit/aimock/dist/cli.js; }
 # python-telegram-bot: an independent client that checks our fake platform.
 install_telegram_client() { install_python telegram_client; }
 
+# discord.py: an independent client that checks our fake Discord.
+install_discord_client() { install_python discord_client --no-deps; }
+# A Slack on this machine, one program of 91 MB, and Slack's own client library, which checks our fake Slack.
+install_local_slack() {
+    local program=$peers/local_slack/node_modules/local-slack-linux-x64/bin/local-slack
+    install_node local_slack local-slack-linux-x64/bin/local-slack
+    # The package forgets that it is a program.
+    if [ -f "$program" ]; then
+        chmod +x "$program"
+    fi
+}
+install_slack_client() { install_python slack_client; }
+
 # openapi-python-client and openapi-typescript: make clients from our OpenAPI document.
 install_openapi_python() { install_python openapi_python --no-deps; }
 install_openapi_typescript() { install_node openapi_typescript typescript/bin/tsc; }
@@ -86,13 +99,17 @@ install_mcp_node() { install_node mcp_node @modelcontextprotocol/conformance/dis
 # The same protocol in Python: the SDK, the servers git, time and fetch, and fastmcp (86 packages, 160 MB).
 install_mcp_python() { install_python mcp_python --no-deps; }
 
+# Synapse: the reference homeserver of Matrix (58 packages, 240 MB).
+install_synapse() { install_python synapse --no-deps; }
+
 # litellm's proxy: translates between wire formats (117 packages, 742 MB).
 install_litellm() { install_python litellm --no-deps; }
 
 main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
-        set -- aimock telegram_client openapi_python openapi_typescript mcp_node mcp_python
+        set -- aimock telegram_client discord_client local_slack slack_client synapse openapi_python openapi_typescript \
+            mcp_node mcp_python
     fi
     local peer
     for peer in "$@"; do

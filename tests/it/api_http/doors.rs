@@ -6,6 +6,7 @@ use std::sync::Arc;
 use leverframe::api::peer::{may_connect, name_in};
 use leverframe::api::serve::{ServeError, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, generate};
+use leverframe::client::webhooks::Webhooks;
 use leverframe::protocol::command::Actor;
 use leverframe::protocol::enums::Scope;
 use leverframe::protocol::request::{Answer, Outcome};
@@ -195,6 +196,7 @@ async fn the_socket_is_private_and_replaced_only_when_nobody_answers() {
     let again = serve_unix(
         &path,
         fake.clone(),
+        Webhooks::default(),
         Timing::default(),
         CancellationToken::new(),
     )
@@ -206,14 +208,27 @@ async fn the_socket_is_private_and_replaced_only_when_nobody_answers() {
     // A dead process leaves its socket behind.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let stop = CancellationToken::new();
-    let serving = serve_unix(&path, fake.clone(), Timing::default(), stop.clone())
-        .await
-        .unwrap();
+    let serving = serve_unix(
+        &path,
+        fake.clone(),
+        Webhooks::default(),
+        Timing::default(),
+        stop.clone(),
+    )
+    .await
+    .unwrap();
     stop.cancel();
     serving.stopped().await;
     let file = dir.path().join("file");
     std::fs::write(&file, "precious").unwrap();
-    let refused = serve_unix(&file, fake, Timing::default(), CancellationToken::new()).await;
+    let refused = serve_unix(
+        &file,
+        fake,
+        Webhooks::default(),
+        Timing::default(),
+        CancellationToken::new(),
+    )
+    .await;
     assert!(matches!(refused, Err(ServeError::NotASocket { .. })));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }
@@ -224,6 +239,7 @@ async fn addresses_other_machines_can_reach_are_refused() {
         let refused = serve_tcp(
             address.parse().unwrap(),
             FakeClient::new(),
+            Webhooks::default(),
             Arc::new(tokens()),
             Timing::default(),
             CancellationToken::new(),

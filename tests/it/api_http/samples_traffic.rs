@@ -3,6 +3,7 @@
 use leverframe::protocol::artifact::ArtifactHash;
 use leverframe::protocol::artifact::NewAttachment;
 use leverframe::protocol::command::{BudgetRequest, DecisionRequest, DeliveryResolution, Waiting};
+use leverframe::protocol::doctor::{Finding, Standing};
 use leverframe::protocol::enums::{
     ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, OutboxState,
     SessionState,

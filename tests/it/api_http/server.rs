@@ -9,6 +9,7 @@ use leverframe::api::serve::{Serving, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, TokenRecord, TokenVerifier, hash_token};
 use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::target::Target;
+use leverframe::client::webhooks::Webhooks;
 use leverframe::protocol::enums::Scope;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -58,9 +59,16 @@ impl Server {
     ) -> Self {
         let shutdown = CancellationToken::new();
         let any = "127.0.0.1:0".parse().unwrap();
-        let serving = serve_tcp(any, client, verifier, timing, shutdown.clone())
-            .await
-            .unwrap();
+        let serving = serve_tcp(
+            any,
+            client,
+            Webhooks::default(),
+            verifier,
+            timing,
+            shutdown.clone(),
+        )
+        .await
+        .unwrap();
         Self {
             address: serving.address.unwrap(),
             shutdown,
@@ -155,8 +163,14 @@ pub async fn unix(
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data").join("leverframe.sock");
     let shutdown = CancellationToken::new();
-    let serving = serve_unix(&path, client, Timing::default(), shutdown.clone())
-        .await
-        .unwrap();
+    let serving = serve_unix(
+        &path,
+        client,
+        Webhooks::default(),
+        Timing::default(),
+        shutdown.clone(),
+    )
+    .await
+    .unwrap();
     (dir, path, shutdown, serving)
 }

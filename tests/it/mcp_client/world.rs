@@ -16,6 +16,7 @@ use leverframe::tools::mcp::{
     CallOutcome, CallRequest, McpServers, ServerStatus, Surroundings, definition_sha256,
 };
 use leverframe::tools::sandbox::Sandbox;
+use leverframe::tools::service::Services;
 use leverframe::tools::tool::ToolHost;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -134,9 +135,11 @@ impl Scripted {
         let data = root.path().canonicalize().unwrap().join("data");
         std::fs::create_dir(&data).unwrap();
         let surroundings = Surroundings {
-            sandbox: sandbox.clone(),
-            data_dir: data.clone(),
-            hidden: vec![data],
+            services: Services {
+                sandbox: sandbox.clone(),
+                data_dir: data.clone(),
+                hidden: vec![data],
+            },
             redactor: Redactor::new(),
             clock: Clock::System,
         };

@@ -2,9 +2,11 @@
 
 pub mod aimock;
 pub mod daemon;
+pub mod fake_discord;
 pub mod fake_http;
 pub mod fake_platform;
 pub mod fake_service;
+pub mod fake_slack;
 pub mod fake_telegram;
 pub mod pty;
 pub mod record;

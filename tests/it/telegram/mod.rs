@@ -11,7 +11,7 @@ mod fake;
 mod inbound;
 mod outbound;
 mod peer;
-mod port;
+pub mod port;
 mod scripted;
 mod supervisor;
 mod updates;

@@ -18,17 +18,19 @@ use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester};
 use leverframe::protocol::artifact::ArtifactHash;
 use leverframe::protocol::bridge::{
     AccountState, CardButton, Delivery, FetchedFile, FileRequest, Inbound, InboundBody, Ingestion,
-    Outbound, OutboundBody, ProgressMessage, SendOutcome, ShownProgress,
+    Invitation, Outbound, OutboundBody, ProgressMessage, SendOutcome, ShownProgress,
 };
 use leverframe::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use leverframe::protocol::enums::{
     Access, ApprovalKind, ApprovalState, DecisionKind, Disposition, Effect, OutboxClass, Risk,
     VerdictKind,
 };
+use leverframe::protocol::hex::hex;
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, InboxId, OutboxId};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -56,10 +58,14 @@ pub struct Ledger {
     pub paused: bool,
     /// What becomes of what comes in.
     pub disposition: Disposition,
+    /// Who alone may invite; none = anybody.
+    pub welcome: Option<String>,
     /// What clicks are answered with.
     pub feedback: Option<String>,
     outbox: Vec<(Timestamp, Outbound)>,
     handed_out: HashMap<OutboxId, Outbound>,
+    /// Parts whose send is over.
+    over: Vec<Outbound>,
     pub keys: HashSet<String>,
     typing: VecDeque<String>,
     pause_changes: VecDeque<bool>,
@@ -99,9 +105,11 @@ impl TestPort {
                 capabilities: None,
                 paused: false,
                 disposition: Disposition::Turn,
+                welcome: None,
                 feedback: None,
                 outbox: Vec::new(),
                 handed_out: HashMap::new(),
+                over: Vec::new(),
                 keys: HashSet::new(),
                 typing: VecDeque::new(),
                 pause_changes: VecDeque::new(),
@@ -140,7 +148,7 @@ impl TestPort {
             class,
             body,
             reply_to: reply_to.map(str::to_owned),
-            idempotency_key: "0123456789abcdef01234567".to_owned(),
+            idempotency_key: key_of(id),
             attempts: 0,
         };
         self.change(|ledger| ledger.outbox.push((Timestamp(0), part)));
@@ -155,6 +163,15 @@ impl TestPort {
                 text: text.to_owned(),
             },
         )
+    }
+
+    /// Hands a part out once more, as after a send whose end nobody knows at a platform that keeps keys.
+    pub fn again(&self, id: OutboxId) {
+        self.change(|ledger| {
+            let at = ledger.over.iter().position(|part| part.id == id).unwrap();
+            let part = ledger.over.remove(at);
+            ledger.outbox.push((Timestamp(0), part));
+        });
     }
 
     pub fn show_typing(&self, conversation: &str) {
@@ -240,6 +257,13 @@ impl Ledger {
     }
 }
 
+/// 24 hex characters that stay the same for a part.
+pub fn key_of(id: OutboxId) -> String {
+    let mut key = hex(&Sha256::digest(id.to_string().as_bytes()));
+    key.truncate(24);
+    key
+}
+
 #[async_trait]
 impl ChannelPort for TestPort {
     fn channel(&self) -> &'static str {
@@ -255,6 +279,16 @@ impl ChannelPort for TestPort {
         Ok(AccountState {
             cursor: ledger.cursor.clone(),
             paused: ledger.paused,
+        })
+    }
+
+    async fn invitation(&self, user: &str, _: &str, _: bool) -> Result<Invitation, Problem> {
+        let welcome = self.ledger().welcome.clone();
+        let accepted = welcome.is_none_or(|welcome| welcome == user);
+        Ok(if accepted {
+            Invitation::Accept
+        } else {
+            Invitation::Ignore
         })
     }
 
@@ -277,7 +311,9 @@ impl ChannelPort for TestPort {
                 _ => false,
             };
             let repeated = !ledger.keys.insert(inbound.dedupe_key.clone());
-            ledger.cursor.clone_from(&inbound.cursor);
+            if inbound.cursor.is_some() {
+                ledger.cursor.clone_from(&inbound.cursor);
+            }
             if repeated {
                 ledger.repeated += 1;
             } else {
@@ -394,11 +430,13 @@ impl Lease for TestLease {
 
     async fn finish(&mut self, outcome: SendOutcome) -> Result<(), Problem> {
         self.port.change(|ledger| {
-            if let Some(mut part) = ledger.handed_out.remove(&self.part.id)
-                && let SendOutcome::Retry { not_before, .. } = &outcome
-            {
+            if let Some(mut part) = ledger.handed_out.remove(&self.part.id) {
                 part.attempts += 1;
-                ledger.outbox.insert(0, (*not_before, part));
+                if let SendOutcome::Retry { not_before, .. } = &outcome {
+                    ledger.outbox.insert(0, (*not_before, part));
+                } else {
+                    ledger.over.push(part);
+                }
             }
             ledger.ended.push((self.part.id, outcome));
         });

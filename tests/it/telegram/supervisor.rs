@@ -9,8 +9,9 @@ use leverframe::channels::build;
 use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::supervisor::{Backoff, spawn};
 use leverframe::client::channel_port::ChannelPort;
+use leverframe::client::webhooks::Webhooks;
 use leverframe::clock::Clock;
-use leverframe::config::platform::PlatformSettings;
+use leverframe::config::platform::{PlatformSettings, SenderIdentity};
 use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
 use leverframe::protocol::budget::Limit;
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
@@ -332,14 +333,21 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
 async fn only_platforms_have_bridges_and_one_without_token_says_so() {
     for kind in ChannelKind::ALL {
         let settings = settings(*kind, Some(TOKEN));
-        let bridge = build::build("x", &settings, &Clock::System);
-        assert_eq!(bridge.is_some(), *kind == ChannelKind::Telegram, "{kind}");
+        let bridge = build::build("x", &settings, &Clock::System, &Webhooks::default());
+        // A program is started by whoever knows the sandbox.
+        let is_platform = kind.is_platform() && *kind != ChannelKind::Process;
+        assert_eq!(bridge.is_some(), is_platform, "{kind}");
         // Scripted ones with an address only in builds for tests, as this is one.
         let bridge = testing::bridge::build(&settings, &Clock::System);
         assert_eq!(bridge.is_some(), *kind == ChannelKind::Scripted, "{kind}");
     }
-    let bridge =
-        build::build("tg", &settings(ChannelKind::Telegram, None), &Clock::System).unwrap();
+    let bridge = build::build(
+        "tg",
+        &settings(ChannelKind::Telegram, None),
+        &Clock::System,
+        &Webhooks::default(),
+    )
+    .unwrap();
     let port = TestPort::new();
     let error = bridge
         .run(port, CancellationToken::new())

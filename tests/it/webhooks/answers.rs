@@ -98,7 +98,7 @@ async fn a_path_of_no_channel_is_not_found_and_a_paused_one_takes_nothing() {
     let home = home("");
     let daemon = start(&home, &[]);
     let response = crate::support::daemon::client()
-        .post(format!("{}/webhooks/nobody", daemon.url))
+        .post(format!("{}/webhooks/nobody", daemon.base))
         .body("{}")
         .send()
         .await

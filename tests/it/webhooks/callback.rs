@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::daemon::DEADLINE;
 use crate::support::fake_http::Reply;
-use crate::webhooks::world::{Got, home, message, say, start, system};
+use crate::webhooks::world::{Got, home, message, post_at, say, start, system};
 
 async fn wait_for(got: &Got, what: &str, condition: impl Fn(&[(String, Value)]) -> bool) {
     let end = Instant::now() + DEADLINE;
@@ -90,13 +90,8 @@ async fn a_killed_process_sends_a_reply_again_under_the_same_id_and_takes_a_mess
         let home = home(&format!("callback_url = \"{}/in\"", http.url()));
         let mut daemon = start(&home, &[("LEVERFRAME_CRASH", &format!("{crash}:1"))]);
         let body = message("m1", "SAY:one");
-        let signed = tokio::spawn({
-            let url = daemon.url.clone();
-            let body = body.to_string().into_bytes();
-            async move { crate::webhooks::world::post_at(&url, body).await }
-        });
+        let taken = post_at(&daemon.base, body.to_string().into_bytes()).await;
         assert!(daemon.wait_exit().is_some(), "{crash} was not reached");
-        let taken = signed.await.unwrap();
         let daemon = start(&home, &[]);
         // Whoever got no answer sends it again.
         if taken.is_none() {
@@ -110,12 +105,14 @@ async fn a_killed_process_sends_a_reply_again_under_the_same_id_and_takes_a_mess
                 !items.is_empty() && items.iter().all(|item| item["state"] == "sent")
             })
             .await;
-        let got = got.lock().unwrap();
-        let replies = replies(&got);
-        assert!(
-            replies.iter().all(|(key, _)| *key == replies[0].0),
-            "{crash}: {replies:?}"
-        );
+        {
+            let got = got.lock().unwrap();
+            let replies = replies(&got);
+            assert!(
+                replies.iter().all(|(key, _)| *key == replies[0].0),
+                "{crash}: {replies:?}"
+            );
+        }
         let all = daemon.get("/v1/continuations?limit=50").await;
         assert_eq!(all["items"].as_array().unwrap().len(), 1, "{crash}");
     }

@@ -35,7 +35,7 @@ pub fn now() -> i64 {
 /// Posts a body with these headers; status and JSON.
 pub async fn post(daemon: &Daemon, headers: &[(&str, String)], body: Vec<u8>) -> (u16, Value) {
     let mut request = client()
-        .post(format!("{}/webhooks/shop", daemon.url))
+        .post(format!("{}/webhooks/shop", daemon.base))
         .header("content-type", "application/json")
         .body(body);
     for (name, value) in headers {
