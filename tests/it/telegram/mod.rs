@@ -15,3 +15,4 @@ pub mod port;
 mod scripted;
 mod supervisor;
 mod updates;
+mod webhook;

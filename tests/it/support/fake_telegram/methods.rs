@@ -22,6 +22,14 @@ fn known(method: &str) -> Option<&'static [&'static str]> {
         "getMe" => &[],
         "getFile" => &["file_id"],
         "deleteWebhook" => &["drop_pending_updates"],
+        "setWebhook" => &[
+            "url",
+            "secret_token",
+            "allowed_updates",
+            "max_connections",
+            "drop_pending_updates",
+        ],
+        "getWebhookInfo" => &[],
         "setMyCommands" => &["commands", "scope", "language_code"],
         "getUpdates" => &["offset", "limit", "timeout", "allowed_updates"],
         "sendMessage" => &[
@@ -125,6 +133,22 @@ pub fn call(state: &mut State, method: &str, request: &Request) -> Result<Value,
             state.webhook = None;
             Ok(json!(true))
         }
+        "setWebhook" => {
+            let url = params.text(state, "url")?.unwrap_or_default();
+            if !url.starts_with("https://") {
+                return Err(bad(
+                    "bad webhook: an HTTPS URL must be provided for webhook",
+                ));
+            }
+            state.webhook_secret = params.text(state, "secret_token")?;
+            state.webhook = Some(url);
+            Ok(json!(true))
+        }
+        "getWebhookInfo" => Ok(json!({
+            "url": state.webhook.clone().unwrap_or_default(),
+            "has_custom_certificate": false,
+            "pending_update_count": state.pending.len(),
+        })),
         "setMyCommands" => set_my_commands(state, &params),
         "sendMessage" => send_message(state, &params),
         "sendDocument" => send_file(state, &params, "document"),

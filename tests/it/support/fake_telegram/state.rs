@@ -102,6 +102,8 @@ pub struct State {
     pub username: String,
     pub bot_id: i64,
     pub webhook: Option<String>,
+    /// What it repeats in each request.
+    pub webhook_secret: Option<String>,
     pub commands: Vec<Value>,
     pub messages: Vec<BotMessage>,
     pub ledger: Vec<Entry>,
@@ -142,6 +144,7 @@ impl State {
                 .and_then(|id| id.parse().ok())
                 .unwrap_or(1),
             webhook: None,
+            webhook_secret: None,
             commands: Vec::new(),
             messages: Vec::new(),
             ledger: Vec::new(),
