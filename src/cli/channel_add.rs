@@ -7,6 +7,7 @@ use crate::cli::config_file;
 use crate::cli::doctor::print_findings;
 use crate::cli::exit::Failure;
 use crate::cli::init_questions::{self as questions, Reply};
+use crate::cli::mcp::{absolute, pairs};
 use crate::cli::terminal::{Format, Terminal, attended, cell};
 use crate::config::edit::{NewChannel, add_channel};
 use crate::config::environment::Environment;
@@ -33,15 +34,23 @@ pub async fn run(
         return Ok(());
     };
     let kind = platform.kind();
+    let (plain, passed): (Vec<String>, Vec<String>) = std::mem::take(&mut arguments.env)
+        .into_iter()
+        .partition(|one| one.contains('='));
+    let starter = STARTER_AUTO_APPROVE.iter().map(|tool| (*tool).to_owned());
+    let paths_of = |given: &[String]| given.iter().map(|path| absolute(path)).collect();
     let mut channel = NewChannel {
         kind: platform.as_str(),
-        allowed_users: arguments.allowed_users.clone(),
-        auto_approve: STARTER_AUTO_APPROVE
-            .iter()
-            .map(|tool| (*tool).to_owned())
-            .collect(),
-        command: std::mem::take(&mut arguments.command),
         texts: Vec::new(),
+        lists: vec![
+            ("command", std::mem::take(&mut arguments.command)),
+            ("environment_env", passed),
+            ("read", paths_of(&arguments.read)),
+            ("write", paths_of(&arguments.write)),
+            ("allowed_users", arguments.allowed_users.clone()),
+            ("auto_approve", starter.collect()),
+        ],
+        environment: pairs("--env", &plain)?,
     };
     if kind == ChannelKind::Matrix && arguments.api_base.is_none() && asks {
         arguments.api_base = homeserver(terminal)?;

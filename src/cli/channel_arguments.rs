@@ -135,6 +135,15 @@ pub struct AddChannelArguments {
     /// Id of somebody whom the bot answers; can be given again. Without one, direct messages ask for access
     #[arg(long = "allow", value_name = "ID")]
     pub allowed_users: Vec<String>,
+    /// Process: a variable NAME=VALUE of the program, or NAME to pass on one of the daemon's; can be given again
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<String>,
+    /// Process: directory or file that the program reads; can be given again
+    #[arg(long, value_name = "PATH")]
+    pub read: Vec<String>,
+    /// Process: directory that the program changes; can be given again
+    #[arg(long, value_name = "PATH")]
+    pub write: Vec<String>,
     /// Do not ask the platform
     #[arg(long)]
     pub no_check: bool,

@@ -70,12 +70,10 @@ pub struct NewChannel {
     pub kind: &'static str,
     /// Keys with one text, in the order in which they are written.
     pub texts: Vec<(String, String)>,
-    /// Ids of people whom the bot answers.
-    pub allowed_users: Vec<String>,
-    /// Tools that run without a person.
-    pub auto_approve: Vec<String>,
-    /// Program and arguments of a bridge.
-    pub command: Vec<String>,
+    /// Keys with a list, in the order in which they are written; an empty list is left out.
+    pub lists: Vec<(&'static str, Vec<String>)>,
+    /// Plain variables of the program of a bridge.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The text with a table for a channel behind everything else. The error says why there is none.
@@ -86,15 +84,13 @@ pub fn add_channel(text: &str, name: &str, channel: &NewChannel) -> Result<Strin
     for (key, value) in &channel.texts {
         table.insert(key, Item::Value(Value::from(value.as_str())));
     }
-    let lists = [
-        ("command", &channel.command),
-        ("allowed_users", &channel.allowed_users),
-        ("auto_approve", &channel.auto_approve),
-    ];
-    for (key, items) in lists {
+    for (key, items) in &channel.lists {
         if let Some(value) = list(items) {
             table.insert(key, Item::Value(value));
         }
+    }
+    if let Some(value) = map(&channel.environment) {
+        table.insert("environment", Item::Value(value));
     }
     add(text, "channels", "channel", name, table)
 }

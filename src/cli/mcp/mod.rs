@@ -297,7 +297,7 @@ fn say(
     }
 }
 
-fn pairs(what: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+pub(super) fn pairs(what: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let pair = |text: &String| {
         let (name, value) = text.split_once('=').ok_or_else(|| {
             Failure::Usage(format!("{what} `{}`: expected NAME=VALUE", cell(text)))
@@ -462,7 +462,7 @@ async fn offer(terminal: &mut Terminal<'_>, paths: &Paths, name: &str) -> Result
 }
 
 /// A path as the shell means it: from the directory where the person is.
-fn absolute(path: &str) -> String {
+pub(super) fn absolute(path: &str) -> String {
     if path.starts_with('~') {
         return path.to_owned();
     }

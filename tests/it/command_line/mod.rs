@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod approvals;
+mod channel_add;
 mod continuations;
 mod events;
 mod fleet;

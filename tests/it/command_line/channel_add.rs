@@ -1,0 +1,120 @@
+//! `leverframe channels add`: the table in the file, and what the platform says.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use crate::support::daemon::Home;
+use crate::support::fake_telegram::{FakeTelegram, TOKEN};
+use crate::take_overs::daemon::cli;
+
+fn file(home: &Home) -> String {
+    std::fs::read_to_string(home.path().join("config/config.toml")).unwrap()
+}
+
+/// A file of mode 0600 with a secret.
+fn secret(home: &Home, name: &str, value: &str) -> PathBuf {
+    let path = home.path().join("config").join(name);
+    std::fs::write(&path, value).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    path
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bot_is_written_and_its_platform_asked() {
+    let telegram = FakeTelegram::start();
+    let home = Home::new("# mine\n[model]\nallow_scripted_on_channels = true\n");
+    let good = secret(&home, "good", TOKEN);
+    let add = |name: &'static str, file: &PathBuf| {
+        let words = [
+            "channels",
+            "add",
+            name,
+            "--kind",
+            "telegram",
+            "--token-file",
+            file.to_str().unwrap(),
+            "--api-base",
+            telegram.url(),
+            "--allow",
+            "4242",
+        ];
+        words.map(str::to_owned)
+    };
+    let words = add("team", &good);
+    let (status, text) = cli(&home, &words.each_ref().map(String::as_str)).await;
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("token") && text.contains("of @"), "{text}");
+    let written = file(&home);
+    assert!(written.starts_with("# mine\n"), "{written}");
+    assert!(written.contains("[channels.team]\nkind = \"telegram\"\ntoken_file = "));
+    assert!(written.contains("allowed_users = [\"4242\"]"), "{written}");
+    assert!(!written.contains(TOKEN), "{written}");
+    assert!(telegram.calls("getUpdates").is_empty(), "it only asks");
+
+    let (status, text) = cli(&home, &words.each_ref().map(String::as_str)).await;
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("there is a channel `team` already"), "{text}");
+    assert_eq!(file(&home), written);
+
+    let wrong = secret(&home, "wrong", "123:another-token-that-nobody-knows");
+    let words = add("second", &wrong);
+    let (status, text) = cli(&home, &words.each_ref().map(String::as_str)).await;
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("does not know this bot token"), "{text}");
+    assert!(text.contains("not set up yet"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named_with_where_to_get_it_and_nothing_is_written() {
+    let home = Home::new("");
+    let before = file(&home);
+    for (words, says) in [
+        (&["--kind", "telegram"][..], "@BotFather"),
+        (&["--kind", "slack", "--token-env", "A"], "--app-token-env"),
+        (&["--kind", "webhook"], "openssl rand"),
+        (&["--kind", "matrix", "--token-env", "A"], "homeserver"),
+        (&["--kind", "process"], "command ="),
+        (&[], "say --kind"),
+        (&["--kind", "fax"], "expected one of telegram"),
+    ] {
+        let mut all = vec!["channels", "add", "new"];
+        all.extend_from_slice(words);
+        let (status, text) = cli(&home, &all).await;
+        assert_eq!(status, Some(2), "{words:?}: {text}");
+        assert!(text.contains(says), "{words:?}: {text}");
+        assert_eq!(file(&home), before, "{words:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_gets_its_paths_and_variables() {
+    let home = Home::new("");
+    let words = [
+        "channels",
+        "add",
+        "irc",
+        "--kind",
+        "process",
+        "--env",
+        "NICK=lever",
+        "--env",
+        "PASSWORD",
+        "--read",
+        "/opt/bridges",
+        "--no-check",
+        "--",
+        "/usr/bin/python3",
+        "/opt/bridges/irc.py",
+    ];
+    let (status, text) = cli(&home, &words).await;
+    assert_eq!(status, Some(0), "{text}");
+    let written = file(&home);
+    for line in [
+        "command = [\"/usr/bin/python3\", \"/opt/bridges/irc.py\"]",
+        "environment_env = [\"PASSWORD\"]",
+        "read = [\"/opt/bridges\"]",
+        "environment = { NICK = \"lever\" }",
+    ] {
+        assert!(written.contains(line), "{line}: {written}");
+    }
+}
