@@ -82,6 +82,9 @@ fn finish(terminal: &mut Terminal<'_>, file: &Path, choices: &InitChoices) -> Re
         Failure::Usage(format!("{} cannot be written: {error}", file.display()))
     })?;
     terminal.line(&format!("wrote {}", file.display()))?;
+    terminal.note(
+        "`leverframe channels add NAME` connects Discord, Slack, Matrix, webhooks and more",
+    )?;
     terminal.note("`leverframe` opens the console, `leverframe --daemon` runs without one")
 }
 
