@@ -275,6 +275,11 @@ impl Bridge for TelegramBridge {
             me = self.introduce(&api) => me?,
         };
         health.known_as(format!("@{}", me.username));
+        // Before Telegram hears of the address.
+        let requests = self
+            .webhook_url
+            .as_ref()
+            .map(|_| self.webhooks.open(&self.name));
         tokio::select! {
             biased;
             () = shutdown.cancelled() => return Ok(()),
@@ -304,10 +309,6 @@ impl Bridge for TelegramBridge {
             conflict_delay: self.options.conflict_delay,
         };
         let stop = shutdown.child_token();
-        let requests = self
-            .webhook_url
-            .as_ref()
-            .map(|_| self.webhooks.open(&self.name));
         let polling = async {
             let ended = match requests {
                 Some(requests) => {

@@ -1,6 +1,6 @@
 //! `leverframe channels add`: the table in the file, and what the platform says.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::support::daemon::Home;
@@ -88,7 +88,7 @@ async fn what_is_missing_is_named_with_where_to_get_it_and_nothing_is_written() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_gets_its_paths_and_variables() {
-    let home = Home::new("");
+    let home = Home::new("[model]\nallow_scripted_on_channels = true\n");
     let words = [
         "channels",
         "add",
