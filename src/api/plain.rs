@@ -92,7 +92,7 @@ fn channels() -> Vec<Route> {
             .id("channel")
             .nested::<PolicyPatch>("patch"),
         query::<ListChannelTools>("/v1/channels/{id}/tools").id("channel"),
-        query::<CheckChannel>("/v1/channels/{id}/check").id("channel"),
+        command::<CheckChannel>(Post, "/v1/channels/{id}/check").id("channel"),
         query::<GetWhatIf>("/v1/channels/{id}/what-if")
             .id("channel")
             .without(&["expires_in_seconds", "if_version"])

@@ -7,8 +7,8 @@ use crate::protocol::enums::{DecisionScope, ReloadEffect, VerdictKind};
 use crate::protocol::on_call::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Command, Decide, DiscoverModels, DistrustMcpServer, DistrustSkill, DrainChannel, Outcome,
-    PauseChannel, PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, StartMcpServer,
+    CheckChannel, Command, Decide, DiscoverModels, DistrustMcpServer, DistrustSkill, DrainChannel,
+    Outcome, PauseChannel, PinCacheEntry, ResumeChannel, SetOnCall, SetPolicy, StartMcpServer,
     StopMcpServer, Sweep, TestChannel, TestMcpServer, TrustMcpServer, TrustSkill, UpdateSession,
 };
 
@@ -154,6 +154,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             channel,
             drain: false,
         }) => format!("{channel} takes up work again"),
+        Command::CheckChannel(CheckChannel { channel }) => {
+            format!("the platform of {channel} was asked")
+        }
         Command::TestChannel(TestChannel { channel, .. }) => {
             format!("test on its way through {channel}")
         }

@@ -6,7 +6,6 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
-use crate::engine::handle::channels as channel_handling;
 use crate::engine::handle::{
     datasets, emergency, file_changes, hygiene, mcp, memory, on_call, routines, rule_suggestions,
     rules, shell, tools,
@@ -59,7 +58,6 @@ impl Engine {
             GetApproval(q) => read_here(self, move |rows| rows.approval(q.id)),
             ListChannels(_) => channels(self),
             GetChannel(q) => channel_view(self, &q.name),
-            CheckChannel(q) => channel_handling::check(self, q.channel),
             GetWhatIf(q) => what_if::what_if(self, q.channel, q.patch, q.limit),
             ListDeliveries(q) => read(self, move |rows| rows.outbox(&OutboxFilter { state: q.state }, &q.page)),
             GetDelivery(q) => read(self, move |rows| rows.delivery(q.id)),

@@ -100,6 +100,7 @@ impl Engine {
             PauseChannel(c) => channels::set_paused(self, by, c.channel, true),
             ResumeChannel(c) => channels::set_paused(self, by, c.channel, false),
             DrainChannel(c) => channels::set_draining(self, by, c.channel, c.drain),
+            CheckChannel(c) => channels::check(self, c.channel),
             TestChannel(c) => channels::test(self, by, c.channel, c.conversation),
             ResolveDelivery(c) => deliveries::resolve(self, by, c.outbox_id, c.resolution, c.reason),
             AcceptPairing(c) => pairings::settle(self, by, &c.pairing, PairingState::Accepted),

@@ -20,6 +20,7 @@ use crate::protocol::command::{
 };
 use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::dataset::{Base64Bytes, Dataset, DatasetPart, DatasetUpload};
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{
     DatasetFormat, HookPoint, InterpreterKind, MemoryKind, Scope, Surface,
 };
@@ -633,6 +634,12 @@ requests! {
         channel: String,
         /// False takes up work again; over HTTP true when left out.
         drain: bool,
+    }
+
+    /// Asks the platform whether a channel's account is set up as it must be; changes nothing there.
+    CheckChannel: Operate -> Page<Finding> {
+        /// Channel name.
+        channel: String,
     }
 
     /// Sends a message that says that it is a test; the delivery tells how it ended.

@@ -11,7 +11,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
 use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
-use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor, Finding};
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::enums::{
     ApprovalState, ContinuationState, CostGrouping, LogLevel, OutboxState, PairingState, Scope,
     SessionState,
@@ -143,12 +143,6 @@ requests! {
     GetChannel: Read -> Channel {
         /// Which.
         name: String,
-    }
-
-    /// Whether the platform says that a channel's account is set up as it must be. Reads only.
-    CheckChannel: Operate -> Page<Finding> {
-        /// Which.
-        channel: String,
     }
 
     /// What would have run without asking under another level.

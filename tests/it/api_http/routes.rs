@@ -243,7 +243,6 @@ async fn reading_routes_become_the_query_they_name() {
         format!("approvals/{}", samples::approval_id()),
         "channels".to_owned(),
         "channels/team".to_owned(),
-        "channels/team/check".to_owned(),
         "channels/team/what-if?autonomy=full&limit=20".to_owned(),
         "outbox?state=unknown&limit=7&cursor=c".to_owned(),
         format!("outbox/{}", samples::outbox_id()),

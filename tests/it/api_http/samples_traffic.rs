@@ -3,7 +3,6 @@
 use leverframe::protocol::artifact::ArtifactHash;
 use leverframe::protocol::artifact::NewAttachment;
 use leverframe::protocol::command::{BudgetRequest, DecisionRequest, DeliveryResolution, Waiting};
-use leverframe::protocol::doctor::{Finding, Standing};
 use leverframe::protocol::enums::{
     ApprovalState, Autonomy, ContinuationState, DecisionKind, DecisionScope, OutboxState,
     SessionState,
@@ -161,6 +160,9 @@ pub fn commands() -> Vec<Command> {
         Command::DrainChannel(DrainChannel {
             channel: "team".to_owned(),
             drain: true,
+        }),
+        Command::CheckChannel(CheckChannel {
+            channel: "team".to_owned(),
         }),
         Command::TestChannel(TestChannel {
             channel: "team".to_owned(),
@@ -360,17 +362,6 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 name: "team".to_owned(),
             }),
             Answer::GetChannel(channel()),
-        ),
-        (
-            Query::CheckChannel(CheckChannel {
-                channel: "team".to_owned(),
-            }),
-            Answer::CheckChannel(page(Finding {
-                verdict: Standing::Fail,
-                about: "intents".to_owned(),
-                detail: "the Message Content intent is off".to_owned(),
-                fix: Some("enable it in the Developer Portal".to_owned()),
-            })),
         ),
         (
             Query::GetWhatIf(GetWhatIf {
