@@ -89,8 +89,18 @@ async fn nothing_that_is_not_genuine_is_looked_into() {
     more["colour"] = json!("blue");
     let (status, answer) = say(&daemon, &more, Some(20)).await;
     assert_eq!(status, 200, "{answer:#}");
+    // A stranger who knocks later says nothing about the channel.
+    let (status, _) = post(&daemon, &[], body.clone()).await;
+    assert_eq!(status, 401);
     let channel = daemon.get("/v1/channels/shop").await;
     assert_eq!(channel["health"]["state"], "connected", "{channel:#}");
+    // One with the right secret and a wrong clock does.
+    let late = signed(now() - 400, SECRET, &body);
+    let (status, answer) = post(&daemon, &late, body).await;
+    assert_eq!(status, 401);
+    assert!(answer["error"].as_str().unwrap().contains("clocks"));
+    let channel = daemon.get("/v1/channels/shop").await;
+    assert_eq!(channel["health"]["state"], "degraded", "{channel:#}");
 }
 
 #[tokio::test]
