@@ -34,8 +34,6 @@ pub struct PlatformSettings {
     pub webhook_url: Option<String>,
     /// The program of a bridge.
     pub program: Option<ProgramSettings>,
-    /// How certain it is who wrote a message.
-    pub senders: SenderIdentity,
 }
 
 impl PlatformSettings {

@@ -5,7 +5,7 @@
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ChannelTable;
 use crate::config::inputs::Inputs;
-use crate::config::platform::{PlatformSettings, SenderIdentity};
+use crate::config::platform::PlatformSettings;
 use crate::config::program::ProgramSettings;
 use crate::config::programs::{self, ProgramKeys};
 use crate::config::providers::web_address;
@@ -116,21 +116,6 @@ impl Reader<'_> {
             };
             *slot = Some(self.needs(need)?);
         }
-        let senders = match self.kind {
-            ChannelKind::Webhook | ChannelKind::Process => {
-                table.senders.unwrap_or(SenderIdentity::Claimed)
-            }
-            ChannelKind::Telegram
-            | ChannelKind::Discord
-            | ChannelKind::Slack
-            | ChannelKind::Matrix
-            | ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine
-            | ChannelKind::Scripted => SenderIdentity::Authenticated,
-        };
         Ok(PlatformSettings {
             token,
             app_token,
@@ -139,7 +124,6 @@ impl Reader<'_> {
             callback_url: self.address("callback_url", table.callback_url.as_deref())?,
             webhook_url: self.address("webhook_url", table.webhook_url.as_deref())?,
             program: self.program()?,
-            senders,
         })
     }
 

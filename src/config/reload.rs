@@ -244,7 +244,6 @@ fn pin_platform(
         callback_url,
         webhook_url,
         program,
-        senders,
     } = running;
     pins.pin(key("token"), token, &mut loaded.token);
     pins.pin(key("app_token"), app_token, &mut loaded.app_token);
@@ -252,7 +251,6 @@ fn pin_platform(
     pins.pin(key("api_base"), api_base, &mut loaded.api_base);
     pins.pin(key("callback_url"), callback_url, &mut loaded.callback_url);
     pins.pin(key("webhook_url"), webhook_url, &mut loaded.webhook_url);
-    pins.pin(key("senders"), senders, &mut loaded.senders);
     if *program != loaded.program {
         pins.keys
             .extend(PROGRAM_KEYS.iter().map(|field| key(field)));

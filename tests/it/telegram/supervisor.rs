@@ -11,7 +11,7 @@ use leverframe::channels::supervisor::{Backoff, spawn};
 use leverframe::client::channel_port::ChannelPort;
 use leverframe::client::webhooks::Webhooks;
 use leverframe::clock::Clock;
-use leverframe::config::platform::{PlatformSettings, SenderIdentity};
+use leverframe::config::platform::PlatformSettings;
 use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
 use leverframe::protocol::budget::Limit;
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
@@ -294,7 +294,6 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
             callback_url: None,
             webhook_url: None,
             program: None,
-            senders: SenderIdentity::Authenticated,
         },
         autonomy: Autonomy::Supervised,
         permanent_full: false,
