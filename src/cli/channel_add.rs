@@ -28,6 +28,10 @@ pub async fn run(
     paths: &Paths,
     mut arguments: AddChannelArguments,
 ) -> Result<(), Failure> {
+    if arguments.manifest {
+        let manifest = channels::slack_manifest(&arguments.name);
+        return terminal.line(&format!("{manifest:#}"));
+    }
     let environment = Environment::capture();
     let asks = attended(terminal, format);
     let Some(platform) = platform(terminal, asks, arguments.kind)? else {

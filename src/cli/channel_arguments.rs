@@ -144,6 +144,9 @@ pub struct AddChannelArguments {
     /// Process: directory that the program changes; can be given again
     #[arg(long, value_name = "PATH")]
     pub write: Vec<String>,
+    /// Slack: only print the manifest of an app with this name, to paste at api.slack.com/apps
+    #[arg(long)]
+    pub manifest: bool,
     /// Do not ask the platform
     #[arg(long)]
     pub no_check: bool,

@@ -1,8 +1,10 @@
 //! Channels looked at without an engine: what their platform says of the account.
 
 use anyhow::Context as _;
+use serde_json::Value;
 
 use crate::channels::build;
+use crate::channels::slack::manifest;
 use crate::client::webhooks::Webhooks;
 use crate::clock::Clock;
 use crate::config::environment::Environment;
@@ -10,6 +12,11 @@ use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::protocol::doctor::Finding;
 use crate::runtime::start::tool_names;
+
+/// What a person pastes to make an app of Slack with this name.
+pub fn slack_manifest(name: &str) -> Value {
+    manifest::manifest(name)
+}
 
 /// Asks the platform of a configured channel whether its account is set up as it must be.
 ///
