@@ -527,6 +527,22 @@ fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     })
 }
 
+/// Variables that the programs of bridges are to get and that are not set.
+fn bridge_variables(settings: &Settings) -> impl Iterator<Item = Finding> {
+    settings.channels.iter().flat_map(|(name, channel)| {
+        let programs = channel.platform.program.iter();
+        programs
+            .flat_map(|program| &program.missing)
+            .map(move |variable| {
+                warn(
+                    &format!("channel {name}"),
+                    format!("the variable {variable}, which its program is to get, is not set"),
+                    "set it where the daemon starts, or take it out of `environment_env`",
+                )
+            })
+    })
+}
+
 fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Finding> {
     let Some(running) = running else {
         let names = settings
@@ -600,6 +616,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     found.extend(settings.into_iter().flat_map(key_files));
     found.extend(channels(settings, facts.process.channels.as_deref()));
     found.extend(settings.into_iter().flat_map(unguarded));
+    found.extend(settings.into_iter().flat_map(bridge_variables));
     found.extend(settings.into_iter().flat_map(hooks));
     found.extend(settings.into_iter().flat_map(http_tools));
     found.extend(settings.into_iter().flat_map(mcp::doctor::configured));
