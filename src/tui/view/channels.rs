@@ -102,12 +102,12 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
 const TABLE: [Column; 8] = [
     column(12, 0, Role::TextStrong, Fit::Rest),
     column(10, 0, Role::Text, Fit::Left),
-    column(14, 0, Role::Text, Fit::Left),
-    column(16, 2, Role::TextMuted, Fit::Left),
-    column(9, 1, Role::TextMuted, Fit::Left),
-    column(22, 3, Role::TextMuted, Fit::Left),
+    column(14, 1, Role::Text, Fit::Left),
+    column(16, 4, Role::TextMuted, Fit::Left),
+    column(9, 3, Role::TextMuted, Fit::Left),
+    column(22, 5, Role::TextMuted, Fit::Left),
     column(7, 0, Role::TextMuted, Fit::Right),
-    column(8, 0, Role::TextMuted, Fit::Right),
+    column(8, 2, Role::TextMuted, Fit::Right),
 ];
 
 fn ago(state: &State, at: Option<Timestamp>) -> String {
