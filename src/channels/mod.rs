@@ -17,6 +17,7 @@ pub mod platform;
 pub mod process;
 pub mod progress;
 pub mod scripted;
+pub mod send_error;
 pub mod serve;
 pub mod slack;
 pub mod supervisor;

@@ -20,7 +20,7 @@ const PAGE: usize = 100;
 const WITH_MESSAGES: &[u64] = &[0, 2, 5, 10, 11, 12, 13];
 
 /// What was found.
-pub enum Found {
+pub enum CatchUpItem {
     /// A server with its channels, as an event has it.
     Server(Value),
     /// A message, as an event has it.
@@ -46,7 +46,7 @@ pub async fn run(
     api: &Api,
     after: Option<u64>,
     direct: &[u64],
-    found: &mpsc::Sender<Found>,
+    found: &mpsc::Sender<CatchUpItem>,
 ) -> Result<(), CallError> {
     let mut places: Vec<Place> = direct
         .iter()
@@ -90,7 +90,7 @@ pub async fn run(
         let server = json!({
             "name": name, "channels": channels, "threads": list(&threads, "/threads"),
         });
-        if found.send(Found::Server(server)).await.is_err() {
+        if found.send(CatchUpItem::Server(server)).await.is_err() {
             return Ok(());
         }
     }
@@ -102,7 +102,7 @@ pub async fn run(
             }
         }
     }
-    let _ = found.send(Found::End { left }).await;
+    let _ = found.send(CatchUpItem::End { left }).await;
     Ok(())
 }
 
@@ -111,7 +111,7 @@ async fn read(
     api: &Api,
     place: &Place,
     after: u64,
-    found: &mpsc::Sender<Found>,
+    found: &mpsc::Sender<CatchUpItem>,
 ) -> Result<bool, CallError> {
     let mut after = after;
     let mut read = 0;
@@ -132,7 +132,7 @@ async fn read(
             if let (Some(server), Some(fields)) = (place.server, message.as_object_mut()) {
                 fields.insert("guild_id".to_owned(), json!(server.to_string()));
             }
-            if found.send(Found::Message(message)).await.is_err() {
+            if found.send(CatchUpItem::Message(message)).await.is_err() {
                 // The connection ended, and will ask again.
                 return Ok(true);
             }

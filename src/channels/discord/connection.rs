@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::channels::channel::ChannelError;
 use crate::channels::discord::api::Api;
-use crate::channels::discord::catch_up::{self, Found};
+use crate::channels::discord::catch_up::{self, CatchUpItem};
 use crate::channels::discord::events::{self, Event, Me};
 use crate::channels::discord::fields::{self, text, word};
 use crate::channels::discord::interactions;
@@ -29,7 +29,7 @@ use crate::protocol::bridge::{Inbound, InboundBody};
 
 /// Longest wait for the gateway's first word.
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
-/// Found messages that wait to be stored.
+/// CatchUpItem messages that wait to be stored.
 const FOUND: usize = 100;
 
 /// What outlives a connection and is no part of the cursor: it only saves useless tries.
@@ -58,7 +58,7 @@ pub struct Gateway {
 }
 
 /// Why a connection is left.
-pub enum Left {
+pub enum ConnectionEnd {
     /// The gateway or the machine says so.
     End(End),
     /// What came could not be stored.
@@ -80,12 +80,16 @@ pub struct Connection<'a> {
     /// What goes on beside.
     pub answers: &'a TaskTracker,
     /// Messages that came while no session was ours, while they are asked for.
-    pub found: Option<mpsc::Receiver<Found>>,
+    pub found: Option<mpsc::Receiver<CatchUpItem>>,
 }
 
 impl Connection<'_> {
     /// Serves it until it ends; none = stopped.
-    pub async fn serve(&mut self, machine: &mut Machine, stop: &CancellationToken) -> Option<Left> {
+    pub async fn serve(
+        &mut self,
+        machine: &mut Machine,
+        stop: &CancellationToken,
+    ) -> Option<ConnectionEnd> {
         let mut heart: Option<tokio::time::Interval> = None;
         let hello_until = Instant::now() + HELLO_WITHIN;
         // Ends what was asked for with the connection.
@@ -112,7 +116,7 @@ impl Connection<'_> {
                 () = beat => match heart {
                     Some(_) => machine.beat(),
                     None => {
-                        return Some(Left::End(machine.closed(None)));
+                        return Some(ConnectionEnd::End(machine.closed(None)));
                     }
                 },
                 message = self.socket.next() => match message {
@@ -131,7 +135,7 @@ impl Connection<'_> {
             };
             let payload = match step {
                 Step::Ignore => continue,
-                Step::Leave(end) => return Some(Left::End(end)),
+                Step::Leave(end) => return Some(ConnectionEnd::End(end)),
                 Step::Alive => {
                     if machine.is_ready() {
                         self.gateway.health.received(0);
@@ -156,7 +160,7 @@ impl Connection<'_> {
             };
             if let Err(error) = self.send(&payload).await {
                 tracing::debug!(%error, "the gateway takes nothing");
-                return Some(Left::End(machine.closed(None)));
+                return Some(ConnectionEnd::End(machine.closed(None)));
             }
         }
     }
@@ -174,7 +178,7 @@ impl Connection<'_> {
         seq: Option<u64>,
         name: &str,
         data: &Value,
-    ) -> Result<(), Left> {
+    ) -> Result<(), ConnectionEnd> {
         self.names.note(name, data);
         match name {
             "READY" => return self.ready(machine, asking, seq, data).await,
@@ -211,9 +215,9 @@ impl Connection<'_> {
         asking: &CancellationToken,
         seq: Option<u64>,
         data: &Value,
-    ) -> Result<(), Left> {
+    ) -> Result<(), ConnectionEnd> {
         let again = |detail: &str| {
-            Left::End(End::Again {
+            ConnectionEnd::End(End::Again {
                 detail: detail.to_owned(),
                 rest: true,
             })
@@ -264,7 +268,7 @@ impl Connection<'_> {
     }
 
     /// Stores what an event brings with the position after it, then answers whoever waits.
-    async fn store(&mut self, event: Event, seq: Option<u64>) -> Result<(), Left> {
+    async fn store(&mut self, event: Event, seq: Option<u64>) -> Result<(), ConnectionEnd> {
         let mut next = self.position.clone();
         next.count(seq);
         if let Some(seen) = event.seen {
@@ -289,7 +293,7 @@ impl Connection<'_> {
     }
 
     /// Takes an item in: none = it was skipped, else what its sender is told.
-    async fn take_in(&mut self, inbound: Inbound) -> Result<Option<Option<String>>, Left> {
+    async fn take_in(&mut self, inbound: Inbound) -> Result<Option<Option<String>>, ConnectionEnd> {
         let gateway = self.gateway;
         let account = gateway.me.id.to_string();
         let taken =
@@ -301,7 +305,7 @@ impl Connection<'_> {
                     format!("messages cannot be stored, so they stay at Discord: {problem}");
                 tracing::warn!(%problem, "an event could not be stored; it will come again");
                 gateway.health.receive_failing(detail.clone());
-                Err(Left::Store(ChannelError::Transient {
+                Err(ConnectionEnd::Store(ChannelError::Transient {
                     detail,
                     retry_after: None,
                 }))
@@ -326,9 +330,9 @@ impl Connection<'_> {
         });
     }
 
-    async fn take_found(&mut self, found: Option<Found>) -> Result<(), Left> {
+    async fn take_found(&mut self, found: Option<CatchUpItem>) -> Result<(), ConnectionEnd> {
         match found {
-            Some(Found::Message(message)) => {
+            Some(CatchUpItem::Message(message)) => {
                 let (me, names) = (&self.gateway.me, &*self.names);
                 let key = "found:0";
                 match events::decode("MESSAGE_CREATE", &message, me, names, key) {
@@ -336,11 +340,11 @@ impl Connection<'_> {
                     Some(_) | None => Ok(()),
                 }
             }
-            Some(Found::Server(server)) => {
+            Some(CatchUpItem::Server(server)) => {
                 self.names.note("GUILD_CREATE", &server);
                 Ok(())
             }
-            Some(Found::End { left }) => {
+            Some(CatchUpItem::End { left }) => {
                 self.position.caught_up();
                 self.found = None;
                 if left > 0 {

@@ -20,6 +20,7 @@ use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
 use crate::channels::platform::Platform;
+use crate::channels::send_error::{self, Repetition};
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
@@ -29,15 +30,6 @@ const MAX_FILE: u64 = 10 * 1024 * 1024;
 
 /// Discord's number for a channel that is none.
 const UNKNOWN_CHANNEL: &str = "10003";
-
-/// What a call changes at the platform, which decides what an unanswered one means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// A new message.
-    Send,
-    /// An edit to a given text: doing it twice does not show.
-    Edit,
-}
 
 /// Sends parts for one account. Survives reconnects.
 pub struct Deliverer {
@@ -100,7 +92,7 @@ impl Platform for Deliverer {
                 let sent = self.create(part, body, Some((file, content))).await;
                 match sent {
                     Ok(message) => self.sent(part, &[message], true),
-                    Err(error) => self.ended(part, Change::Send, &error),
+                    Err(error) => self.ended(part, Repetition::Shows, &error),
                 }
             }
             OutboundBody::Card { approval, buttons } => {
@@ -110,7 +102,7 @@ impl Platform for Deliverer {
                 body["components"] = components;
                 match self.create(part, body, None).await {
                     Ok(message) => self.sent(part, &[message], whole),
-                    Err(error) => self.ended(part, Change::Send, &error),
+                    Err(error) => self.ended(part, Repetition::Shows, &error),
                 }
             }
             OutboundBody::CardUpdate {
@@ -131,7 +123,7 @@ impl Platform for Deliverer {
                             external_refs: vec![external_ref.clone()],
                         }
                     }
-                    Err(error) => self.ended(part, Change::Edit, &error),
+                    Err(error) => self.ended(part, Repetition::Harmless, &error),
                 }
             }
         }
@@ -265,7 +257,7 @@ impl Deliverer {
             }
             match self.create(part, body, None).await {
                 Ok(message) => messages.push(message),
-                Err(error) if at == 0 => return self.ended(part, Change::Send, &error),
+                Err(error) if at == 0 => return self.ended(part, Repetition::Shows, &error),
                 // Some are out. Made again with the same keys, they show once.
                 Err(error) => {
                     self.note(&error);
@@ -389,7 +381,7 @@ impl Deliverer {
             let error = CallError::Lost {
                 detail: "the answer names no message".to_owned(),
             };
-            return self.ended(part, Change::Send, &error);
+            return self.ended(part, Repetition::Shows, &error);
         }
         self.health.sent();
         if whole {
@@ -426,33 +418,17 @@ impl Deliverer {
     }
 
     /// What a failed call means for the part.
-    fn ended(&self, part: &Outbound, change: Change, error: &CallError) -> SendOutcome {
+    fn ended(&self, part: &Outbound, repetition: Repetition, error: &CallError) -> SendOutcome {
         self.note(error);
         let now = self.health.now();
-        let later = SendOutcome::Retry {
-            not_before: now.plus_seconds(1 << part.attempts.min(6)),
-            error: said(error),
-        };
-        match error {
-            CallError::NotSent { .. } => later,
-            CallError::Lost { .. } | CallError::Server { .. } => match change {
-                Change::Send => SendOutcome::Unknown {
-                    detail: said(error),
-                },
-                Change::Edit => later,
-            },
-            CallError::Limited { retry_after, .. } => SendOutcome::Retry {
-                not_before: now
-                    .plus_millis(i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX)),
-                error: said(error),
-            },
-            // The token is at fault, not the message: the gateway stops the channel with the fix.
-            CallError::Refused { code: 401, .. } => SendOutcome::Retry {
+        // The token is at fault, not the message: the gateway stops the channel with the fix.
+        if let CallError::Refused { code: 401, .. } = error {
+            return SendOutcome::Retry {
                 not_before: now.plus_seconds(60),
                 error: said(error),
-            },
-            CallError::Refused { .. } => SendOutcome::Failed { error: said(error) },
+            };
         }
+        send_error::outcome(error, repetition, part.attempts, now, said(error))
     }
 }
 

@@ -29,14 +29,14 @@ pub struct Event {
     /// For the port; without key of the account and without cursor.
     pub inbound: Inbound,
     /// The message it is about.
-    pub seen: Option<Seen>,
+    pub seen: Option<MessagePlace>,
     /// What is to be acknowledged once it is durable.
     pub interaction: Option<Interaction>,
 }
 
 /// A message, for the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct MessagePlace {
     /// Its id.
     pub message: u64,
     /// Its channel.
@@ -105,7 +105,7 @@ fn created(message: &Value, me: &Me, names: &Names, key: &str) -> Option<Event> 
     };
     Some(Event {
         inbound,
-        seen: Some(Seen {
+        seen: Some(MessagePlace {
             message: number,
             channel,
             is_direct,

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::channels::channel::ChannelError;
 use crate::channels::discord::api::Route;
-use crate::channels::discord::connection::{Connection, Gateway, Left};
+use crate::channels::discord::connection::{Connection, ConnectionEnd, Gateway};
 use crate::channels::discord::fields::text;
 use crate::channels::discord::names::Names;
 use crate::channels::discord::position::Position;
@@ -27,7 +27,7 @@ const STEADY: Duration = Duration::from_mins(1);
 const REST: Duration = Duration::from_secs(1);
 
 /// How a connection ended.
-enum Ended {
+enum RunEnd {
     Stopped,
     /// Connect again; whether it had been well for long.
     Again(ChannelError, bool),
@@ -46,8 +46,8 @@ pub async fn run(
     let ended = loop {
         let ended = connection(gateway, &mut position, &mut names, &answers, &stop).await;
         match ended {
-            Ended::Stopped => break Ok(()),
-            Ended::Again(error, true) => {
+            RunEnd::Stopped => break Ok(()),
+            RunEnd::Again(error, true) => {
                 tracing::info!(%error, "connecting to the gateway again");
                 tokio::select! {
                     biased;
@@ -55,7 +55,7 @@ pub async fn run(
                     () = tokio::time::sleep(REST) => {}
                 }
             }
-            Ended::Again(error, false) | Ended::Fatal(error) => break Err(error),
+            RunEnd::Again(error, false) | RunEnd::Fatal(error) => break Err(error),
         }
     };
     answers.close();
@@ -121,7 +121,7 @@ async fn connection(
     names: &mut Names,
     answers: &TaskTracker,
     stop: &CancellationToken,
-) -> Ended {
+) -> RunEnd {
     let mut machine = {
         let memory = gateway
             .memory
@@ -147,7 +147,7 @@ async fn connection(
     };
     let socket = tokio::select! {
         biased;
-        () = stop.cancelled() => return Ended::Stopped,
+        () = stop.cancelled() => return RunEnd::Stopped,
         socket = opened => match socket {
             Ok(socket) => socket,
             Err(error) => {
@@ -157,8 +157,8 @@ async fn connection(
                     memory.failed_resumes = memory.failed_resumes.saturating_add(1);
                 }
                 return match error {
-                    fatal @ ChannelError::Fatal { .. } => Ended::Fatal(fatal),
-                    again @ ChannelError::Transient { .. } => Ended::Again(again, false),
+                    fatal @ ChannelError::Fatal { .. } => RunEnd::Fatal(fatal),
+                    again @ ChannelError::Transient { .. } => RunEnd::Again(again, false),
                 };
             }
         },
@@ -189,12 +189,12 @@ async fn connection(
     }
     socket.close(CLOSE_KEEPING_SESSION).await;
     match ended {
-        None => Ended::Stopped,
-        Some(Left::Store(error)) => Ended::Again(error, false),
-        Some(Left::End(End::Fatal { detail, fix })) => {
-            Ended::Fatal(ChannelError::Fatal { detail, fix })
+        None => RunEnd::Stopped,
+        Some(ConnectionEnd::Store(error)) => RunEnd::Again(error, false),
+        Some(ConnectionEnd::End(End::Fatal { detail, fix })) => {
+            RunEnd::Fatal(ChannelError::Fatal { detail, fix })
         }
-        Some(Left::End(End::Again { detail, rest })) => {
+        Some(ConnectionEnd::End(End::Again { detail, rest })) => {
             // Discord asks for one to five seconds.
             let rest =
                 rest.then(|| Duration::from_secs(1) + Duration::from_secs(4).mul_f64(jitter()));
@@ -202,7 +202,7 @@ async fn connection(
                 detail,
                 retry_after: rest,
             };
-            Ended::Again(error, was_steady && rest.is_none())
+            RunEnd::Again(error, was_steady && rest.is_none())
         }
     }
 }

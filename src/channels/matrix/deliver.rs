@@ -19,6 +19,7 @@ use crate::channels::matrix::events::{Me, parse_conversation};
 use crate::channels::matrix::rooms::Rooms;
 use crate::channels::pacing::Pacing;
 use crate::channels::platform::Platform;
+use crate::channels::send_error::{self, Repetition};
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::bridge::{FileRequest, Outbound, OutboundBody, SendOutcome};
@@ -295,36 +296,31 @@ impl Deliverer {
             NotSent::Never(error) => return SendOutcome::Failed { error },
         };
         self.note(&error);
-        let now = self.health.now();
-        let later = |seconds| SendOutcome::Retry {
+        let (now, said) = (self.health.now(), error.to_string());
+        let later = |seconds, error| SendOutcome::Retry {
             not_before: now.plus_seconds(seconds),
-            error: error.to_string(),
+            error,
         };
-        let backoff = 1 << part.attempts.min(6);
-        match &error {
-            CallError::NotSent { .. } => later(backoff),
-            CallError::Lost { .. } | CallError::Server { .. } if is_sending => {
-                SendOutcome::Unknown {
-                    detail: error.to_string(),
+        let repetition = if is_sending {
+            Repetition::Shows
+        } else {
+            Repetition::Harmless
+        };
+        if let CallError::Refused { code, name, .. } = &error {
+            match name.as_str() {
+                // The token is at fault, not the message: the sync stops the channel with the fix.
+                _ if *code == 401 => return later(60, said),
+                // The homeserver has reached a limit of its own.
+                "M_RESOURCE_LIMIT_EXCEEDED" => return later(300, said),
+                "M_FORBIDDEN" => {
+                    return SendOutcome::Failed {
+                        error: format!("the bot may not write there (was it removed?): {said}"),
+                    };
                 }
+                _ => {}
             }
-            CallError::Lost { .. } | CallError::Server { .. } => later(backoff),
-            CallError::Limited { retry_after, .. } => SendOutcome::Retry {
-                not_before: now
-                    .plus_millis(i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX)),
-                error: error.to_string(),
-            },
-            // The token is at fault, not the message: the sync stops the channel with the fix.
-            CallError::Refused { code: 401, .. } => later(60),
-            // The homeserver has reached a limit of its own.
-            CallError::Refused { name, .. } if name == "M_RESOURCE_LIMIT_EXCEEDED" => later(300),
-            CallError::Refused { name, .. } if name == "M_FORBIDDEN" => SendOutcome::Failed {
-                error: format!("the bot may not write there (was it removed?): {error}"),
-            },
-            CallError::Refused { .. } => SendOutcome::Failed {
-                error: error.to_string(),
-            },
         }
+        send_error::outcome(&error, repetition, part.attempts, now, said)
     }
 
     /// The room of a conversation, where no call is needed to know it.

@@ -15,6 +15,7 @@ use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
 use crate::channels::platform::Platform;
+use crate::channels::send_error::{self, Repetition};
 use crate::channels::slack::api::Api;
 use crate::channels::slack::fields::{parse_conversation, text_at};
 use crate::channels::slack::files;
@@ -45,15 +46,6 @@ pub struct Rates {
     pub channel: Duration,
     /// Between changes of messages, anywhere.
     pub updates: Duration,
-}
-
-/// What a call changes at the platform, which decides what an unanswered one means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// A new message: doing it twice shows.
-    Send,
-    /// An edit to a given text: doing it twice does not show.
-    Edit,
 }
 
 /// Sends parts for one account.
@@ -91,7 +83,7 @@ impl Platform for Deliverer {
     async fn deliver(&self, part: &Outbound) -> SendOutcome {
         let target = match self.target(&part.conversation).await {
             Ok(target) => target,
-            Err(error) => return self.ended(part, Change::Edit, &error),
+            Err(error) => return self.ended(part, Repetition::Harmless, &error),
         };
         let key = part.idempotency_key.as_str();
         match &part.body {
@@ -108,7 +100,7 @@ impl Platform for Deliverer {
                 let place = (target.channel.as_str(), target.thread);
                 match files::send(&self.api, place, file, content, key).await {
                     Ok(id) => self.sent(vec![id]),
-                    Err(error) => self.ended(part, Change::Send, &error),
+                    Err(error) => self.ended(part, Repetition::Shows, &error),
                 }
             }
             OutboundBody::Card { approval, buttons } => {
@@ -121,7 +113,7 @@ impl Platform for Deliverer {
                             external_refs: vec![ts],
                         }
                     }
-                    Err(error) => self.ended(part, Change::Send, &error),
+                    Err(error) => self.ended(part, Repetition::Shows, &error),
                 }
             }
             OutboundBody::CardUpdate {
@@ -131,7 +123,7 @@ impl Platform for Deliverer {
                 let message = blocks_message(&card::outcome(approval));
                 match self.update(&target.channel, external_ref, message).await {
                     Ok(()) => self.sent(vec![external_ref.clone()]),
-                    Err(error) => self.ended(part, Change::Edit, &error),
+                    Err(error) => self.ended(part, Repetition::Harmless, &error),
                 }
             }
         }
@@ -223,7 +215,7 @@ impl Deliverer {
             message.insert("text".to_owned(), json!(text));
             match self.post_piece(target, message, part, at).await {
                 Ok(ts) => external_refs.push(ts),
-                Err(error) if at == 0 => return self.ended(part, Change::Send, &error),
+                Err(error) if at == 0 => return self.ended(part, Repetition::Shows, &error),
                 Err(error) => {
                     self.note(&target.channel, &error);
                     return SendOutcome::Unknown {
@@ -363,39 +355,24 @@ impl Deliverer {
     }
 
     /// What a failed call means for the part.
-    fn ended(&self, part: &Outbound, change: Change, error: &CallError) -> SendOutcome {
+    fn ended(&self, part: &Outbound, repetition: Repetition, error: &CallError) -> SendOutcome {
         let (channel, _) = parse_conversation(&part.conversation);
         self.note(channel, error);
-        let now = self.health.now();
-        let later = SendOutcome::Retry {
-            not_before: now.plus_seconds(1 << part.attempts.min(6)),
-            error: error.to_string(),
-        };
-        match error {
-            CallError::NotSent { .. } => later,
-            CallError::Lost { .. } | CallError::Server { .. } => match change {
-                Change::Send => {
-                    self.memory.lose(part.id);
-                    SendOutcome::Unknown {
-                        detail: error.to_string(),
-                    }
-                }
-                Change::Edit => later,
-            },
-            CallError::Limited { retry_after, .. } => SendOutcome::Retry {
-                not_before: now
-                    .plus_millis(i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX)),
-                error: error.to_string(),
-            },
-            // The token is at fault, not the message: the channel stops with the fix.
-            CallError::Refused { name, .. } if words::is_about_token(name) => SendOutcome::Retry {
+        let (now, said) = (self.health.now(), error.to_string());
+        // The token is at fault, not the message: the channel stops with the fix.
+        if let CallError::Refused { name, .. } = error
+            && words::is_about_token(name)
+        {
+            return SendOutcome::Retry {
                 not_before: now.plus_seconds(60),
-                error: error.to_string(),
-            },
-            CallError::Refused { .. } => SendOutcome::Failed {
-                error: error.to_string(),
-            },
+                error: said,
+            };
         }
+        let outcome = send_error::outcome(error, repetition, part.attempts, now, said);
+        if matches!(outcome, SendOutcome::Unknown { .. }) {
+            self.memory.lose(part.id);
+        }
+        outcome
     }
 }
 

@@ -45,7 +45,7 @@ pub struct LookUp<'a> {
 }
 
 /// What a history shows.
-enum Shown {
+enum SearchResult {
     There(Vec<String>),
     NotThere,
     Unclear(String),
@@ -58,26 +58,26 @@ impl LookUp<'_> {
         let last_sign = self.memory.lost_at(part.id).unwrap_or(self.born);
         let rest = self.settle.saturating_sub(last_sign.elapsed());
         let shown = match first {
-            Shown::NotThere if !rest.is_zero() => {
+            SearchResult::NotThere if !rest.is_zero() => {
                 tokio::time::sleep(rest).await;
                 self.search(part).await
             }
             shown => shown,
         };
         match shown {
-            Shown::There(external_refs) => Delivery::Sent { external_refs },
-            Shown::NotThere => Delivery::NotSent,
-            Shown::Unclear(detail) => Delivery::Unclear { detail },
+            SearchResult::There(external_refs) => Delivery::Sent { external_refs },
+            SearchResult::NotThere => Delivery::NotSent,
+            SearchResult::Unclear(detail) => Delivery::Unclear { detail },
         }
     }
 
-    async fn search(&self, part: &Outbound) -> Shown {
-        self.try_search(part)
-            .await
-            .unwrap_or_else(|error| Shown::Unclear(format!("the history cannot be read: {error}")))
+    async fn search(&self, part: &Outbound) -> SearchResult {
+        self.try_search(part).await.unwrap_or_else(|error| {
+            SearchResult::Unclear(format!("the history cannot be read: {error}"))
+        })
     }
 
-    async fn try_search(&self, part: &Outbound) -> Result<Shown, CallError> {
+    async fn try_search(&self, part: &Outbound) -> Result<SearchResult, CallError> {
         let (channel, thread) = parse_conversation(&part.conversation);
         let channel = if is_user(channel) {
             self.memory.direct(self.api, channel).await?
@@ -189,7 +189,7 @@ impl History {
         }
     }
 
-    fn shown(self, part: &Outbound, whole: bool) -> Shown {
+    fn shown(self, part: &Outbound, whole: bool) -> SearchResult {
         let expected = match &part.body {
             OutboundBody::Markdown { text } => render::messages(text).len(),
             OutboundBody::File(_) | OutboundBody::Card { .. } | OutboundBody::CardUpdate { .. } => {
@@ -197,15 +197,15 @@ impl History {
             }
         };
         match self.pieces.len() {
-            0 if self.keyless => Shown::Unclear(
+            0 if self.keyless => SearchResult::Unclear(
                 "a message of the bot is there that shows no key; it may be this one".to_owned(),
             ),
-            0 if !whole => {
-                Shown::Unclear("the conversation is too long to be read back to it".to_owned())
-            }
-            0 => Shown::NotThere,
-            there if there >= expected => Shown::There(self.pieces.into_values().collect()),
-            there => Shown::Unclear(format!("{there} of {expected} pieces arrived")),
+            0 if !whole => SearchResult::Unclear(
+                "the conversation is too long to be read back to it".to_owned(),
+            ),
+            0 => SearchResult::NotThere,
+            there if there >= expected => SearchResult::There(self.pieces.into_values().collect()),
+            there => SearchResult::Unclear(format!("{there} of {expected} pieces arrived")),
         }
     }
 }

@@ -52,7 +52,7 @@ pub struct SocketTimes {
 }
 
 /// A socket that is ready.
-pub struct Opened {
+pub struct ReadySocket {
     socket: Socket,
     /// Sockets that hold the same app token, this one included.
     pub connections: u32,
@@ -60,7 +60,7 @@ pub struct Opened {
     pub app: Option<String>,
 }
 
-impl Opened {
+impl ReadySocket {
     /// Ends it.
     pub async fn close(self) {
         self.socket.close(NORMAL).await;
@@ -68,7 +68,7 @@ impl Opened {
 }
 
 /// Opens a socket and waits until it is ready.
-pub async fn open(api: &Api, times: SocketTimes) -> Result<Opened, ChannelError> {
+pub async fn open(api: &Api, times: SocketTimes) -> Result<ReadySocket, ChannelError> {
     let address = api
         .open_connection()
         .await
@@ -96,7 +96,7 @@ pub async fn open(api: &Api, times: SocketTimes) -> Result<Opened, ChannelError>
     let (connections, app) = tokio::time::timeout(times.connect, ready)
         .await
         .map_err(|_| transient("a new socket did not become ready in time"))??;
-    Ok(Opened {
+    Ok(ReadySocket {
         socket,
         connections,
         app,
@@ -117,7 +117,7 @@ pub struct Receiver {
     pub times: SocketTimes,
 }
 
-type Opening = Pin<Box<dyn Future<Output = Result<Opened, ChannelError>> + Send>>;
+type Opening = Pin<Box<dyn Future<Output = Result<ReadySocket, ChannelError>> + Send>>;
 
 /// The sockets of a run.
 struct Sockets {
@@ -132,7 +132,7 @@ struct Sockets {
 /// Receives until `stop` or until the connection has to be made anew.
 pub async fn run(
     receiver: &Receiver,
-    first: Opened,
+    first: ReadySocket,
     stop: CancellationToken,
 ) -> Result<(), ChannelError> {
     let answers = TaskTracker::new();
@@ -221,7 +221,7 @@ async fn next(socket: Option<&mut Socket>) -> Result<SocketMessage, SocketError>
     }
 }
 
-async fn ready(opening: Option<&mut Opening>) -> Result<Opened, ChannelError> {
+async fn ready(opening: Option<&mut Opening>) -> Result<ReadySocket, ChannelError> {
     match opening {
         Some(opening) => opening.await,
         None => std::future::pending().await,
@@ -243,7 +243,7 @@ fn opening(receiver: &Receiver, rest: Duration) -> Opening {
     })
 }
 
-fn replace(receiver: &Receiver, sockets: &mut Sockets, opened: Opened, answers: &TaskTracker) {
+fn replace(receiver: &Receiver, sockets: &mut Sockets, opened: ReadySocket, answers: &TaskTracker) {
     let before = sockets.current.take();
     let own = 1 + u32::from(before.is_some()) + u32::from(sockets.old.is_some());
     note_connections(receiver, &opened, own);
@@ -256,7 +256,7 @@ fn replace(receiver: &Receiver, sockets: &mut Sockets, opened: Opened, answers: 
 }
 
 /// Says when others hold the same token: Slack gives each event to one of the sockets only.
-fn note_connections(receiver: &Receiver, opened: &Opened, own: u32) {
+fn note_connections(receiver: &Receiver, opened: &ReadySocket, own: u32) {
     receiver.health.received(0);
     let others = opened.connections.saturating_sub(own);
     let problem = (others > 0).then(|| others_hold(others));

@@ -14,6 +14,7 @@ use crate::channels::health::HealthLog;
 use crate::channels::http::CallError;
 use crate::channels::pacing::Pacing;
 use crate::channels::platform::Platform;
+use crate::channels::send_error::{self, Repetition};
 use crate::channels::telegram::api::Api;
 use crate::channels::telegram::render::{self, MessageText};
 use crate::channels::telegram::updates::parse_conversation;
@@ -35,15 +36,6 @@ const CARD: CardLimit = CardLimit {
     max: 3_900,
     unit: LengthUnit::Utf16,
 };
-
-/// What a call changes at the platform, which decides what an unanswered one means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// A new message: doing it twice shows.
-    Send,
-    /// An edit to a given text: doing it twice does not show.
-    Edit,
-}
 
 /// Where a message goes.
 #[derive(Debug, Clone, Copy)]
@@ -166,19 +158,19 @@ impl Deliverer {
             Err(error) => error,
         };
         if !refused_with(&error, "message is too long") {
-            return self.ended(part, target.chat, Change::Send, &error);
+            return self.ended(part, target.chat, Repetition::Shows, &error);
         }
         // The engine splits by the limit we gave it; markup can still count for more than we thought.
         let pieces = chunk(text, LAST_RESORT_PIECE, LengthUnit::Utf16);
         if pieces.len() < 2 {
-            return self.ended(part, target.chat, Change::Send, &error);
+            return self.ended(part, target.chat, Repetition::Shows, &error);
         }
         let mut external_refs = Vec::new();
         for (at, piece) in pieces.iter().enumerate() {
             match self.send_piece(target, piece, at).await {
                 Ok(message_id) => external_refs.push(message_id),
                 Err(error) if at == 0 => {
-                    return self.ended(part, target.chat, Change::Send, &error);
+                    return self.ended(part, target.chat, Repetition::Shows, &error);
                 }
                 Err(error) => {
                     self.note(target.chat, &error);
@@ -364,37 +356,26 @@ impl Deliverer {
     }
 
     /// What a failed call means for the part.
-    fn ended(&self, part: &Outbound, chat: i64, change: Change, error: &CallError) -> SendOutcome {
+    fn ended(
+        &self,
+        part: &Outbound,
+        chat: i64,
+        repetition: Repetition,
+        error: &CallError,
+    ) -> SendOutcome {
         self.note(chat, error);
-        let now = self.health.now();
-        let later = SendOutcome::Retry {
-            not_before: now.plus_seconds(1 << part.attempts.min(6)),
-            error: error.to_string(),
-        };
-        match error {
-            CallError::NotSent { .. } => later,
-            CallError::Lost { .. } | CallError::Server { .. } => match change {
-                Change::Send => SendOutcome::Unknown {
-                    detail: error.to_string(),
-                },
-                Change::Edit => later,
-            },
-            CallError::Limited { retry_after, .. } => SendOutcome::Retry {
-                not_before: now
-                    .plus_millis(i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX)),
-                error: error.to_string(),
-            },
-            // The token is at fault, not the message: the poller stops the channel with the fix.
-            CallError::Refused {
-                code: 401 | 404, ..
-            } => SendOutcome::Retry {
+        let (now, said) = (self.health.now(), error.to_string());
+        // The token is at fault, not the message: the poller stops the channel with the fix.
+        if let CallError::Refused {
+            code: 401 | 404, ..
+        } = error
+        {
+            return SendOutcome::Retry {
                 not_before: now.plus_seconds(60),
-                error: error.to_string(),
-            },
-            CallError::Refused { .. } => SendOutcome::Failed {
-                error: error.to_string(),
-            },
+                error: said,
+            };
         }
+        send_error::outcome(error, repetition, part.attempts, now, said)
     }
 
     fn current(&self, chat: i64) -> i64 {
@@ -443,7 +424,7 @@ impl Platform for Deliverer {
                 let message = Message::File { file, content };
                 match self.send(target, &message, None).await {
                     Ok(message_id) => self.sent(vec![message_id]),
-                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
+                    Err(error) => self.ended(part, target.chat, Repetition::Shows, &error),
                 }
             }
             OutboundBody::Card { approval, buttons } => {
@@ -459,7 +440,7 @@ impl Platform for Deliverer {
                             external_refs: vec![message_id],
                         }
                     }
-                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
+                    Err(error) => self.ended(part, target.chat, Repetition::Shows, &error),
                 }
             }
             OutboundBody::CardUpdate {
@@ -474,7 +455,7 @@ impl Platform for Deliverer {
                 let text = render::lines(&card::outcome(approval));
                 match self.edit(target.chat, message_id, &text).await {
                     Ok(()) => self.sent(vec![external_ref.clone()]),
-                    Err(error) => self.ended(part, target.chat, Change::Edit, &error),
+                    Err(error) => self.ended(part, target.chat, Repetition::Harmless, &error),
                 }
             }
         }

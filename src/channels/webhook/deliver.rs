@@ -17,6 +17,7 @@ use crate::channels::health::HealthLog;
 use crate::channels::http::{CallError, Http, by_status};
 use crate::channels::pacing::{Pacing, PacingLimits};
 use crate::channels::platform::Platform;
+use crate::channels::send_error::{self, Repetition};
 use crate::channels::webhook::message::{OutgoingContent, OutgoingMessage, encode, inline_content};
 use crate::channels::webhook::signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use crate::client::channel_port::ChannelPort;
@@ -218,29 +219,19 @@ impl Deliverer {
     }
 
     fn ended(&self, part: &Outbound, error: &CallError) -> SendOutcome {
-        let now = self.health.now();
-        let later = |seconds: i64| SendOutcome::Retry {
-            not_before: now.plus_seconds(seconds),
-            error: error.to_string(),
-        };
         match error {
-            // The other side drops what it has had under the same id.
             CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
                 self.health.send_failing(error.to_string());
-                later(1 << part.attempts.min(MAX_BACKOFF))
             }
             CallError::Limited { retry_after, .. } => {
                 self.pacing.freeze_all(*retry_after, Instant::now());
                 self.health.limited(*retry_after);
-                later(i64::try_from(retry_after.as_secs()).unwrap_or(i64::MAX))
             }
-            CallError::Refused { .. } => {
-                self.health.refused();
-                SendOutcome::Failed {
-                    error: error.to_string(),
-                }
-            }
+            CallError::Refused { .. } => self.health.refused(),
         }
+        // The other side drops what it has had under the same id.
+        let (now, said) = (self.health.now(), error.to_string());
+        send_error::outcome(error, Repetition::Harmless, part.attempts, now, said)
     }
 }
 
