@@ -77,6 +77,7 @@ macro_rules! string_enum {
     };
 }
 
+mod agents;
 mod approvals;
 mod automation;
 mod caches;
@@ -88,6 +89,7 @@ mod memory;
 mod sessions;
 mod skills;
 
+pub use agents::ExternalAgent;
 pub use approvals::{
     Access, ApprovalKind, ApprovalState, Autonomy, DecisionKind, DecisionScope, Effect, Risk, Role,
     RuleMatcher, RuleScope, Scope, Surface, Unattended, VerdictKind,
