@@ -65,6 +65,15 @@ pub trait ChannelPort: Send + Sync {
     /// Stores an inbound item (and the cursor) durably, then routes it.
     async fn ingest(&self, inbound: Inbound) -> Result<Ingestion, Problem>;
 
+    /// What was sent in answer to a message that came before, in order; none while more can come.
+    async fn settled_answer(
+        &self,
+        _turn: Option<ContinuationId>,
+        _message_ref: &str,
+    ) -> Result<Option<Vec<Outbound>>, Problem> {
+        Ok(None)
+    }
+
     /// Waits for the next part that may be sent now. Cancel-safe.
     async fn next(&self) -> Result<Box<dyn Lease>, Problem>;
 

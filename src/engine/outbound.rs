@@ -14,7 +14,7 @@ use crate::protocol::approval::{Preview, Requester};
 use crate::protocol::bridge::{CardButton, Delivery, Outbound, OutboundBody, SendOutcome};
 use crate::protocol::channel::{ChannelHealth, SendIdempotency};
 use crate::protocol::enums::{ApprovalKind, OutboxClass, Risk};
-use crate::protocol::ids::OutboxId;
+use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use crate::store::commands::drop_expired_notice::DropExpiredNotice;
@@ -123,6 +123,22 @@ impl Engine {
                 () = self.shutdown.cancelled() => return Err(stopping()),
             }
         }
+    }
+
+    /// What was sent in answer to a message, in order; none while more can come.
+    pub async fn settled_answer(
+        &self,
+        channel: &str,
+        turn: Option<ContinuationId>,
+        message_ref: &str,
+    ) -> Result<Option<Vec<Outbound>>, Problem> {
+        let (channel, message_ref) = (channel.to_owned(), message_ref.to_owned());
+        let rows = self
+            .store
+            .read(move |reader| reader.settled_answer(&channel, turn, &message_ref))
+            .await
+            .map_err(from_store)?;
+        Ok(rows.map(|rows| rows.into_iter().filter_map(outbound).collect()))
     }
 
     /// Whether a part is a word about work under way that waited too long; it is dropped then.

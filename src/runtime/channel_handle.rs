@@ -94,6 +94,17 @@ impl ChannelPort for ChannelHandle {
         engine.ingest(&self.channel, inbound).await
     }
 
+    async fn settled_answer(
+        &self,
+        turn: Option<ContinuationId>,
+        message_ref: &str,
+    ) -> Result<Option<Vec<Outbound>>, Problem> {
+        let engine = self.engine.current();
+        engine
+            .settled_answer(&self.channel, turn, message_ref)
+            .await
+    }
+
     async fn next(&self) -> Result<Box<dyn Lease>, Problem> {
         let (part, held) = self.engine.next_outbox(&self.channel).await?;
         Ok(Box::new(PartLease {

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::channels::channel::{Bridge, ChannelError};
 use crate::channels::health::HealthLog;
 use crate::channels::http::{Http, HttpTimes};
-use crate::channels::webhook::deliver::{Callback, Deliverer, Waiters};
+use crate::channels::webhook::deliver::{Callback, Deliverer, Waiters, outgoing};
 use crate::channels::webhook::message::{
     IncomingMessage, OutgoingContent, OutgoingMessage, inbound,
 };
@@ -24,6 +24,7 @@ use crate::client::webhooks::{WEBHOOK_PATH, WebhookAnswer, WebhookRequest, Webho
 use crate::clock::Clock;
 use crate::config::platform::PlatformSettings;
 use crate::config::secret::Secret;
+use crate::protocol::bridge::Ingestion;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::{ChannelKind, Disposition};
@@ -273,8 +274,14 @@ impl Receiver {
         let is_turn = matches!(&taken, Ok(Some(ingested))
             if matches!(ingested.disposition, Disposition::Turn | Disposition::Command));
         match (waits, is_turn) {
-            (Some((heard, limit)), true) => {
+            (Some((mut heard, limit)), true) => {
                 self.health.received(1);
+                if let Ok(Some(ingested)) = &taken
+                    && let Some(messages) = self.said_before(&id, ingested).await
+                {
+                    self.waiters.leave(&id, &mut heard);
+                    return RequestOutcome::Answer(repeated(&messages));
+                }
                 return RequestOutcome::Waits { id, heard, limit };
             }
             (Some((mut heard, _)), false) => self.waiters.leave(&id, &mut heard),
@@ -315,6 +322,32 @@ impl Receiver {
         }
     }
 
+    /// What the agent said to a message that came before; none while it may say more.
+    async fn said_before(&self, id: &str, ingested: &Ingestion) -> Option<Vec<OutgoingMessage>> {
+        if !ingested.repeated {
+            return None;
+        }
+        let answer = self.port.settled_answer(ingested.continuation_id, id).await;
+        let parts = match answer {
+            Ok(parts) => parts?,
+            Err(problem) => {
+                // The request waits, as for a message that is new.
+                tracing::warn!(channel = %self.channel, %problem, "what was said before cannot be read");
+                return None;
+            }
+        };
+        let mut messages = Vec::new();
+        for part in &parts {
+            match outgoing(self.port.as_ref(), part).await {
+                Ok((message, _)) => messages.push(message),
+                Err(problem) => {
+                    tracing::warn!(channel = %self.channel, %problem, "a part is not said again");
+                }
+            }
+        }
+        Some(messages)
+    }
+
     /// What the agent says to a message, within `limit`.
     async fn reply(
         &self,
@@ -352,6 +385,21 @@ impl Receiver {
             retry_after: None,
             body: json!({ "state": state, "messages": messages }),
         }
+    }
+}
+
+/// The answer to a message that came before and to which nothing more will be said.
+fn repeated(messages: &[OutgoingMessage]) -> WebhookAnswer {
+    let answered = messages
+        .iter()
+        .any(|message| matches!(message.content, OutgoingContent::Reply { .. }));
+    WebhookAnswer {
+        status: if answered { 200 } else { 202 },
+        retry_after: None,
+        body: json!({
+            "state": if answered { "answered" } else { "repeated" },
+            "messages": messages,
+        }),
     }
 }
 

@@ -138,51 +138,6 @@ impl Deliverer {
         }
     }
 
-    async fn message(&self, part: &Outbound) -> Result<(OutgoingMessage, bool), String> {
-        let mut whole = true;
-        let content = match &part.body {
-            OutboundBody::Markdown { text } => match part.class {
-                OutboxClass::Final => OutgoingContent::Reply { text: text.clone() },
-                OutboxClass::Notice
-                | OutboxClass::Progress
-                | OutboxClass::ApprovalCard
-                | OutboxClass::CardUpdate => OutgoingContent::Notice { text: text.clone() },
-            },
-            OutboundBody::File(file) => {
-                let content = self.port.file_content(file.artifact.hash).await;
-                let content =
-                    content.map_err(|problem| format!("the file cannot be read: {problem}"))?;
-                OutgoingContent::File {
-                    name: file.name.clone(),
-                    media_type: file.artifact.media_type.clone(),
-                    data: encode(&content),
-                }
-            }
-            OutboundBody::Card { approval, buttons } => {
-                let card = card::question(approval, buttons, CARD);
-                whole = card.whole;
-                OutgoingContent::Card {
-                    text: plain(&card.lines),
-                    buttons: card.buttons,
-                }
-            }
-            OutboundBody::CardUpdate {
-                approval,
-                external_ref,
-            } => OutgoingContent::CardUpdate {
-                card: external_ref.clone(),
-                text: plain(&card::outcome(approval)),
-            },
-        };
-        let message = OutgoingMessage {
-            id: part.idempotency_key.clone(),
-            conversation: part.conversation.clone(),
-            reply_to: part.reply_to.clone(),
-            content,
-        };
-        Ok((message, whole))
-    }
-
     async fn post(&self, callback: &Callback, message: &OutgoingMessage) -> Result<(), CallError> {
         let not_sent = |detail: String| CallError::NotSent { detail };
         let body = serde_json::to_vec(message).map_err(|error| not_sent(error.to_string()))?;
@@ -243,7 +198,7 @@ impl Platform for Deliverer {
     }
 
     async fn deliver(&self, part: &Outbound) -> SendOutcome {
-        let (message, whole) = match self.message(part).await {
+        let (message, whole) = match outgoing(self.port.as_ref(), part).await {
             Ok(message) => message,
             Err(error) => return SendOutcome::Failed { error },
         };
@@ -299,6 +254,55 @@ impl Platform for Deliverer {
         }
         Ok(content)
     }
+}
+
+/// A part as the other system gets it, and whether it shows everything.
+pub async fn outgoing(
+    port: &dyn ChannelPort,
+    part: &Outbound,
+) -> Result<(OutgoingMessage, bool), String> {
+    let mut whole = true;
+    let content = match &part.body {
+        OutboundBody::Markdown { text } => match part.class {
+            OutboxClass::Final => OutgoingContent::Reply { text: text.clone() },
+            OutboxClass::Notice
+            | OutboxClass::Progress
+            | OutboxClass::ApprovalCard
+            | OutboxClass::CardUpdate => OutgoingContent::Notice { text: text.clone() },
+        },
+        OutboundBody::File(file) => {
+            let content = port.file_content(file.artifact.hash).await;
+            let content =
+                content.map_err(|problem| format!("the file cannot be read: {problem}"))?;
+            OutgoingContent::File {
+                name: file.name.clone(),
+                media_type: file.artifact.media_type.clone(),
+                data: encode(&content),
+            }
+        }
+        OutboundBody::Card { approval, buttons } => {
+            let card = card::question(approval, buttons, CARD);
+            whole = card.whole;
+            OutgoingContent::Card {
+                text: plain(&card.lines),
+                buttons: card.buttons,
+            }
+        }
+        OutboundBody::CardUpdate {
+            approval,
+            external_ref,
+        } => OutgoingContent::CardUpdate {
+            card: external_ref.clone(),
+            text: plain(&card::outcome(approval)),
+        },
+    };
+    let message = OutgoingMessage {
+        id: part.idempotency_key.clone(),
+        conversation: part.conversation.clone(),
+        reply_to: part.reply_to.clone(),
+        content,
+    };
+    Ok((message, whole))
 }
 
 /// Lines as text.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::SentFile;
-use crate::protocol::enums::{OutboxClass, OutboxState};
+use crate::protocol::enums::{ContinuationState, OutboxClass, OutboxState};
 use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::snapshot::{Page, PageRequest};
@@ -199,6 +199,43 @@ impl Reader<'_> {
             },
         )?;
         found.map(|position| self.outbox_row(position)).transpose()
+    }
+
+    /// The parts that answered a message and were sent, in order. None: its turn goes on, or a part is still to be sent.
+    pub fn settled_answer(
+        &self,
+        channel: &str,
+        turn: Option<ContinuationId>,
+        message_ref: &str,
+    ) -> Result<Option<Vec<OutboxRow>>, StoreError> {
+        let state: Option<ContinuationState> = self.conn.row_opt(
+            "SELECT state FROM continuations WHERE id = ?1",
+            [turn],
+            |row| row.get("state"),
+        )?;
+        if state.is_some_and(|state| !state.is_terminal()) {
+            return Ok(None);
+        }
+        let parts: Vec<(i64, OutboxState)> = self.conn.rows(
+            "SELECT position, state FROM outbox
+             WHERE channel = ?1 AND class IN ('final', 'notice')
+                AND (continuation_id = ?2 OR (continuation_id IS NULL AND reply_to = ?3))
+             ORDER BY position",
+            params![channel, turn, message_ref],
+            |row| Ok((row.get("position")?, row.get("state")?)),
+        )?;
+        let mut sent = Vec::new();
+        for (position, state) in parts {
+            match state {
+                OutboxState::Pending | OutboxState::Sending => return Ok(None),
+                OutboxState::Sent => sent.push(self.outbox_row(position)?),
+                OutboxState::Failed
+                | OutboxState::Unknown
+                | OutboxState::Superseded
+                | OutboxState::Abandoned => {}
+            }
+        }
+        Ok(Some(sent))
     }
 
     fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {

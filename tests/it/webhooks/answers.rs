@@ -1,8 +1,10 @@
 //! Replies in the answers of requests that wait, and requests that are not what they should be.
 
+use std::time::Duration;
+
 use leverframe::channels::webhook::signature::{SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
 use leverframe::config::settings::Secret;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::webhooks::world::{SECRET, home, message, now, post, say, start};
 
@@ -13,6 +15,7 @@ async fn a_request_that_waits_gets_the_reply_and_a_repeated_one_begins_nothing()
     let (status, answer) = say(&daemon, &message("m1", "SAY:hello shop"), Some(20)).await;
     assert_eq!(status, 200, "{answer:#}");
     assert_eq!(answer["state"], "answered");
+    let first = answer.clone();
     let last = answer["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(last["type"], "reply", "{answer:#}");
     assert_eq!(last["reply_to"], "m1");
@@ -23,6 +26,26 @@ async fn a_request_that_waits_gets_the_reply_and_a_repeated_one_begins_nothing()
     assert_eq!((status, answer["state"].as_str()), (202, Some("repeated")));
     let all = daemon.get("/v1/continuations?limit=50").await;
     assert_eq!(all["items"].as_array().unwrap().len(), 1);
+
+    // Who lost the first answer gets it again, and does not wait for a second reply.
+    let same = message("m1", "SAY:hello shop");
+    let asked = tokio::time::timeout(Duration::from_secs(60), say(&daemon, &same, Some(300)));
+    let (status, again) = asked.await.expect("an answer at once");
+    assert_eq!((status, &again["state"]), (200, &json!("answered")));
+    let replies = |answer: &Value| {
+        let all = answer["messages"].as_array().unwrap().iter();
+        let replies = all.filter(|message| message["type"] == "reply").cloned();
+        replies.collect::<Vec<Value>>()
+    };
+    assert_eq!(replies(&again), replies(&first));
+    // A command is answered once; a repeated one waits for nothing.
+    let command = message("c1", "/help");
+    let (status, first) = say(&daemon, &command, Some(2)).await;
+    assert_eq!(status, 202, "{first:#}");
+    let asked = tokio::time::timeout(Duration::from_secs(60), say(&daemon, &command, Some(300)));
+    let (status, again) = asked.await.expect("an answer at once");
+    assert_eq!((status, &again["state"]), (202, &json!("repeated")));
+    assert_eq!(again["messages"], first["messages"]);
 
     // The channel says where it listens and that it heard something.
     let channel = daemon
