@@ -134,7 +134,7 @@ fn grouped(number: u64) -> String {
 
 fn print(terminal: &mut Terminal<'_>, doctor: &Doctor) -> Result<(), Failure> {
     for finding in &doctor.findings {
-        terminal.line(&finding_line(finding))?;
+        terminal.line(&cell(&finding.line()))?;
     }
     if let Some(check) = &doctor.check {
         for rule in &check.rules {
@@ -155,26 +155,11 @@ pub fn print_findings(
         Format::Json => terminal.json(&findings)?,
         Format::Human => {
             for finding in findings {
-                terminal.line(&finding_line(finding))?;
+                terminal.line(&cell(&finding.line()))?;
             }
         }
     }
     Ok(())
-}
-
-fn finding_line(finding: &Finding) -> String {
-    let fix = finding
-        .fix
-        .as_ref()
-        .map_or_else(String::new, |fix| format!("  — {}", cell(fix)));
-    // The reasons of a refused configuration have several lines.
-    let detail: Vec<String> = finding.detail.lines().map(cell).collect();
-    format!(
-        "{:<4}  {:<16}  {}{fix}",
-        finding.verdict.as_str(),
-        cell(&finding.about),
-        detail.join(" ")
-    )
 }
 
 fn print_rule(terminal: &mut Terminal<'_>, rule: &RuleResult) -> Result<(), Failure> {

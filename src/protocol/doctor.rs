@@ -46,6 +46,22 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
+impl Finding {
+    /// It in a line: the verdict, what it is about, what is the case, and what to do. Outside text may be in it.
+    pub fn line(&self) -> String {
+        // The reasons of a refused configuration have several lines.
+        let detail: Vec<&str> = self.detail.lines().collect();
+        let fix = self.fix.as_ref();
+        format!(
+            "{:<4}  {:<16}  {}{}",
+            self.verdict.as_str(),
+            self.about,
+            detail.join(" "),
+            fix.map_or_else(String::new, |fix| format!("  — {fix}"))
+        )
+    }
+}
+
 /// One rule and what it found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleResult {

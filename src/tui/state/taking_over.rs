@@ -2,11 +2,15 @@
 //! giving back and ending a drain, which let the agent work again.
 
 use crate::console::format;
+use crate::console::labels::problem_text;
 use crate::console::model::Tone;
+use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::{OutboxState, SessionState};
 use crate::protocol::event::{Event, EventBody};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::{
-    Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, TakeOverSession, TestChannel,
+    CheckChannel, Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, TakeOverSession,
+    TestChannel,
 };
 use crate::protocol::session::Session;
 use crate::tui::action::Action;
@@ -14,6 +18,9 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
 use crate::tui::state::{opening, selection, submit};
+
+/// Stands in the question whether to send a test until the platform was asked.
+const CHECKING: &str = "asking the platform whether the account is set up …";
 
 /// Whether this console writes in place of the agent of a session. Another console of the same person does not.
 pub fn is_here(state: &State, session: &Session) -> bool {
@@ -151,11 +158,18 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Sends a test after a yes, to the conversation with the newest change.
+/// Asks the platform about the account, and sends a test after a yes, to the conversation with the newest change.
 pub fn test(state: &mut State) -> Vec<Effect> {
     let Some(channel) = selection::focused_channel(state) else {
         return state.nothing(Action::TestChannel);
     };
+    let check = Command::CheckChannel(CheckChannel {
+        channel: channel.clone(),
+    });
+    let effects = submit::submit(state, check);
+    if effects.is_empty() {
+        return effects;
+    }
     let newest = state
         .model
         .world()
@@ -175,6 +189,7 @@ pub fn test(state: &mut State) -> Vec<Effect> {
     state.modals.push(Modal::Confirm(Confirm {
         title: format!("Send a test through {channel}?"),
         lines: vec![
+            CHECKING.to_owned(),
             format!("to {place}"),
             "It says that it is a test, and goes the way every message goes.".to_owned(),
         ],
@@ -186,7 +201,46 @@ pub fn test(state: &mut State) -> Vec<Effect> {
         bound: None,
         chosen: 0,
     }));
-    Vec::new()
+    effects
+}
+
+/// A platform was asked, or could not be: the question whether to send a test says what came out. Where it was closed,
+/// only what does not work is said.
+pub fn checked(state: &mut State, command: &Command, result: &Result<Box<Outcome>, Box<Problem>>) {
+    let Command::CheckChannel(CheckChannel { channel }) = command else {
+        return;
+    };
+    let (failed, lines): (Option<String>, Vec<String>) = match result.as_ref().map(|it| &**it) {
+        Ok(Outcome::CheckChannel(found)) => {
+            let mut all = found.items.iter();
+            let failed = all.find(|one| one.verdict == Standing::Fail);
+            let lines = found.items.iter().map(Finding::line).collect();
+            (failed.map(Finding::line), lines)
+        }
+        Ok(_) => return,
+        Err(problem) => {
+            let line = format!("the platform was not asked: {}", problem_text(problem));
+            (None, vec![line])
+        }
+    };
+    let open = state.modals.iter_mut().find_map(|modal| match modal {
+        Modal::Confirm(confirm) => match &confirm.command {
+            Command::TestChannel(test) if test.channel == *channel => Some(confirm),
+            _ => None,
+        },
+        _ => None,
+    });
+    match (open, failed) {
+        (Some(confirm), failed) => {
+            if failed.is_some() {
+                confirm.title = format!("{channel} is not set up. Send a test all the same?");
+            }
+            confirm.lines.retain(|line| line != CHECKING);
+            confirm.lines.splice(0..0, lines);
+        }
+        (None, Some(failed)) => state.toast(Tone::Error, format!("{channel}: {failed}")),
+        (None, None) => {}
+    }
 }
 
 /// A command of this console was carried out.

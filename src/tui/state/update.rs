@@ -396,6 +396,7 @@ fn submitted_here(
     effects.extend(shell_screen::submitted(state, command, result));
     model::take_outcome(&mut state.model, host, command, result, sending);
     state.take_notices();
+    taking_over::checked(state, command, result);
     let Ok(outcome) = result else {
         return effects;
     };

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use leverframe::console::message::DaemonMessage;
 use leverframe::protocol::channel::ChannelDrain;
+use leverframe::protocol::doctor::{Finding, Standing};
 use leverframe::protocol::enums::{OutboxClass, SessionState, Surface};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::request::{
-    Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, SendAsBot, TakeOverSession,
-    TestChannel,
+    CheckChannel, Command, DrainChannel, GiveBackSession, Outcome, ResumeSession, SendAsBot,
+    TakeOverSession, TestChannel,
 };
 use leverframe::protocol::session::Session;
-use leverframe::protocol::snapshot::Snapshot;
+use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::protocol::take_over::TakeOver;
 use leverframe::tui::message::Effect;
 
@@ -167,7 +168,12 @@ pub fn draining() -> Snapshot {
 fn a_test_says_how_it_ended_and_only_this_consoles() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("4 j j t right enter");
-    let commands = sent(&driver);
+    let mut commands = sent(&driver);
+    let check = commands.remove(0);
+    assert!(
+        matches!(&check, Command::CheckChannel(CheckChannel { channel }) if channel == "telegram"),
+        "{check:?}"
+    );
     assert!(
         matches!(commands.as_slice(), [Command::TestChannel(TestChannel { channel, conversation: Some(_) })] if channel == "telegram"),
         "{commands:?}"
@@ -202,6 +208,85 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
     assert_eq!(
         driver.state.toast.as_ref().unwrap().text,
         "test through telegram: delivered"
+    );
+}
+
+fn finding(verdict: Standing, about: &str, detail: &str, fix: Option<&str>) -> Finding {
+    Finding {
+        verdict,
+        about: about.to_owned(),
+        detail: detail.to_owned(),
+        fix: fix.map(str::to_owned),
+    }
+}
+
+/// The platform of the newest question of this console answers.
+fn checked(driver: &mut Driver, findings: Vec<Finding>) {
+    let all = sent(driver);
+    let check = all
+        .iter()
+        .rfind(|one| matches!(one, Command::CheckChannel(_)))
+        .unwrap();
+    let found = Page {
+        items: findings,
+        next_cursor: None,
+    };
+    driver.hear(DaemonMessage::Submitted {
+        command: Box::new(check.clone()),
+        result: Ok(Box::new(Outcome::CheckChannel(found))),
+    });
+}
+
+#[test]
+fn the_question_before_a_test_says_what_the_platform_says_of_the_account() {
+    let mut driver = Driver::with(100, 40, fixture::busy());
+    driver.press("4 j j t");
+    assert!(driver.text().contains("asking the platform"));
+    checked(
+        &mut driver,
+        vec![
+            finding(Standing::Ok, "token", "of @team_bot", None),
+            finding(
+                Standing::Warn,
+                "groups",
+                "privacy mode is on",
+                Some("ask @BotFather"),
+            ),
+        ],
+    );
+    let text = driver.text();
+    for word in [
+        "Send a test through telegram?",
+        "of @team_bot",
+        "privacy mode is on",
+        "ask @BotFather",
+        "goes the way every message goes",
+    ] {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    assert!(!text.contains("asking the platform"), "{text}");
+    driver.press("right enter");
+    assert!(matches!(
+        sent(&driver).last(),
+        Some(Command::TestChannel(_))
+    ));
+    // What does not work stands in the title, and nothing goes out by itself.
+    driver.press("t");
+    let before = sent(&driver).len();
+    let revoked = || finding(Standing::Fail, "token", "revoked", Some("make a new one"));
+    checked(&mut driver, vec![revoked()]);
+    let text = driver.text();
+    assert!(text.contains("telegram is not set up"), "{text}");
+    assert!(text.contains("make a new one"), "{text}");
+    driver.press("enter");
+    assert_eq!(sent(&driver).len(), before, "cancel is focused");
+    // The answer comes after the question was closed.
+    driver.press("t esc");
+    checked(&mut driver, vec![revoked()]);
+    let toast = driver.state.toast.as_ref().unwrap().text.clone();
+    assert!(
+        toast.contains("telegram: fail") && toast.contains("revoked"),
+        "{toast}"
     );
 }
 
