@@ -98,12 +98,12 @@ pub enum ChannelCommands {
 }
 
 /// `channels add`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct AddChannelArguments {
     /// Its name: 1 to 32 of a-z, 0-9, _ and -
     pub name: String,
     /// telegram, discord, slack, matrix, webhook or process; asked for where it is left out
-    #[arg(long, value_parser = platform)]
+    #[arg(long)]
     pub kind: Option<ChannelPlatform>,
     /// Variable that holds the bot's token
     #[arg(long, value_name = "VARIABLE", conflicts_with = "token_file")]
@@ -153,18 +153,4 @@ pub struct AddChannelArguments {
     /// Process: program and arguments, behind --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-}
-
-fn platform(text: &str) -> Result<ChannelPlatform, String> {
-    ChannelPlatform::ALL
-        .iter()
-        .find(|one| one.as_str() == text)
-        .copied()
-        .ok_or_else(|| {
-            let words: Vec<&str> = ChannelPlatform::ALL
-                .iter()
-                .map(|one| one.as_str())
-                .collect();
-            format!("expected one of {}", words.join(", "))
-        })
 }

@@ -1,25 +1,27 @@
 //! `leverframe init`: writes a commented configuration file. Never replaces one that exists without
 //! `--force`, and never writes a secret into it, only where the secret is.
 
-use std::io::Write as _;
 use std::net::ToSocketAddrs as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::arguments::InitArguments;
+use crate::cli::channel_questions::{self, ChannelDraft};
+use crate::cli::config_file;
 use crate::cli::exit::Failure;
+use crate::cli::init_channels::{self, Outcome, given_channel, given_owner};
 use crate::cli::init_offer::{self, GivenModel};
 use crate::cli::init_questions::{self as questions, Reply};
 use crate::cli::terminal::{Attendance, Terminal, cell};
 use crate::client::remote::target::host_and_port;
 use crate::config::environment::Environment;
+use crate::config::flags::Flags;
 use crate::config::providers;
 use crate::config::template::{
-    InitChoices, ModelChoice, OwnerChoice, SecretChoice, TelegramChoice, ToldChoice,
-    render_template,
+    InitChoices, ModelChoice, OwnerChoice, SecretChoice, ToldChoice, render_template,
 };
-use crate::protocol::enums::Autonomy;
+use crate::protocol::enums::ChannelKind;
 
 /// Time to reach a server.
 const REACH: Duration = Duration::from_secs(3);
@@ -33,23 +35,11 @@ pub enum AfterInit {
     Start,
 }
 
-/// How a step went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// The flags or the answers before leave nothing to ask.
-    Skipped,
-    /// The person answered.
-    Answered,
-    /// The person wants the question before.
-    Back,
-}
-
-/// A question, in the order in which they are asked.
+/// What is asked, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Model,
-    BotToken,
-    Owner,
+    Channels,
     Write,
 }
 
@@ -71,20 +61,33 @@ pub async fn run(
     if terminal.attended == Attendance::Person && !arguments.yes {
         return ask(terminal, file, arguments, model, environment).await;
     }
-    let choices = choices(arguments, model, None)?;
+    let channels: Vec<ChannelDraft> = given_channel(arguments)?.into_iter().collect();
+    let choices = choices(arguments, model, None, &channels)?;
     check(terminal, &choices, environment)?;
-    finish(terminal, file, &choices)?;
+    write_choices(terminal, file, &choices)?;
+    finish(terminal)?;
     Ok(AfterInit::End)
 }
 
-fn finish(terminal: &mut Terminal<'_>, file: &Path, choices: &InitChoices) -> Result<(), Failure> {
-    write(file, &render_template(choices)).map_err(|error| {
-        Failure::Usage(format!("{} cannot be written: {error}", file.display()))
-    })?;
-    terminal.line(&format!("wrote {}", file.display()))?;
-    terminal.note(
-        "`leverframe channels add NAME` connects Discord, Slack, Matrix, webhooks and more",
-    )?;
+fn write_choices(
+    terminal: &mut Terminal<'_>,
+    file: &Path,
+    choices: &InitChoices,
+) -> Result<(), Failure> {
+    if let Some(directory) = file.parent() {
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| {
+            Failure::Usage(format!("{} cannot be made: {error}", directory.display()))
+        })?;
+    }
+    // It loads, or nothing is written.
+    config_file::replace(file, "", &render_template(choices), &Flags::default())?;
+    terminal.line(&format!("wrote {}", file.display()))
+}
+
+fn finish(terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    terminal.note("`leverframe channels add NAME` connects another platform")?;
     terminal.note("`leverframe` opens the console, `leverframe --daemon` runs without one")
 }
 
@@ -96,73 +99,43 @@ async fn ask(
     model: Option<String>,
     environment: &Environment,
 ) -> Result<AfterInit, Failure> {
-    let mut answers = given.clone();
     let mut chosen = None;
-    let mut asked: Vec<Step> = Vec::new();
+    let mut channels: Vec<ChannelDraft> = given_channel(given)?.into_iter().collect();
+    let from_flags = channels.len();
     let mut step = Step::Model;
     terminal.note("`<` goes back to the question before.")?;
     loop {
         let outcome = match step {
             Step::Model => {
-                let reply = ask_for_model(terminal, given, model.as_deref(), environment).await?;
-                keep(reply, &mut chosen)
-            }
-            Step::BotToken if given.telegram_token_env.is_some() => Outcome::Skipped,
-            Step::BotToken if given.telegram_token_file.is_some() => Outcome::Skipped,
-            Step::BotToken => {
-                let question = "Variable that holds the token of a Telegram bot, from @BotFather (empty: no Telegram):";
-                let shape: Option<fn(&str) -> bool> = Some(questions::is_bot_token);
-                let reply = questions::ask(terminal, question, |answer| {
-                    questions::variable(answer, environment, shape)
-                })?;
-                keep(reply, &mut answers.telegram_token_env)
-            }
-            Step::Owner if given.owner_id.is_some() => Outcome::Skipped,
-            Step::Owner
-                if answers.telegram_token_env.is_none()
-                    && answers.telegram_token_file.is_none() =>
-            {
-                Outcome::Skipped
-            }
-            Step::Owner => {
-                let question = "Your numeric Telegram id (empty: none yet):";
-                let reply = questions::ask(terminal, question, questions::telegram_id)?;
-                keep(reply, &mut answers.owner_id)
-            }
-            Step::Write => {
-                let choices = choices(&answers, model.clone(), chosen.clone())?;
-                if let Some(after) = ask_to_write(terminal, file, &choices, environment)? {
-                    return Ok(after);
+                match ask_for_model(terminal, given, model.as_deref(), environment).await? {
+                    Reply::Back => {
+                        terminal.note("this is the first question")?;
+                        continue;
+                    }
+                    Reply::Answer(answer) => {
+                        chosen = answer;
+                        Outcome::Answered
+                    }
                 }
-                Outcome::Back
+            }
+            Step::Channels => init_channels::ask(terminal, environment, &mut channels, from_flags)?,
+            Step::Write => {
+                let choices = choices(given, model.clone(), chosen.clone(), &channels)?;
+                match ask_to_write(terminal, file, &choices, environment)? {
+                    Some(after) => {
+                        init_channels::prove(terminal, file, &choices, environment).await?;
+                        finish(terminal)?;
+                        return Ok(after);
+                    }
+                    None => Outcome::Back,
+                }
             }
         };
-        if outcome == Outcome::Back {
-            match asked.pop() {
-                Some(before) => step = before,
-                None => terminal.note("this is the first question")?,
-            }
-            continue;
-        }
-        if outcome == Outcome::Answered {
-            asked.push(step);
-        }
-        step = match step {
-            Step::Model => Step::BotToken,
-            Step::BotToken => Step::Owner,
-            Step::Owner | Step::Write => Step::Write,
+        step = match (step, outcome) {
+            (Step::Model, Outcome::Answered) | (Step::Write, Outcome::Back) => Step::Channels,
+            (Step::Channels | Step::Write, Outcome::Answered) => Step::Write,
+            (Step::Channels | Step::Model, Outcome::Back) => Step::Model,
         };
-    }
-}
-
-/// Puts an answer into its place.
-fn keep<T>(reply: Reply<Option<T>>, slot: &mut Option<T>) -> Outcome {
-    match reply {
-        Reply::Back => Outcome::Back,
-        Reply::Answer(answer) => {
-            *slot = answer;
-            Outcome::Answered
-        }
     }
 }
 
@@ -209,29 +182,30 @@ fn ask_to_write(
         // What it needs is missing: a start would only end with that.
         "Write this? [Y/q; q writes nothing]"
     };
-    // Without anybody to answer, the answers before count.
-    let mut after = (AfterInit::End, true);
-    for _ in 0..3 {
+    let after = loop {
+        // Without anybody to answer, the answers before count.
         let Some(answer) = terminal.ask_if_open(question)? else {
-            break;
+            break AfterInit::End;
         };
-        after = match answer.to_ascii_lowercase().as_str() {
+        match answer.to_ascii_lowercase().as_str() {
             "<" => return Ok(None),
-            "" | "y" | "yes" if complete => (AfterInit::Start, true),
-            "" | "y" | "yes" | "n" | "no" => (AfterInit::End, true),
-            "q" => (AfterInit::End, false),
-            _ => {
-                terminal.note("answer y, n, q, or `<` to go back")?;
-                continue;
+            "" | "y" | "yes" if complete => break AfterInit::Start,
+            "" | "y" | "yes" | "n" | "no" => break AfterInit::End,
+            "q" => return Err(Failure::Usage("nothing is written".to_owned())),
+            _ => terminal.note("answer y, n, q, or `<` to go back")?,
+        }
+    };
+    match write_choices(terminal, file, choices) {
+        Ok(()) => Ok(Some(after)),
+        // What was answered is not lost by it.
+        Err(Failure::Usage(why)) => {
+            for line in why.lines() {
+                terminal.note(&cell(line))?;
             }
-        };
-        break;
+            Ok(None)
+        }
+        Err(other) => Err(other),
     }
-    if !after.1 {
-        return Err(Failure::Usage("nothing is written".to_owned()));
-    }
-    finish(terminal, file, choices)?;
-    Ok(Some(after.0))
 }
 
 /// What the file will say, a line a choice.
@@ -246,15 +220,28 @@ fn summary(choices: &InitChoices) -> Vec<String> {
             ..
         } => format!("{provider}/{model} at {base_url}"),
     };
-    let telegram = match &choices.telegram {
-        Some(_) if choices.owner.is_some() => "a bot that answers you",
-        Some(_) => "a bot that answers nobody until you let people in",
-        None => "none",
-    };
-    vec![
-        format!("  model     {}", cell(&model)),
-        format!("  Telegram  {telegram}"),
-    ]
+    let mut lines = vec![format!("  model     {}", cell(&model))];
+    for (name, channel) in &choices.channels {
+        let answers = if channel
+            .lists
+            .iter()
+            .any(|(key, ids)| *key == "allowed_users" && !ids.is_empty())
+        {
+            "answers you"
+        } else {
+            "answers nobody until you let people in"
+        };
+        let place = if name == channel.kind {
+            String::new()
+        } else {
+            format!(" on {}", channel.kind)
+        };
+        lines.push(format!("  channel   {name}{place}: {answers}"));
+    }
+    if choices.channels.is_empty() {
+        lines.push("  channel   none".to_owned());
+    }
+    lines
 }
 
 /// The choices behind the flags and answers.
@@ -262,34 +249,31 @@ fn choices(
     arguments: &InitArguments,
     model: Option<String>,
     chosen: Option<ModelChoice>,
+    drafts: &[ChannelDraft],
 ) -> Result<InitChoices, Failure> {
-    let owner = arguments.owner_id.as_deref().map(questions::telegram_id);
-    let owner = owner
-        .transpose()
-        .map_err(|wrong| Failure::Usage(format!("--owner-id {wrong}")))?
-        .flatten();
-    let token = match (
-        &arguments.telegram_token_env,
-        &arguments.telegram_token_file,
-    ) {
-        (Some(name), _) => Some(SecretChoice::Env(name.clone())),
-        (None, Some(file)) => Some(SecretChoice::File(file.clone())),
-        (None, None) => None,
-    };
+    let given = given_owner(arguments)?.map(|id| format!("telegram:{id}"));
+    let mut ids: Vec<String> = given.into_iter().collect();
+    let mut channels = Vec::new();
+    for draft in drafts {
+        let kind = draft.kind();
+        // Who writes there is a claim, and nobody gets a role by that.
+        if !matches!(kind, ChannelKind::Webhook | ChannelKind::Process) {
+            let users = draft.arguments.allowed_users.iter();
+            ids.extend(users.map(|id| format!("{kind}:{id}")));
+        }
+        channels.push((draft.arguments.name.clone(), draft.channel()?));
+    }
+    ids.sort_unstable();
+    ids.dedup();
     Ok(InitChoices {
         model: match chosen {
             Some(found) => found,
             None => model_choice(arguments, model)?,
         },
-        telegram: token.map(|token| TelegramChoice {
-            name: "telegram".to_owned(),
-            token,
-            allowed_users: owner.iter().cloned().collect(),
-            autonomy: Autonomy::Supervised,
-        }),
-        owner: owner.map(|id| OwnerChoice {
+        channels,
+        owner: (!ids.is_empty()).then(|| OwnerChoice {
             name: "owner".to_owned(),
-            ids: vec![format!("telegram:{id}")],
+            ids,
         }),
     })
 }
@@ -349,7 +333,7 @@ fn check(
     choices: &InitChoices,
     environment: &Environment,
 ) -> Result<bool, Failure> {
-    let mut complete = true;
+    let mut missing = Vec::new();
     match &choices.model {
         ModelChoice::Scripted => {}
         ModelChoice::Named { model } => {
@@ -359,46 +343,27 @@ fn check(
             if let Some(usual) = keys.first()
                 && keys.iter().all(|key| environment.get(key).is_none())
             {
-                complete = secret(
-                    terminal,
-                    &SecretChoice::Env((*usual).to_owned()),
-                    environment,
-                )?;
+                missing.extend(questions::missing_variable(usual, environment));
             }
         }
         ModelChoice::Server { base_url, key, .. } => {
             reach(terminal, base_url)?;
-            if let Some(key) = key {
-                complete = secret(terminal, key, environment)?;
+            match key {
+                Some(SecretChoice::Env(name)) => {
+                    missing.extend(questions::missing_variable(name, environment));
+                }
+                Some(SecretChoice::File(file)) => missing.extend(questions::missing_file(file)),
+                None => {}
             }
         }
     }
-    if let Some(telegram) = &choices.telegram {
-        complete &= secret(terminal, &telegram.token, environment)?;
-        reach(terminal, "https://api.telegram.org")?;
+    for (_, channel) in &choices.channels {
+        missing.extend(channel_questions::missing(channel, environment));
     }
-    Ok(complete)
-}
-
-/// Whether a secret is where the file will say; a note where it is not.
-fn secret(
-    terminal: &mut Terminal<'_>,
-    choice: &SecretChoice,
-    environment: &Environment,
-) -> Result<bool, Failure> {
-    let missing = match choice {
-        SecretChoice::Env(name) if environment.get(name).is_none() => format!(
-            "note: the variable {} is not set here; set it before starting",
-            cell(name)
-        ),
-        SecretChoice::File(file) if !Path::new(file).exists() => format!(
-            "note: {} does not exist yet; make it with mode 0600 before starting",
-            cell(file)
-        ),
-        SecretChoice::Env(_) | SecretChoice::File(_) => return Ok(true),
-    };
-    terminal.note(&missing)?;
-    Ok(false)
+    for note in &missing {
+        terminal.note(note)?;
+    }
+    Ok(missing.is_empty())
 }
 
 fn reach(terminal: &mut Terminal<'_>, base_url: &str) -> Result<(), Failure> {
@@ -420,24 +385,4 @@ fn reach(terminal: &mut Terminal<'_>, base_url: &str) -> Result<(), Failure> {
         Ok(_) => terminal.note(&format!("reached {shown}")),
         Err(error) => terminal.note(&format!("note: {shown} cannot be reached now: {error}")),
     }
-}
-
-/// Writes the whole file or nothing, readable by its owner only.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(dir) = file.parent() {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)?;
-    }
-    let draft = file.with_extension("toml.new");
-    let mut out = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    out.write_all(text.as_bytes())?;
-    out.sync_all()?;
-    std::fs::rename(&draft, file)
 }

@@ -1,13 +1,12 @@
-//! Questions of `init`: each answer is checked where it is given, and `<` goes back to the question before.
+//! Questions of `init` and `channels add`: each answer is checked where it is given, and `<` goes back to the question before.
 //!
 //! Nothing here writes a file, and nothing reads a key but to ask the server that it belongs to.
+
+use std::path::Path;
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
 use crate::config::environment::Environment;
-
-/// Times that one question is asked. A script that pipes nonsense must not be asked for ever.
-const TRIES: usize = 3;
 
 /// How a question was answered.
 pub enum Reply<T> {
@@ -17,13 +16,13 @@ pub enum Reply<T> {
     Back,
 }
 
-/// Asks until an answer holds. `check` says what is wrong with one.
+/// Asks until an answer holds or the input ends. `check` says what is wrong with one.
 pub fn ask<T>(
     terminal: &mut Terminal<'_>,
     question: &str,
     mut check: impl FnMut(&str) -> Result<T, String>,
 ) -> Result<Reply<T>, Failure> {
-    for _ in 0..TRIES {
+    loop {
         let Some(answer) = terminal.ask_if_open(question)? else {
             return Err(Failure::Usage(format!(
                 "the input ends before this is answered: {question}"
@@ -37,9 +36,6 @@ pub fn ask<T>(
             Err(wrong) => terminal.note(&wrong)?,
         }
     }
-    Err(Failure::Usage(format!(
-        "no usable answer in {TRIES} tries to: {question}"
-    )))
 }
 
 /// The name of a variable; none for an empty answer. A secret in place of a name is refused and not repeated.
@@ -69,6 +65,28 @@ pub fn variable(
         ));
     }
     Ok(Some(name.to_owned()))
+}
+
+/// A note where a variable is not set.
+pub fn missing_variable(name: &str, environment: &Environment) -> Option<String> {
+    let is_missing = environment.get(name).is_none();
+    is_missing.then(|| {
+        format!(
+            "note: the variable {} is not set here; set it before starting",
+            cell(name)
+        )
+    })
+}
+
+/// A note where the file of a secret does not exist.
+pub fn missing_file(file: &str) -> Option<String> {
+    let is_missing = !Path::new(file).exists();
+    is_missing.then(|| {
+        format!(
+            "note: {} does not exist yet; make it with mode 0600 before starting",
+            cell(file)
+        )
+    })
 }
 
 /// Whether a text has the form of a Telegram bot token: digits, a colon and a long rest.

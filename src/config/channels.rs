@@ -72,13 +72,22 @@ pub fn resolve(
     Ok(channels)
 }
 
+/// Whether a channel that is not built in can have this name.
+pub fn is_channel_name(name: &str) -> bool {
+    has_form_of_name(name) && !BUILT_IN.iter().any(|(built_in, _)| *built_in == name)
+}
+
+fn has_form_of_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    (1..=32).contains(&name.len()) && name.chars().all(plain)
+}
+
 fn kind_of(
     inputs: &Inputs<'_>,
     name: &str,
     table: &ChannelTable,
 ) -> Result<ChannelKind, ConfigError> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
-    if !(1..=32).contains(&name.len()) || !name.chars().all(plain) {
+    if !has_form_of_name(name) {
         let fault = inputs.fault(&["channels", name], "is not a name for a channel");
         return Err(fault.expected("1 to 32 of a-z, 0-9, _ and -").into());
     }

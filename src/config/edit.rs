@@ -78,6 +78,20 @@ pub struct NewChannel {
 
 /// The text with a table for a channel behind everything else. The error says why there is none.
 pub fn add_channel(text: &str, name: &str, channel: &NewChannel) -> Result<String, String> {
+    add(text, "channels", "channel", name, channel_table(channel))
+}
+
+/// The table of a channel by itself.
+pub fn channel_text(name: &str, channel: &NewChannel) -> String {
+    let mut tables = Table::new();
+    tables.set_implicit(true);
+    tables.insert(name, Item::Table(channel_table(channel)));
+    let mut document = DocumentMut::new();
+    document.insert("channels", Item::Table(tables));
+    document.to_string().trim_start().to_owned()
+}
+
+fn channel_table(channel: &NewChannel) -> Table {
     let mut table = Table::new();
     table.decor_mut().set_prefix("\n");
     table.insert("kind", Item::Value(Value::from(channel.kind)));
@@ -92,7 +106,7 @@ pub fn add_channel(text: &str, name: &str, channel: &NewChannel) -> Result<Strin
     if let Some(value) = map(&channel.environment) {
         table.insert("environment", Item::Value(value));
     }
-    add(text, "channels", "channel", name, table)
+    table
 }
 
 /// The text without the table of a server, its tools and the comment right above it. The error says why there is none.

@@ -299,6 +299,19 @@ impl ChannelPlatform {
     }
 }
 
+impl std::str::FromStr for ChannelPlatform {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = Self::ALL.iter();
+        let found = all.clone().find(|one| one.as_str() == text).copied();
+        found.ok_or_else(|| {
+            let words: Vec<&str> = all.map(|one| one.as_str()).collect();
+            format!("expected one of {}", words.join(", "))
+        })
+    }
+}
+
 /// `[channels.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::config::edit::{NewChannel, channel_text};
+
 /// Where a secret is taken from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretChoice {
@@ -48,19 +50,6 @@ pub struct ToldChoice {
     pub context_window: Option<u64>,
 }
 
-/// A Telegram bot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TelegramChoice {
-    /// Channel name.
-    pub name: String,
-    /// Its token.
-    pub token: SecretChoice,
-    /// Numeric ids that may talk to the agent.
-    pub allowed_users: Vec<String>,
-    /// `supervised`, `semi_auto` or `full`.
-    pub autonomy: crate::protocol::enums::Autonomy,
-}
-
 /// The person who may do everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerChoice {
@@ -75,8 +64,8 @@ pub struct OwnerChoice {
 pub struct InitChoices {
     /// The model.
     pub model: ModelChoice,
-    /// The bot.
-    pub telegram: Option<TelegramChoice>,
+    /// Names and tables of the channels.
+    pub channels: Vec<(String, NewChannel)>,
     /// The owner.
     pub owner: Option<OwnerChoice>,
 }
@@ -91,7 +80,7 @@ pub fn render_template(choices: &InitChoices) -> String {
          # Every setting may be left out. An unknown key is an error, with its line.\n\n",
     );
     model(&choices.model, &mut out);
-    telegram(choices.telegram.as_ref(), &mut out);
+    channels(&choices.channels, &mut out);
     owner(choices.owner.as_ref(), &mut out);
     out.push_str(REST);
     out
@@ -255,11 +244,11 @@ fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
     }
 }
 
-fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
+fn channels(chosen: &[(String, NewChannel)], out: &mut String) {
     out.push_str(
         "# Channels. Built-in ones (desk, api, cli, mcp, routine) are configured without `kind`.\n",
     );
-    let Some(choice) = choice else {
+    let Some(((name, first), more)) = chosen.split_first() else {
         out.push_str(
             "# [channels.team]\n# kind = \"telegram\"\n# token_env = \"TELEGRAM_BOT_TOKEN\"   # or token_file, token_command\n\
              # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\
@@ -268,24 +257,14 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
         );
         return;
     };
-    line(out, format_args!("[channels.{}]", table(&choice.name)));
-    out.push_str("kind = \"telegram\"\n");
-    secret("token", &choice.token, out);
+    out.push_str(&channel_text(name, first));
+    // What every channel can have stands at the first.
     out.push_str("# supervised: everything asks that auto_approve does not list. semi_auto: local reads run.\n");
     out.push_str("# full: everything runs that is not blocked; expires after an hour unless permanent_full = true.\n");
-    line(out, format_args!("autonomy = \"{}\"", choice.autonomy));
-    line(
-        out,
-        format_args!("auto_approve = {}", list(STARTER_AUTO_APPROVE)),
-    );
-    out.push_str("block = []\nalways_ask = []\n# Numeric ids; empty = nobody.\n");
-    line(
-        out,
-        format_args!("allowed_users = {}", list(&choice.allowed_users)),
-    );
+    out.push_str("autonomy = \"supervised\"\nblock = []\nalways_ask = []\n");
     out.push_str(
-        "# Whoever else writes a direct message is told a code, and you are asked whether to let them in.\n\
-         # pairing = true\n",
+        "# Whoever is not in allowed_users and writes a direct message is told a code, and you are asked whether to let\n\
+         # them in.\n# pairing = true\n",
     );
     out.push_str(
         "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",
@@ -296,6 +275,10 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
          # temperature = 0.3   # also top_p, and tool_choice: auto, none, required or a tool\n",
     );
     out.push_str("# Lists and searches of files that are asked for again within 30 s are not run again.\n# tool_cache = true\n\n");
+    for (name, channel) in more {
+        out.push_str(&channel_text(name, channel));
+        out.push('\n');
+    }
 }
 
 fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
@@ -315,12 +298,12 @@ fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
 }
 
 const REST: &str = r#"[approvals]
-# Whether who asked may also decide: console (from the console, not from the chat), always, never.
-self_approval = "console"
 # life_seconds = 86400
 # high_risk_life_seconds = 14400
 # reminder_seconds = [300, 3600, 43200]  # when the bot reminds people of what waits; []: never
 # approve_grace_seconds = 0  # up to 10: an approved call of low or medium risk waits so long and can be taken back
+# Whether who asked may also decide: console (from the console, not from the chat), always, never.
+self_approval = "console"
 
 # [budgets]                  # of one turn; when one is used up, a person is asked
 # max_steps = 8

@@ -101,6 +101,8 @@ async fn a_program_gets_its_paths_and_variables() {
         "PASSWORD",
         "--read",
         "/opt/bridges",
+        "--write",
+        "/srv/logs",
         "--no-check",
         "--",
         "/usr/bin/python3",
@@ -113,6 +115,7 @@ async fn a_program_gets_its_paths_and_variables() {
         "command = [\"/usr/bin/python3\", \"/opt/bridges/irc.py\"]",
         "environment_env = [\"PASSWORD\"]",
         "read = [\"/opt/bridges\"]",
+        "write = [\"/srv/logs\"]",
         "environment = { NICK = \"lever\" }",
     ] {
         assert!(written.contains(line), "{line}: {written}");

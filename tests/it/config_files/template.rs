@@ -1,10 +1,11 @@
 //! What `leverframe init` writes loads again.
 
+use leverframe::config::edit::NewChannel;
 use leverframe::config::template::{
-    InitChoices, ModelChoice, OwnerChoice, STARTER_AUTO_APPROVE, SecretChoice, TelegramChoice,
-    ToldChoice, render_template,
+    InitChoices, ModelChoice, OwnerChoice, STARTER_AUTO_APPROVE, SecretChoice, ToldChoice,
+    render_template,
 };
-use leverframe::protocol::enums::{Autonomy, Role};
+use leverframe::protocol::enums::{Autonomy, ChannelKind, Role};
 
 use crate::config_files::Case;
 
@@ -24,6 +25,19 @@ fn uncommented(text: &str) -> String {
     switched.collect::<Vec<_>>().join("\n")
 }
 
+fn channel(kind: &'static str, key: &str, place: &str) -> NewChannel {
+    let starter = STARTER_AUTO_APPROVE.iter().map(|tool| (*tool).to_owned());
+    NewChannel {
+        kind,
+        texts: vec![(key.to_owned(), place.to_owned())],
+        lists: vec![
+            ("allowed_users", vec!["123456".to_owned()]),
+            ("auto_approve", starter.collect()),
+        ],
+        ..NewChannel::default()
+    }
+}
+
 fn full() -> InitChoices {
     InitChoices {
         model: ModelChoice::Server {
@@ -37,12 +51,16 @@ fn full() -> InitChoices {
                 context_window: Some(16_384),
             },
         },
-        telegram: Some(TelegramChoice {
-            name: "team".to_owned(),
-            token: SecretChoice::Env("TELEGRAM_BOT_TOKEN".to_owned()),
-            allowed_users: vec!["123456".to_owned()],
-            autonomy: Autonomy::SemiAuto,
-        }),
+        channels: vec![
+            (
+                "team".to_owned(),
+                channel("telegram", "token_env", "TELEGRAM_BOT_TOKEN"),
+            ),
+            (
+                "guild".to_owned(),
+                channel("discord", "token_env", "DISCORD_BOT_TOKEN"),
+            ),
+        ],
         owner: Some(OwnerChoice {
             name: "Anna Ö".to_owned(),
             ids: vec!["telegram:123456".to_owned()],
@@ -56,6 +74,7 @@ fn every_choice_loads_as_chosen() {
     let settings = Case::new(&text)
         .env("LOCAL_KEY", "sk-x")
         .env("TELEGRAM_BOT_TOKEN", "1:a")
+        .env("DISCORD_BOT_TOKEN", "d")
         .settings();
     assert_eq!(settings.model, "local/llama \"3\"");
     assert_eq!(
@@ -68,7 +87,8 @@ fn every_choice_loads_as_chosen() {
         (Some(false), Some(16_384))
     );
     let team = &settings.channels["team"];
-    assert_eq!(team.autonomy, Autonomy::SemiAuto);
+    assert_eq!(team.autonomy, Autonomy::Supervised);
+    assert_eq!(settings.channels["guild"].kind, ChannelKind::Discord);
     assert_eq!(team.auto_approve, STARTER_AUTO_APPROVE);
     assert_eq!(team.allowed_users, ["123456"]);
     assert_eq!(settings.people["Anna Ö"].role, Role::Owner);
@@ -90,7 +110,10 @@ fn the_bare_template_and_the_named_model_load() {
 #[test]
 fn a_token_file_loads() {
     let mut choices = full();
-    choices.telegram.as_mut().unwrap().token = SecretChoice::File("~/token".to_owned());
+    choices.channels = vec![(
+        "team".to_owned(),
+        channel("telegram", "token_file", "~/token"),
+    )];
     let case = Case::new(&render_template(&choices)).env("LOCAL_KEY", "sk-x");
     std::fs::write(case.home().join("token"), "1:a\n").unwrap();
     let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);

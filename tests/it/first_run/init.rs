@@ -229,7 +229,7 @@ fn the_program_offers_it_on_a_terminal() {
     pty.send("1\r");
     pty.see("Which model?");
     pty.send("2\r");
-    pty.see("Telegram");
+    pty.see("Platform to connect");
     pty.send("\r");
     pty.see("start the console now?");
     pty.send("n\r");
@@ -340,7 +340,7 @@ async fn a_person_goes_back_and_answers_again() {
         done.written()
     );
     // From the last question, before anything is written.
-    let keys = "1\n1\nBOT\n12x\n12\n<\n34\ny\n";
+    let keys = "1\n1\ntelegram\n\nBOT\n12x\n12\n\n<\n<\n34\n\ny\n";
     let done = init(&environment, keys, InitArguments::default()).await;
     assert!(
         done.said.contains("`12x` is not a numeric Telegram id"),
@@ -370,7 +370,7 @@ async fn a_secret_in_place_of_its_variable_is_refused_and_not_repeated() {
         ("WRONG", "no token"),
         ("BOT", token),
     ];
-    let keys = format!("\n{token}\nWRONG\nBOT\n7\nn\n");
+    let keys = format!("\ntelegram\n\n{token}\nWRONG\nBOT\n7\n\nn\n");
     let done = init(&environment, &keys, InitArguments::default()).await;
     assert!(
         done.said.contains("that is not the name of a variable"),
@@ -399,10 +399,148 @@ fn the_last_answer_starts_the_console() {
     let mut pty = Pty::start(&command, 120, 30);
     pty.see("Address of a model server");
     pty.send("\r");
-    pty.see("Telegram bot");
+    pty.see("Platform to connect");
     pty.send("\r");
     pty.see("start the console now?");
     pty.send("\r");
     pty.see("Queue");
     assert!(home.path().join("config/config.toml").exists());
+}
+
+#[tokio::test]
+async fn every_platform_is_offered_and_several_go_into_one_file() {
+    let environment = [
+        ("LEVERFRAME_TEST_SERVERS", ""),
+        ("APP", "xapp-1"),
+        ("BOT", "xoxb-1"),
+    ];
+    let keys = [
+        // The scripted model.
+        "",
+        // No platform is called that, and nothing that was answered before is lost by it.
+        "fax",
+        "discord",
+        "",
+        "",
+        "12a",
+        "80351110224678912",
+        "slack",
+        "team",
+        "APP",
+        "BOT",
+        "APP",
+        "U042ABC",
+        "matrix",
+        "",
+        "matrix.org",
+        "http://127.0.0.1:1",
+        "",
+        "anna",
+        "@anna:example.org",
+        // A second one of the same kind has another name.
+        "discord",
+        "discord",
+        "",
+        "OTHER_TOKEN",
+        "",
+        "webhook",
+        "shop",
+        "",
+        "",
+        "ada",
+        "process",
+        "irc",
+        "python3 'an irc.py",
+        "python3 'an irc.py' --nick lever",
+        "",
+        "",
+        "n",
+    ];
+    let keys = format!("{}\n", keys.join("\n"));
+    let done = init(&environment, &keys, InitArguments::default()).await;
+    for word in [
+        "expected one of telegram, discord, slack, matrix, webhook, process",
+        "https://discord.com/developers/applications",
+        "a Discord id is a number",
+        "APP is set, but what it holds is no such secret",
+        "an address begins with https://",
+        "a Matrix id looks like @anna:example.org",
+        "there is a channel `discord` already",
+        "a ' is never closed",
+        "note: the variable MATRIX_ACCESS_TOKEN is not set here",
+        "team on slack: answers you",
+        "irc on process: answers nobody until you let people in",
+        "team: asking the platform",
+    ] {
+        assert!(
+            done.said.contains(word),
+            "`{word}` is not in: {}",
+            done.said
+        );
+    }
+    let text = done.written();
+    for word in [
+        "[channels.discord]\nkind = \"discord\"\ntoken_env = \"DISCORD_BOT_TOKEN\"",
+        "[channels.team]\nkind = \"slack\"\ntoken_env = \"BOT\"\napp_token_env = \"APP\"\nallowed_users = [\"U042ABC\"]",
+        "api_base = \"http://127.0.0.1:1\"",
+        "[channels.discord-2]\nkind = \"discord\"\ntoken_env = \"OTHER_TOKEN\"",
+        "secret_env = \"WEBHOOK_SECRET\"",
+        "command = [\"python3\", \"an irc.py\", \"--nick\", \"lever\"]",
+        "ids = [\"discord:80351110224678912\", \"matrix:@anna:example.org\", \"slack:U042ABC\"]",
+    ] {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    // Who writes to a webhook is a claim: it gives no role.
+    assert!(!text.contains("webhook/shop"), "{text}");
+}
+
+#[tokio::test]
+async fn going_back_from_a_platform_drops_only_that_one() {
+    let environment = [("LEVERFRAME_TEST_SERVERS", "")];
+    // Back from the first question of Matrix, then to the last one of Discord and on.
+    let keys = "\ndiscord\n\n\n7\nmatrix\n<\n<\n8\n\nn\n";
+    let done = init(&environment, keys, InitArguments::default()).await;
+    let text = done.written();
+    assert!(text.contains("allowed_users = [\"8\"]"), "{text}");
+    assert!(!text.contains("kind = \"matrix\""), "{text}");
+    // A bot of the flags is not asked about again, and stays.
+    let flags = InitArguments {
+        telegram_token_env: Some("BOT".to_owned()),
+        ..InitArguments::default()
+    };
+    let done = init(&environment, "\n<\n\n9\nmatrix\n<\n\nn\n", flags).await;
+    let text = done.written();
+    assert!(
+        text.contains("[channels.telegram]") && text.contains("token_env = \"BOT\""),
+        "{text}"
+    );
+    assert!(text.contains("ids = [\"telegram:9\"]"), "{text}");
+    // The input ends in the middle: nothing is written.
+    let lost = init(&environment, "\ndiscord\n\n", InitArguments::default()).await;
+    assert!(lost.result.is_err() && !lost.file.exists());
+}
+
+#[test]
+fn an_interrupt_leaves_no_file() {
+    let home = Home::new("");
+    let directory = home.path().join("config");
+    std::fs::remove_file(directory.join("config.toml")).unwrap();
+    let mut command = home.command();
+    command.arg("init").env("LEVERFRAME_TEST_SERVERS", "");
+    let mut pty = Pty::start(&command, 120, 30);
+    pty.see("Address of a model server");
+    pty.send("\r");
+    pty.see("Platform to connect");
+    pty.send("discord\r");
+    pty.see("Name of the channel");
+    pty.send("\r");
+    pty.see("developers/applications");
+    pty.send("\x03");
+    assert_ne!(pty.wait_exit(), Some(0));
+    let left: Vec<_> = std::fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .filter(|name| name.to_string_lossy().contains("toml"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
 }
