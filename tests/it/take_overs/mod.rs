@@ -3,5 +3,6 @@
 mod crashes;
 pub(crate) mod daemon;
 mod history;
+mod platforms;
 mod store;
 mod summary;
