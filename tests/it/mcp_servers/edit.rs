@@ -1,6 +1,8 @@
 //! `mcp add` and `mcp remove` edit the file in place.
 
+use crate::mcp_servers::scripted::{Scripted, states, tool};
 use crate::support::daemon::Home;
+use crate::support::pty::Pty;
 use crate::take_overs::daemon::cli;
 
 const TEXT: &str = "# My bot.\ninstance = \"mine\" # of Anna\n\n[channels.api] # programs\nautonomy = \"supervised\"\n\n\
@@ -125,4 +127,66 @@ async fn what_could_not_be_used_is_not_written() {
         "{}",
         text(&home)
     );
+}
+
+/// A terminal in which somebody adds the scripted server `one`.
+fn adding(home: &Home) -> Pty {
+    let dir = home.path().join("servers/one");
+    let mut command = home.command();
+    command.args(["mcp", "add", "one", "--read"]).arg(&dir);
+    command.arg("--write").arg(&dir).args(["--", "/bin/sh"]);
+    command.arg(dir.join("server.sh")).arg(&dir);
+    Pty::start(&command, 120, 40)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_connects_and_trusts_what_they_add_at_once() {
+    let home = Home::new("");
+    let _scripted = Scripted::new(&home, "one", &[tool("note", "Writes a note.")]);
+    // Without a daemon there is nothing to offer.
+    let mut alone = adding(&home);
+    alone.see("leverframe reload");
+    assert_eq!(alone.wait_exit(), Some(0));
+    let (status, said) = cli(&home, &["mcp", "remove", "one"]).await;
+    assert_eq!(status, Some(0), "{said}");
+
+    let daemon = home.daemon();
+    let mut pty = adding(&home);
+    pty.see("Connect it now");
+    pty.send("yes\r");
+    pty.see("mcp__one__note");
+    pty.see("Type yes to trust them");
+    // Anything else is a no.
+    pty.send("y\r");
+    pty.see("Nothing was trusted");
+    assert_eq!(pty.wait_exit(), Some(0));
+    let review = daemon.get("/v1/mcp/servers/one").await;
+    assert_eq!(states(&review), [("note".to_owned(), "new".to_owned())]);
+
+    let (status, said) = cli(&home, &["mcp", "remove", "one"]).await;
+    assert_eq!(status, Some(0), "{said}");
+    let (status, said) = cli(&home, &["reload"]).await;
+    assert_eq!(status, Some(0), "{said}");
+    let mut pty = adding(&home);
+    pty.see("Connect it now");
+    pty.send("yes\r");
+    pty.see("Type yes to trust them");
+    pty.send("yes\r");
+    pty.see("agents get 1 tool");
+    assert_eq!(pty.wait_exit(), Some(0));
+    let review = daemon.get("/v1/mcp/servers/one").await;
+    assert_eq!(states(&review), [("note".to_owned(), "trusted".to_owned())]);
+    // A no to the first question writes the table and asks the daemon nothing.
+    let (status, said) = cli(&home, &["mcp", "remove", "one"]).await;
+    assert_eq!(status, Some(0), "{said}");
+    let (status, said) = cli(&home, &["reload"]).await;
+    assert_eq!(status, Some(0), "{said}");
+    let mut pty = adding(&home);
+    pty.see("Connect it now");
+    pty.send("\r");
+    pty.see("leverframe reload");
+    assert_eq!(pty.wait_exit(), Some(0));
+    assert!(text(&home).contains("[mcp.one]"), "{}", text(&home));
+    let (status, answer) = daemon.request("GET", "/v1/mcp/servers/one", None).await;
+    assert_eq!(status, 404, "{answer}");
 }
