@@ -13,6 +13,7 @@ mod assets;
 mod audit_log;
 mod backup;
 mod budgets;
+mod channel_soak;
 mod command_line;
 mod compaction;
 mod config_files;
