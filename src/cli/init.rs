@@ -10,13 +10,12 @@ use crate::cli::arguments::InitArguments;
 use crate::cli::channel_questions::{self, ChannelDraft};
 use crate::cli::config_file;
 use crate::cli::exit::Failure;
-use crate::cli::init_channels::{self, Outcome, given_channel, given_owner};
+use crate::cli::init_channels::{self, Outcome, any_model, given_channel, given_owner};
 use crate::cli::init_offer::{self, GivenModel};
 use crate::cli::init_questions::{self as questions, Reply};
 use crate::cli::terminal::{Attendance, Terminal, cell};
 use crate::client::remote::target::host_and_port;
 use crate::config::environment::Environment;
-use crate::config::flags::Flags;
 use crate::config::providers;
 use crate::config::template::{
     InitChoices, ModelChoice, OwnerChoice, SecretChoice, ToldChoice, render_template,
@@ -81,8 +80,8 @@ fn write_choices(
             Failure::Usage(format!("{} cannot be made: {error}", directory.display()))
         })?;
     }
-    // It loads, or nothing is written.
-    config_file::replace(file, "", &render_template(choices), &Flags::default())?;
+    // It loads, or nothing is written. The model may get its key later.
+    config_file::replace(file, "", &render_template(choices), &any_model())?;
     terminal.line(&format!("wrote {}", file.display()))
 }
 
@@ -335,7 +334,11 @@ fn check(
 ) -> Result<bool, Failure> {
     let mut missing = Vec::new();
     match &choices.model {
-        ModelChoice::Scripted => {}
+        ModelChoice::Scripted if choices.channels.is_empty() => {}
+        ModelChoice::Scripted => missing.push(
+            "note: the scripted model answers on no platform; write a model under [model] before starting"
+                .to_owned(),
+        ),
         ModelChoice::Named { model } => {
             let provider = model.split('/').next().unwrap_or_default();
             let keys = providers::predeclared().find(|(name, _)| *name == provider);

@@ -98,6 +98,15 @@ pub fn ask(
     }
 }
 
+/// Flags with which a file is looked at for all but its model.
+pub fn any_model() -> Flags {
+    Flags {
+        // One that wants no key.
+        model: Some("ollama/any".to_owned()),
+        ..Flags::default()
+    }
+}
+
 /// Asks the platform of each channel whose secrets are here.
 pub async fn prove(
     terminal: &mut Terminal<'_>,
@@ -107,7 +116,7 @@ pub async fn prove(
 ) -> Result<(), Failure> {
     let flags = Flags {
         config: Some(file.to_owned()),
-        ..Flags::default()
+        ..any_model()
     };
     for (name, channel) in &choices.channels {
         if !channel_questions::missing(channel, environment).is_empty() {

@@ -51,6 +51,8 @@ impl Terminal<'_> {
 
     /// A word to the person, beside the result.
     pub fn note(&mut self, text: &str) -> Result<(), Failure> {
+        // On a terminal it stands below the results before it.
+        self.out.flush()?;
         Ok(writeln!(self.err, "{text}")?)
     }
 
@@ -61,6 +63,8 @@ impl Terminal<'_> {
 
     /// Asks, and reads one line; none at the end of input.
     pub fn ask_if_open(&mut self, question: &str) -> Result<Option<String>, Failure> {
+        // Whoever answers has seen what they are asked about.
+        self.out.flush()?;
         write!(self.err, "{question} ")?;
         self.err.flush()?;
         let mut answer = String::new();

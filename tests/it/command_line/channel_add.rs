@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::support::daemon::Home;
 use crate::support::fake_telegram::{FakeTelegram, TOKEN};
+use crate::support::pty::Pty;
 use crate::take_overs::daemon::cli;
 
 fn file(home: &Home) -> String {
@@ -117,6 +118,63 @@ async fn a_program_gets_its_paths_and_variables() {
         "read = [\"/opt/bridges\"]",
         "write = [\"/srv/logs\"]",
         "environment = { NICK = \"lever\" }",
+    ] {
+        assert!(written.contains(line), "{line}: {written}");
+    }
+}
+
+#[test]
+fn a_person_is_asked_for_what_the_arguments_leave_open() {
+    let home = Home::new("[model]\nallow_scripted_on_channels = true\n");
+    let add = |words: &[&str]| {
+        let mut command = home.command();
+        command.args(["channels", "add"]).args(words);
+        command.env("SHOP_SECRET", "a secret of forty-two characters, at least");
+        Pty::start(&command, 120, 40)
+    };
+    let before = file(&home);
+    let mut pty = add(&["shop"]);
+    pty.see("Platform (telegram");
+    pty.send("<\r");
+    pty.see("nothing is written");
+    assert_eq!(pty.wait_exit(), Some(2));
+    assert_eq!(file(&home), before);
+
+    let mut pty = add(&["shop"]);
+    for (see, say) in [
+        ("Platform (telegram", "fax"),
+        ("expected one of telegram", "webhook"),
+        ("openssl rand", "a secret"),
+        ("that is not the name of a variable", "<"),
+    ] {
+        pty.see(see);
+        pty.send(&format!("{say}\r"));
+    }
+    pty.see("nothing is written");
+    assert_eq!(pty.wait_exit(), Some(2));
+
+    let mut pty = add(&["shop", "--kind", "webhook"]);
+    for (see, say) in [
+        ("openssl rand", "$SHOP_SECRET"),
+        ("Address that gets what the agent says", "shop.example"),
+        ("begins with https://", ""),
+        ("Id of who may write", "<"),
+        (
+            "Address that gets what the agent says",
+            "https://shop.example/agent",
+        ),
+        ("Id of who may write", "ada"),
+    ] {
+        pty.see(see);
+        pty.send(&format!("{say}\r"));
+    }
+    pty.see("channels pairings");
+    assert_eq!(pty.wait_exit(), Some(0));
+    let written = file(&home);
+    for line in [
+        "secret_env = \"SHOP_SECRET\"",
+        "callback_url = \"https://shop.example/agent\"",
+        "allowed_users = [\"ada\"]",
     ] {
         assert!(written.contains(line), "{line}: {written}");
     }
