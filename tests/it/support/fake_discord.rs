@@ -12,13 +12,15 @@ pub mod http;
 pub mod rest;
 pub mod state;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::net::TcpStream;
+
+use crate::support::fake_server::{self, FakeServer, Open, PlatformState};
 
 pub use crate::support::fake_discord::state::{Entry, Fault, Message, Order, State, User};
 
@@ -28,84 +30,60 @@ pub const TOKEN: &str = "ODAwMDAwMDAwMDAwMDAwMDAx.Gabc12.c4n4ryT0kenThatMustNeve
 /// What every answer of Discord itself has, and none of the network before it.
 const VIA: [&str; 2] = ["Via", "1.1 google"];
 
-/// Longest any wait in a test takes.
-pub const DEADLINE: Duration = Duration::from_secs(20);
-
 /// What the parts of the fake share.
-pub struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    pub version: watch::Sender<u64>,
-}
+pub type Shared = fake_server::Shared<State>;
 
-impl Shared {
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
-    }
+impl PlatformState for State {
+    const DEADLINE: Duration = Duration::from_secs(20);
 
-    pub fn touch(&self) {
-        self.version.send_modify(|version| *version += 1);
-        self.changed.notify_all();
+    fn story(&self) -> String {
+        let mut lines: Vec<String> = self
+            .ledger
+            .iter()
+            .map(|entry| {
+                format!(
+                    "{} {} {} -> {} {}",
+                    entry.route, entry.path, entry.body, entry.status, entry.result
+                )
+            })
+            .collect();
+        lines.push(format!("violations: {:?}", self.violations));
+        lines.push(format!(
+            "connections {}, identified {}, resumed {:?}, sessions {:?}",
+            self.connections.len(),
+            self.identified,
+            self.resumed,
+            self.sessions.keys()
+        ));
+        lines.join("\n")
     }
 }
 
 /// A running fake. It ends when dropped.
 pub struct FakeDiscord {
-    shared: Arc<Shared>,
-    url: String,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    server: FakeServer<State>,
+}
+
+impl Deref for FakeDiscord {
+    type Target = FakeServer<State>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.server
+    }
 }
 
 impl FakeDiscord {
-    /// Starts on a free loopback port, in a thread of its own (so that a test may block).
+    /// Starts on a free loopback port.
     pub fn start() -> Self {
-        let (stop, stopped) = tokio::sync::oneshot::channel();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(TOKEN, &url)),
-            changed: Condvar::new(),
-            version: watch::Sender::new(0),
-        });
-        let serving = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async move {
-                let listener = TcpListener::from_std(listener).unwrap();
-                tokio::select! {
-                    () = accept(listener, serving) => {}
-                    _ = stopped => {}
-                }
-            });
-        });
+        let state = |address: &str| State::new(TOKEN, &format!("http://{address}"));
         Self {
-            shared,
-            url,
-            stop: Some(stop),
-            thread: Some(thread),
+            server: FakeServer::start(state, serve),
         }
     }
 
     /// Base URL for `api_base`.
     pub fn api_base(&self) -> String {
-        format!("{}/api/v10", self.url)
-    }
-
-    /// The platform, locked.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.lock()
-    }
-
-    /// Changes the platform and wakes whoever waits for it.
-    pub fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        let result = act(&mut self.shared.lock());
-        self.shared.touch();
-        result
+        format!("http://{}/api/v10", self.address())
     }
 
     /// A person writes a text. Returns the message's id.
@@ -213,32 +191,6 @@ impl FakeDiscord {
         messages
     }
 
-    /// Waits until the platform is as wanted.
-    pub async fn wait_until(&self, what: &str, predicate: impl Fn(&State) -> bool) {
-        let mut version = self.shared.version.subscribe();
-        let wanted = async {
-            while !predicate(&self.shared.lock()) {
-                version.changed().await.unwrap();
-            }
-        };
-        let in_time = tokio::time::timeout(DEADLINE, wanted).await.is_ok();
-        assert!(in_time, "never happened: {what}\n{}", self.story());
-    }
-
-    /// The same for a test without a runtime.
-    pub fn wait_blocking(&self, what: &str, predicate: impl Fn(&State) -> bool) {
-        let end = Instant::now() + DEADLINE;
-        let mut state = self.shared.lock();
-        while !predicate(&state) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                drop(state);
-                panic!("never happened: {what}\n{}", self.story());
-            }
-            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
-        }
-    }
-
     /// The bot's message of a channel that shows this text, once it is there.
     pub async fn shown(&self, channel: u64, text: &str) -> Message {
         let is_it = |message: &&Message| {
@@ -252,58 +204,9 @@ impl FakeDiscord {
         let messages = self.messages(channel);
         messages.iter().find(is_it).expect("it was there").clone()
     }
-
-    /// The ledger as text, for failures.
-    pub fn story(&self) -> String {
-        let state = self.shared.lock();
-        let mut lines: Vec<String> = state
-            .ledger
-            .iter()
-            .map(|entry| {
-                format!(
-                    "{} {} {} -> {} {}",
-                    entry.route, entry.path, entry.body, entry.status, entry.result
-                )
-            })
-            .collect();
-        lines.push(format!("violations: {:?}", state.violations));
-        lines.push(format!(
-            "connections {}, identified {}, resumed {:?}, sessions {:?}",
-            state.connections.len(),
-            state.identified,
-            state.resumed,
-            state.sessions.keys()
-        ));
-        lines.join("\n")
-    }
 }
 
-impl Drop for FakeDiscord {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    connections.spawn(serve(stream, Arc::clone(&shared)));
-                }
-            }
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-        }
-    }
-}
-
-async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>, open: Open<State>) {
     let mut buffer = Vec::new();
     while let Some(request) = http::read(&mut stream, &mut buffer).await {
         if request.websocket.is_some() {
@@ -311,6 +214,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                 let said = "a gateway connection without a user agent".to_owned();
                 shared.lock().violations.push(said);
             }
+            drop(open);
             gateway::serve(stream, buffer, &request, shared).await;
             return;
         }

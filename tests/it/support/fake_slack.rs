@@ -13,16 +13,15 @@ pub mod methods;
 pub mod socket;
 pub mod state;
 
-use std::io::{Read as _, Write as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::net::TcpStream;
 
+use crate::support::fake_server::{self, FakeServer, Open, PlatformState};
 use crate::support::fake_slack::http::Request;
 pub use crate::support::fake_slack::message::BotMessage;
 use crate::support::fake_slack::socket::Order;
@@ -43,99 +42,54 @@ pub const BOT: &str = "U0BOT";
 /// Longest any wait in a test takes.
 pub const DEADLINE: Duration = Duration::from_secs(45);
 
-pub struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    version: watch::Sender<u64>,
-    /// Calls that were accepted and not read to their end.
-    open: AtomicUsize,
-}
+/// What the parts of the fake share.
+pub type Shared = fake_server::Shared<State>;
 
-impl Shared {
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
-    }
+impl PlatformState for State {
+    const DEADLINE: Duration = self::DEADLINE;
 
-    pub fn touch(&self) {
-        self.version.send_modify(|version| *version += 1);
-        self.changed.notify_all();
-    }
-
-    pub fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        let result = act(&mut self.lock());
-        self.touch();
-        result
-    }
-}
-
-/// Counts a connection as long as it is served.
-struct Open(Arc<Shared>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let locked = self.0.lock();
-        self.0.open.fetch_sub(1, Ordering::SeqCst);
-        drop(locked);
-        self.0.touch();
+    fn story(&self) -> String {
+        let mut lines: Vec<String> = self
+            .ledger
+            .iter()
+            .map(|entry| {
+                format!(
+                    "{} {} -> {} {}",
+                    entry.method, entry.params, entry.accepted, entry.result
+                )
+            })
+            .collect();
+        lines.push(format!("violations: {:?}", self.violations));
+        lines.push(format!("sockets: {}", self.sockets.len()));
+        lines.push(format!("not acknowledged: {:?}", self.waiting()));
+        lines.join("\n")
     }
 }
 
 /// A running fake. It ends when dropped.
 pub struct FakeSlack {
-    shared: Arc<Shared>,
-    address: String,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    server: FakeServer<State>,
+}
+
+impl Deref for FakeSlack {
+    type Target = FakeServer<State>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.server
+    }
 }
 
 impl FakeSlack {
-    /// Starts on a free loopback port, in a thread of its own (so that a test may block).
+    /// Starts on a free loopback port.
     pub fn start() -> Self {
-        let (stop, stopped) = tokio::sync::oneshot::channel();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(&address)),
-            changed: Condvar::new(),
-            version: watch::Sender::new(0),
-            open: AtomicUsize::new(0),
-        });
-        let serving = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async move {
-                let listener = TcpListener::from_std(listener).unwrap();
-                tokio::select! {
-                    () = accept(listener, serving) => {}
-                    _ = stopped => {}
-                }
-            });
-        });
         Self {
-            shared,
-            address,
-            stop: Some(stop),
-            thread: Some(thread),
+            server: FakeServer::start(State::new, serve),
         }
     }
 
     /// Base URL for `api_base`.
     pub fn api_base(&self) -> String {
-        format!("http://{}/api", self.address)
-    }
-
-    /// The platform, locked.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.lock()
-    }
-
-    /// Changes the platform and wakes whoever waits for it.
-    pub fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        self.shared.change(act)
+        format!("http://{}/api", self.address())
     }
 
     /// A person writes a text. Returns the time of the message.
@@ -198,19 +152,6 @@ impl FakeSlack {
         });
     }
 
-    /// Waits until everything that a client sent before it was killed has been carried out.
-    pub fn settle(&self) {
-        let mut ours = std::net::TcpStream::connect(&self.address).expect("the platform listens");
-        ours.set_read_timeout(Some(DEADLINE)).unwrap();
-        ours.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        let mut first = [0_u8; 1];
-        ours.read_exact(&mut first).expect("the platform answers");
-        drop(ours);
-        self.wait_blocking("all calls are read to their end", |_| {
-            self.shared.open.load(Ordering::SeqCst) == 0
-        });
-    }
-
     /// All calls so far.
     pub fn ledger(&self) -> Vec<Entry> {
         self.state().ledger.clone()
@@ -228,18 +169,6 @@ impl FakeSlack {
         self.state().bot_messages(channel)
     }
 
-    /// Waits until the platform is as wanted.
-    pub async fn wait_until(&self, what: &str, predicate: impl Fn(&State) -> bool) {
-        let mut version = self.shared.version.subscribe();
-        let wanted = async {
-            while !predicate(&self.shared.lock()) {
-                version.changed().await.unwrap();
-            }
-        };
-        let in_time = tokio::time::timeout(DEADLINE, wanted).await.is_ok();
-        assert!(in_time, "never happened: {what}\n{}", self.story());
-    }
-
     /// Waits for a message of the bot in a channel that shows this text.
     pub async fn shown(&self, channel: &str, text: &str) -> BotMessage {
         let find = |state: &State| {
@@ -249,69 +178,9 @@ impl FakeSlack {
         self.wait_until(text, |state| find(state).is_some()).await;
         find(&self.state()).unwrap()
     }
-
-    /// The same for a test without a runtime.
-    pub fn wait_blocking(&self, what: &str, predicate: impl Fn(&State) -> bool) {
-        let end = Instant::now() + DEADLINE;
-        let mut state = self.shared.lock();
-        while !predicate(&state) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                drop(state);
-                panic!("never happened: {what}\n{}", self.story());
-            }
-            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
-        }
-    }
-
-    /// The ledger as text, for failures.
-    pub fn story(&self) -> String {
-        let state = self.shared.lock();
-        let mut lines: Vec<String> = state
-            .ledger
-            .iter()
-            .map(|entry| {
-                format!(
-                    "{} {} -> {} {}",
-                    entry.method, entry.params, entry.accepted, entry.result
-                )
-            })
-            .collect();
-        lines.push(format!("violations: {:?}", state.violations));
-        lines.push(format!("sockets: {}", state.sockets.len()));
-        lines.push(format!("not acknowledged: {:?}", state.waiting()));
-        lines.join("\n")
-    }
 }
 
-impl Drop for FakeSlack {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    shared.open.fetch_add(1, Ordering::SeqCst);
-                    let open = Open(Arc::clone(&shared));
-                    connections.spawn(serve(stream, Arc::clone(&shared), open));
-                }
-            }
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-        }
-    }
-}
-
-async fn serve(mut stream: TcpStream, shared: Arc<Shared>, open: Open) {
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>, open: Open<State>) {
     let mut buffer = Vec::new();
     while let Some(request) = http::read(&mut stream, &mut buffer).await {
         if request.path == "/link" {

@@ -12,110 +12,74 @@ pub mod http;
 pub mod methods;
 pub mod state;
 
-use std::io::{Read as _, Write as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::net::TcpStream;
+
+use crate::support::fake_server::{self, FakeServer, Open, PlatformState};
 
 pub use crate::support::fake_telegram::state::{BotMessage, Entry, Fault, State, User};
 
 /// The token the fake knows. Its second half is the canary that must never show up anywhere.
 pub const TOKEN: &str = "123456789:AAFc4n4ryT0kenThatMustNeverShow_42";
 
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    version: watch::Sender<u64>,
-    /// Connections that were accepted and not read to their end.
-    open: AtomicUsize,
-}
+/// Longest any wait in a test takes.
+pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Counts a connection as long as it is served.
-struct Open(Arc<Shared>);
+type Shared = fake_server::Shared<State>;
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        let locked = self.0.lock();
-        self.0.open.fetch_sub(1, Ordering::SeqCst);
-        drop(locked);
-        self.0.touch();
-    }
-}
+impl PlatformState for State {
+    const DEADLINE: Duration = self::DEADLINE;
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
-    }
-
-    fn touch(&self) {
-        self.version.send_modify(|version| *version += 1);
-        self.changed.notify_all();
+    fn story(&self) -> String {
+        let mut lines: Vec<String> = self
+            .ledger
+            .iter()
+            .map(|entry| {
+                format!(
+                    "{} {} -> {} {}",
+                    entry.method,
+                    Value::Object(entry.params.clone()),
+                    entry.accepted,
+                    entry.result
+                )
+            })
+            .collect();
+        lines.push(format!("violations: {:?}", self.violations));
+        lines.push(format!("pending updates: {}", self.pending.len()));
+        lines.join("\n")
     }
 }
 
 /// A running fake. It ends when dropped.
 pub struct FakeTelegram {
-    shared: Arc<Shared>,
+    server: FakeServer<State>,
     url: String,
-    stop: Option<tokio::sync::oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Deref for FakeTelegram {
+    type Target = FakeServer<State>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.server
+    }
 }
 
 impl FakeTelegram {
-    /// Starts on a free loopback port, in a thread of its own (so that a test may block).
+    /// Starts on a free loopback port.
     pub fn start() -> Self {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(TOKEN)),
-            changed: Condvar::new(),
-            version: watch::Sender::new(0),
-            open: AtomicUsize::new(0),
-        });
-        let (stop, stopped) = tokio::sync::oneshot::channel();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let serving = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async move {
-                let listener = TcpListener::from_std(listener).unwrap();
-                tokio::select! {
-                    () = accept(listener, serving) => {}
-                    _ = stopped => {}
-                }
-            });
-        });
-        Self {
-            shared,
-            url,
-            stop: Some(stop),
-            thread: Some(thread),
-        }
+        let server = FakeServer::start(|_| State::new(TOKEN), serve);
+        let url = format!("http://{}", server.address());
+        Self { server, url }
     }
 
     /// Base URL for `api_base`.
     pub fn url(&self) -> &str {
         &self.url
-    }
-
-    /// The platform, locked.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.lock()
-    }
-
-    /// Changes the platform and wakes whoever waits for it.
-    pub fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        let result = act(&mut self.shared.lock());
-        self.shared.touch();
-        result
     }
 
     /// A person writes a text. Returns the message id.
@@ -188,23 +152,6 @@ impl FakeTelegram {
         });
     }
 
-    /// Waits until everything that a client sent before it was killed has been carried out.
-    ///
-    /// What a dead client wrote may still lie in a socket, and is carried out when the platform gets to it.
-    /// Connections are accepted in their order: once one of ours was answered, all earlier ones are counted.
-    pub fn settle(&self) {
-        let address = self.url.trim_start_matches("http://");
-        let mut ours = std::net::TcpStream::connect(address).expect("the platform listens");
-        ours.set_read_timeout(Some(DEADLINE)).unwrap();
-        ours.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        let mut first = [0_u8; 1];
-        ours.read_exact(&mut first).expect("the platform answers");
-        drop(ours);
-        self.wait_blocking("all connections are read to their end", |_| {
-            self.shared.open.load(Ordering::SeqCst) == 0
-        });
-    }
-
     /// All calls so far.
     pub fn ledger(&self) -> Vec<Entry> {
         self.state().ledger.clone()
@@ -223,90 +170,9 @@ impl FakeTelegram {
         messages.retain(|message| message.chat == chat);
         messages
     }
-
-    /// Waits until the platform is as wanted.
-    pub async fn wait_until(&self, what: &str, predicate: impl Fn(&State) -> bool) {
-        let mut version = self.shared.version.subscribe();
-        let wanted = async {
-            while !predicate(&self.shared.lock()) {
-                version.changed().await.unwrap();
-            }
-        };
-        let in_time = tokio::time::timeout(DEADLINE, wanted).await.is_ok();
-        assert!(in_time, "never happened: {what}\n{}", self.story());
-    }
-
-    /// The same for a test without a runtime.
-    pub fn wait_blocking(&self, what: &str, predicate: impl Fn(&State) -> bool) {
-        let end = Instant::now() + DEADLINE;
-        let mut state = self.shared.lock();
-        while !predicate(&state) {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                drop(state);
-                panic!("never happened: {what}\n{}", self.story());
-            }
-            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
-        }
-    }
-
-    /// The ledger as text, for failures.
-    pub fn story(&self) -> String {
-        let state = self.shared.lock();
-        let mut lines: Vec<String> = state
-            .ledger
-            .iter()
-            .map(|entry| {
-                format!(
-                    "{} {} -> {} {}",
-                    entry.method,
-                    Value::Object(entry.params.clone()),
-                    entry.accepted,
-                    entry.result
-                )
-            })
-            .collect();
-        lines.push(format!("violations: {:?}", state.violations));
-        lines.push(format!("pending updates: {}", state.pending.len()));
-        lines.join("\n")
-    }
 }
 
-/// Longest any wait in a test takes.
-pub const DEADLINE: Duration = Duration::from_secs(20);
-
-impl Drop for FakeTelegram {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    shared.open.fetch_add(1, Ordering::SeqCst);
-                    let open = Open(Arc::clone(&shared));
-                    let serving = serve(stream, Arc::clone(&shared));
-                    connections.spawn(async move {
-                        serving.await;
-                        drop(open);
-                    });
-                }
-            }
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-        }
-    }
-}
-
-async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>, _open: Open<State>) {
     let mut buffer = Vec::new();
     while let Some(request) = http::read(&mut stream, &mut buffer).await {
         if let Some(path) = request.path.strip_prefix("/file") {

@@ -5,6 +5,7 @@ pub mod daemon;
 pub mod fake_discord;
 pub mod fake_http;
 pub mod fake_platform;
+pub mod fake_server;
 pub mod fake_service;
 pub mod fake_slack;
 pub mod fake_telegram;
