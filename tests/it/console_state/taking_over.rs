@@ -260,7 +260,7 @@ fn the_question_before_a_test_says_what_the_platform_says_of_the_account() {
         "of @team_bot",
         "privacy mode is on",
         "ask @BotFather",
-        "goes the way every message goes",
+        "It says that it is a test",
     ] {
         assert!(text.contains(word), "`{word}` is not in: {text}");
     }

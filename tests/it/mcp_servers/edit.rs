@@ -187,6 +187,10 @@ async fn a_person_connects_and_trusts_what_they_add_at_once() {
     pty.see("leverframe reload");
     assert_eq!(pty.wait_exit(), Some(0));
     assert!(text(&home).contains("[mcp.one]"), "{}", text(&home));
-    let (status, answer) = daemon.request("GET", "/v1/mcp/servers/one", None).await;
-    assert_eq!(status, 404, "{answer}");
+    let review = daemon.get("/v1/mcp/servers/one").await;
+    let problem = review["problem"].as_str().unwrap();
+    assert!(
+        problem.contains("the configuration does not have it"),
+        "{review}"
+    );
 }

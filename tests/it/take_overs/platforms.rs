@@ -24,6 +24,8 @@ trait Chat: Sync {
     fn says(&self, who: Person, text: &str);
     /// Waits until a message of the bot to somebody shows this.
     async fn shown(&self, who: Person, text: &str);
+    /// Waits until the bot said so much to somebody.
+    async fn said(&self, who: Person, count: usize);
     /// What the bot said to somebody, in order.
     fn heard(&self, who: Person) -> Vec<String>;
     fn violations(&self) -> Vec<String>;
@@ -48,6 +50,18 @@ impl Chat for FakeDiscord {
 
     async fn shown(&self, who: Person, text: &str) {
         FakeDiscord::shown(self, State::direct_of(user(who).id), text).await;
+    }
+
+    async fn said(&self, who: Person, count: usize) {
+        let place = State::direct_of(user(who).id);
+        self.wait_until("the bot says more", |state| {
+            let ours = state
+                .messages
+                .iter()
+                .filter(|m| m.channel == place && m.by_bot);
+            ours.count() >= count
+        })
+        .await;
     }
 
     fn heard(&self, who: Person) -> Vec<String> {
@@ -76,6 +90,13 @@ impl Chat for FakeSlack {
 
     async fn shown(&self, who: Person, text: &str) {
         FakeSlack::shown(self, place(who).0, text).await;
+    }
+
+    async fn said(&self, who: Person, count: usize) {
+        self.wait_until("the bot says more", |state| {
+            state.bot_messages(place(who).0).len() >= count
+        })
+        .await;
     }
 
     fn heard(&self, who: Person) -> Vec<String> {
@@ -110,6 +131,12 @@ fn discord() -> (FakeDiscord, Home, Vec<(&'static str, &'static str)>) {
 
 fn slack() -> (FakeSlack, Home, Vec<(&'static str, &'static str)>) {
     let fake = FakeSlack::start();
+    let (direct, mallory) = place(Person::Mallory);
+    fake.change(|state| {
+        let channel = state.channels[BEN_DIRECT].clone();
+        state.channels.insert(direct.to_owned(), channel);
+        state.directs.insert(mallory.to_owned(), direct.to_owned());
+    });
     let table = format!(
         "kind = \"slack\"\ntoken_env = \"TEAM_TOKEN\"\napp_token_env = \"TEAM_APP_TOKEN\"\n\
          api_base = \"{}\"\nallowed_users = [\"{BEN}\"]",
@@ -123,6 +150,17 @@ fn home(table: &str) -> Home {
     Home::new(&format!(
         "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n[channels.team]\n{table}\n"
     ))
+}
+
+/// A daemon whose channel is connected.
+async fn connected(home: &Home, environment: &[(&str, &str)]) -> Daemon {
+    let daemon = home.daemon_with(environment);
+    daemon
+        .wait("/v1/channels/team", "it is connected", |channel| {
+            channel["health"]["state"] == "connected"
+        })
+        .await;
+    daemon
 }
 
 /// Ben was answered: what came in before was taken in.
@@ -150,7 +188,7 @@ fn times(chat: &dyn Chat, who: Person, text: &str) -> usize {
 
 /// Somebody unknown hears a code once and nothing else, gets access by it, and loses it again.
 async fn pairing(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
-    let mut daemon = home.daemon_with(environment);
+    let mut daemon = connected(home, environment).await;
     answered(chat, "here").await;
     chat.says(Person::Mallory, "SAY:never");
     chat.shown(Person::Mallory, "not on this bot's list").await;
@@ -178,13 +216,12 @@ async fn pairing(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
     let said = chat.heard(Person::Mallory).len();
     let approve = format!("/approve {}", call["short_code"].as_str().unwrap());
     chat.says(Person::Mallory, &approve);
-    answered(chat, "after that").await;
+    chat.said(Person::Mallory, said + 1).await;
     assert_eq!(daemon.wait_approval().await["id"], call["id"]);
-    assert!(chat.heard(Person::Mallory).len() > said, "they are told");
     assert_eq!(daemon.decide(&call, "deny_and_stop").await.0, 200);
 
     daemon.terminate();
-    let daemon = home.daemon_with(environment);
+    let daemon = connected(home, environment).await;
     chat.says(Person::Mallory, "SAY:still in");
     chat.shown(Person::Mallory, "still in").await;
     let listed = daemon.get("/v1/pairings").await;
@@ -200,7 +237,7 @@ async fn pairing(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
 
 /// A person writes as the bot, across a restart; the agent answers what came meanwhile that was not answered.
 async fn take_over(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
-    let mut daemon = home.daemon_with(environment);
+    let mut daemon = connected(home, environment).await;
     answered(chat, "one").await;
     let sessions = daemon.get("/v1/sessions?channel=team").await;
     let session = sessions["items"][0]["id"].as_str().unwrap().to_owned();
@@ -221,7 +258,7 @@ async fn take_over(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
     chat.says(Person::Ben, "SAY:four");
     queued(&daemon, 1).await;
     daemon.terminate();
-    let mut daemon = home.daemon_with(environment);
+    let mut daemon = connected(home, environment).await;
     queued(&daemon, 1).await;
     let (status, text) = cli(home, &["sessions", "release", &session, "--force"]).await;
     assert_eq!(status, Some(0), "{text}");
@@ -243,7 +280,7 @@ async fn take_over(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
 
 /// A drained channel finishes what it began and sends it, holds back what comes, also across a restart, and loses none.
 async fn drain(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
-    let mut daemon = home.daemon_with(environment);
+    let mut daemon = connected(home, environment).await;
     chat.says(Person::Ben, "SLOW:60\nSAY:begun before");
     daemon
         .wait("/v1/continuations?state=running", "it runs", |list| {
@@ -259,7 +296,7 @@ async fn drain(chat: &dyn Chat, home: &Home, environment: &[(&str, &str)]) {
         .wait("/v1/channels/team", "it is held back", held_back)
         .await;
     daemon.terminate();
-    let daemon = home.daemon_with(environment);
+    let daemon = connected(home, environment).await;
     daemon
         .wait("/v1/channels/team", "it still is", held_back)
         .await;

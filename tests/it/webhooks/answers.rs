@@ -11,7 +11,7 @@ use crate::webhooks::world::{SECRET, home, message, now, post, say, start};
 #[tokio::test]
 async fn a_request_that_waits_gets_the_reply_and_a_repeated_one_begins_nothing() {
     let home = home("");
-    let daemon = start(&home, &[]);
+    let daemon = start(&home, &[]).await;
     let (status, answer) = say(&daemon, &message("m1", "SAY:hello shop"), Some(20)).await;
     assert_eq!(status, 200, "{answer:#}");
     assert_eq!(answer["state"], "answered");
@@ -60,7 +60,7 @@ async fn a_request_that_waits_gets_the_reply_and_a_repeated_one_begins_nothing()
 #[tokio::test]
 async fn nothing_that_is_not_genuine_is_looked_into() {
     let home = home("");
-    let daemon = start(&home, &[]);
+    let daemon = start(&home, &[]).await;
     let body = message("m1", "SAY:no").to_string().into_bytes();
     let signed = |seconds: i64, secret: &str, body: &[u8]| {
         vec![
@@ -129,7 +129,7 @@ async fn nothing_that_is_not_genuine_is_looked_into() {
 #[tokio::test]
 async fn a_path_of_no_channel_is_not_found_and_a_paused_one_takes_nothing() {
     let home = home("");
-    let daemon = start(&home, &[]);
+    let daemon = start(&home, &[]).await;
     let response = crate::support::daemon::client()
         .post(format!("{}/webhooks/nobody", daemon.base))
         .body("{}")
@@ -158,7 +158,7 @@ async fn a_path_of_no_channel_is_not_found_and_a_paused_one_takes_nothing() {
 #[tokio::test]
 async fn nobody_decides_by_a_claim() {
     let home = home("");
-    let daemon = start(&home, &[]);
+    let daemon = start(&home, &[]).await;
     let call = "TOOL:execute_command{\"argv\":[\"true\"]}\nSAY:done";
     let (status, answer) = say(&daemon, &message("m1", call), None).await;
     assert_eq!(status, 202, "{answer:#}");

@@ -38,7 +38,7 @@ async fn a_reply_that_was_not_taken_comes_again_under_the_same_id() {
     ];
     let (http, got) = system(faults);
     let home = home(&format!("callback_url = \"{}/in\"", http.url()));
-    let daemon = start(&home, &[]);
+    let daemon = start(&home, &[]).await;
     let (status, answer) = say(&daemon, &message("m1", "SAY:one"), Some(30)).await;
     // Replies go to the address, so nobody waits here.
     assert_eq!((status, answer["state"].as_str()), (202, Some("accepted")));
@@ -69,7 +69,7 @@ async fn a_reply_that_was_not_taken_comes_again_under_the_same_id() {
 async fn a_refusal_is_shown_and_sent_no_more() {
     let (http, got) = system(vec![Reply::Json(410, json!({"error": "gone"}))]);
     let home = home(&format!("callback_url = \"{}/in\"", http.url()));
-    let daemon = start(&home, &[]);
+    let daemon = start(&home, &[]).await;
     say(&daemon, &message("m1", "SAY:one"), None).await;
     let failed = daemon
         .wait("/v1/outbox?limit=50", "a failed delivery", |all| {
@@ -88,11 +88,11 @@ async fn a_killed_process_sends_a_reply_again_under_the_same_id_and_takes_a_mess
     for crash in ["send.started", "send.effect_done", "ingest.post_commit"] {
         let (http, got) = system(Vec::new());
         let home = home(&format!("callback_url = \"{}/in\"", http.url()));
-        let mut daemon = start(&home, &[("LEVERFRAME_CRASH", &format!("{crash}:1"))]);
+        let mut daemon = start(&home, &[("LEVERFRAME_CRASH", &format!("{crash}:1"))]).await;
         let body = message("m1", "SAY:one");
         let taken = post_at(&daemon.base, body.to_string().into_bytes()).await;
         assert!(daemon.wait_exit().is_some(), "{crash} was not reached");
-        let daemon = start(&home, &[]);
+        let daemon = start(&home, &[]).await;
         // Whoever got no answer sends it again.
         if taken.is_none() {
             let (status, answer) = say(&daemon, &body, None).await;

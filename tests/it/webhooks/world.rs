@@ -21,10 +21,17 @@ pub fn home(more: &str) -> Home {
     ))
 }
 
-pub fn start(home: &Home, environment: &[(&str, &str)]) -> Daemon {
+/// A daemon whose channel takes requests.
+pub async fn start(home: &Home, environment: &[(&str, &str)]) -> Daemon {
     let mut all = vec![("SHOP_SECRET", SECRET)];
     all.extend_from_slice(environment);
-    home.daemon_with(&all)
+    let daemon = home.daemon_with(&all);
+    daemon
+        .wait("/v1/channels/shop", "it listens", |channel| {
+            channel["health"]["state"] == "connected"
+        })
+        .await;
+    daemon
 }
 
 /// The seconds since 1970.
