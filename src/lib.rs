@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`protocol`], [`clock`], [`text`], [`crash`] | the base: plain types, time, outside text, crash points |
 //! | [`config`], [`store`], [`model`], [`tools`] | settings, the database, model providers, tools |
+//! | [`agents`] | agents of other makers whose calls pass here: what they say, what they are told, their tools |
 //! | [`engine`] | sessions, turns, policy, approvals: the one gate everything goes through |
 //! | [`datasets`] | tables that people send: Parquet files, and questions of them |
 //! | [`mcp`] | the Model Context Protocol, client and server |
@@ -16,6 +17,7 @@
 //! | [`runtime`], [`cli`] | putting it together; the command line |
 //! | `testing` | what tests plug into the real binary; in no build that is shipped |
 
+pub mod agents;
 pub mod api;
 pub mod channels;
 pub mod cli;

@@ -1,12 +1,13 @@
-//! What the words of a call say about its risk: programs that delete, reach the network or change the user, paths
-//! outside the workspace, files of credentials. Pure: no file is looked at.
+//! What the words of a command say about its risk: programs that delete, reach the network or change the user, and the
+//! paths that they name. Pure: no file is looked at.
 //!
 //! Words are taken as they stand. A script can hide what it does from them, so a script is high risk without any of
 //! these reasons.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use crate::engine::programs::{self, SHELLS, file_name};
+use crate::tools::path_risk::{holds_credentials, is_outside};
 use crate::tools::risk::{RiskReason, add};
 use crate::tools::script::simple_commands;
 
@@ -73,63 +74,6 @@ const NETWORK: [(&str, &[&str]); 47] = [
     ("whois", &[]),
     ("yarn", &["add", "install", "publish", "upgrade"]),
 ];
-/// Directories that hold credentials.
-const CREDENTIAL_DIRECTORIES: [&str; 6] = [
-    ".aws",
-    ".azure",
-    ".gnupg",
-    ".kube",
-    ".password-store",
-    ".ssh",
-];
-/// Files that hold credentials.
-const CREDENTIAL_FILES: [&str; 11] = [
-    ".env",
-    ".git-credentials",
-    ".htpasswd",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_rsa",
-    "shadow",
-];
-/// Ends of names of files that hold keys.
-const KEY_ENDS: [&str; 5] = ["jks", "kdbx", "p12", "pem", "pfx"];
-/// What is behind `.env.` in names of files that hold no secret.
-const SAMPLES: [&str; 4] = ["dist", "example", "sample", "template"];
-/// Directories at the root of a file system: an absolute path begins with one, a pattern between slashes seldom does.
-const ROOTS: [&str; 24] = [
-    "Applications",
-    "Library",
-    "Users",
-    "Volumes",
-    "bin",
-    "boot",
-    "dev",
-    "etc",
-    "home",
-    "lib",
-    "lib64",
-    "media",
-    "mnt",
-    "nix",
-    "opt",
-    "private",
-    "proc",
-    "root",
-    "run",
-    "sbin",
-    "srv",
-    "sys",
-    "tmp",
-    "usr",
-];
-/// Devices that hold nothing.
-const PLAIN_DEVICES: [&str; 5] = ["null", "stderr", "stdin", "stdout", "zero"];
-
 /// The reasons that the words of a command give; `argv` begins with its program.
 pub fn of_command(argv: &[String], cwd: &Path, workspace: &Path) -> Vec<RiskReason> {
     let mut reasons = Vec::new();
@@ -155,11 +99,6 @@ pub fn of_command(argv: &[String], cwd: &Path, workspace: &Path) -> Vec<RiskReas
     reasons.extend(credentials.into_iter().map(RiskReason::CredentialFile));
     reasons.extend(outside.into_iter().map(RiskReason::Outside));
     reasons
-}
-
-/// The reason that a path gives which a call writes or sends.
-pub fn of_path(path: &str) -> Option<RiskReason> {
-    holds_credentials(path).then(|| RiskReason::CredentialFile(path.to_owned()))
 }
 
 /// Adds what a command does, and the words that may name files: those of what it starts too.
@@ -284,67 +223,4 @@ fn network(name: &str, arguments: &[String]) -> Option<String> {
     }
     let verb = subcommand(arguments).filter(|verb| verbs.contains(verb))?;
     Some(format!("{name} {verb}"))
-}
-
-/// Whether a word names a file or directory of credentials.
-fn holds_credentials(word: &str) -> bool {
-    let mut parts = word.split('/').filter(|part| !part.is_empty()).peekable();
-    while let Some(part) = parts.next() {
-        if CREDENTIAL_DIRECTORIES.contains(&part) {
-            return true;
-        }
-        if parts.peek().is_some() {
-            continue;
-        }
-        let stem = part.split_once('.').map_or(part, |(stem, _)| stem);
-        // A bare word is an ordinary word more often than a file.
-        let is_list = stem == "credentials" && word.contains(['/', '.']);
-        let is_sample = |rest: &str| SAMPLES.contains(&rest);
-        return CREDENTIAL_FILES.contains(&part) && (part != "shadow" || word.contains('/'))
-            || is_list
-            || part
-                .strip_prefix(".env.")
-                .is_some_and(|rest| !is_sample(rest))
-            || part
-                .rsplit_once('.')
-                .is_some_and(|(name, end)| !name.is_empty() && KEY_ENDS.contains(&end));
-    }
-    false
-}
-
-/// Whether a word names a path that leads out of the workspace, links left aside.
-fn is_outside(word: &str, cwd: &Path, workspace: &Path) -> bool {
-    let path = Path::new(word);
-    if path.is_absolute() {
-        let mut names = path.components().filter_map(|part| match part {
-            Component::Normal(name) => name.to_str(),
-            Component::RootDir
-            | Component::CurDir
-            | Component::ParentDir
-            | Component::Prefix(_) => None,
-        });
-        let top = names.next();
-        let is_place = top.is_none_or(|top| ROOTS.contains(&top) || top.starts_with('*'));
-        let is_device = top == Some("dev")
-            && names
-                .next()
-                .is_some_and(|name| PLAIN_DEVICES.contains(&name));
-        return is_place && !is_device && !plain(path).starts_with(workspace);
-    }
-    word.contains("..") && !plain(&cwd.join(path)).starts_with(workspace)
-}
-
-/// A path with its `.` and `..` taken away as they stand.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir => {}
-            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => plain.push(part),
-        }
-    }
-    plain
 }

@@ -13,6 +13,7 @@ pub mod program_log;
 pub mod quote;
 pub mod redact;
 pub mod scripts;
+pub mod strict_json;
 pub mod untrusted;
 pub mod verbatim;
 pub mod width;

@@ -219,17 +219,22 @@ impl Request {
     /// Whether the program can change nothing, by its own documentation.
     fn only_reads(&self, guard: &Guard) -> bool {
         if let Some(script) = &self.script {
-            let reads = |argv: &Vec<String>| {
-                argv.split_first().is_some_and(|(program, arguments)| {
-                    system_program(program).is_some() && reads(program, arguments)
-                })
-            };
-            return simple_commands(script).is_some_and(|commands| commands.iter().all(reads));
+            return script_only_reads(script);
         }
         let name = self.executable.file_name().and_then(|name| name.to_str());
         !self.real.starts_with(guard.workspace())
             && name.is_some_and(|name| reads(name, &self.arguments))
     }
+}
+
+/// Whether a script is a row of programs of the system that change nothing, by their own documentation.
+pub fn script_only_reads(script: &str) -> bool {
+    let reads = |argv: &Vec<String>| {
+        argv.split_first().is_some_and(|(program, arguments)| {
+            system_program(program).is_some() && reads(program, arguments)
+        })
+    };
+    simple_commands(script).is_some_and(|commands| commands.iter().all(reads))
 }
 
 /// Whether a program of the system changes nothing with these arguments.

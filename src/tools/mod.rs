@@ -35,6 +35,7 @@ pub mod nearest_lines;
 pub mod operands;
 pub mod output;
 pub mod patch;
+pub mod path_risk;
 pub mod place;
 pub mod place_names;
 pub mod place_scan;

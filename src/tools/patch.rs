@@ -71,6 +71,25 @@ impl<'a> Hunk<'a> {
         });
         old.collect()
     }
+
+    /// The lines that it is about, as they are and as they would be.
+    pub fn sides(&self) -> (String, String) {
+        let (mut old, mut new) = (String::new(), String::new());
+        for line in &self.lines {
+            let (text, is_old, is_new) = match line {
+                HunkLine::Kept(text) => (text, true, true),
+                HunkLine::Removed(text) => (text, true, false),
+                HunkLine::Added(text) => (text, false, true),
+            };
+            for (side, is_there) in [(&mut old, is_old), (&mut new, is_new)] {
+                if is_there {
+                    side.push_str(text);
+                    side.push('\n');
+                }
+            }
+        }
+        (old, new)
+    }
 }
 
 /// Reads a patch. The error is for the model: it names the line of the patch.

@@ -35,6 +35,12 @@ pub enum RiskReason {
     Overwrites(u64),
     /// Changes parts of what files hold, in bytes of the whole files.
     Edits(u64),
+    /// Changes a file that nobody here can look at.
+    UnseenFile,
+    /// Changes nothing but what an agent keeps for itself.
+    StaysInAgent,
+    /// Lets an agent go from planning to acting.
+    EndsPlanning,
     /// Gives a file another place.
     MovesFile,
     /// Takes files away, of so many bytes together.
@@ -49,6 +55,8 @@ pub enum RiskReason {
     CredentialFile(String),
     /// Runs a program that only reads, in the sandbox.
     OnlyReads,
+    /// Runs programs that only read, where nothing of ours confines them.
+    OnlyReadsElsewhere,
     /// Runs a program that can change files.
     ChangesFiles,
     /// Runs a program that lies in the workspace.
@@ -105,6 +113,7 @@ impl RiskReason {
             | Self::ReadsSkill
             | Self::ReadsToolList
             | Self::ReadsHost(_)
+            | Self::StaysInAgent
             | Self::AsksPerson => Risk::Low,
             // It says what may be wrong with a name, not what the call touches.
             Self::MixedScripts(_) | Self::NewInterpreter => Risk::Low,
@@ -120,10 +129,14 @@ impl RiskReason {
             | Self::Reversible
             | Self::SendsFile(..) => Risk::Medium,
             // A program that only reads cannot change what is there.
-            Self::OnlyReads | Self::LoadsDataset | Self::Outside(_) | Self::UnlistedHost(_) => {
-                Risk::Medium
-            }
+            Self::OnlyReads
+            | Self::OnlyReadsElsewhere
+            | Self::LoadsDataset
+            | Self::Outside(_)
+            | Self::UnlistedHost(_) => Risk::Medium,
             Self::Irreversible(_)
+            | Self::UnseenFile
+            | Self::EndsPlanning
             | Self::ChangesFiles
             | Self::WorkspaceProgram
             | Self::ShellScript
@@ -189,6 +202,12 @@ impl RiskReason {
             }
             Self::CredentialFile(name) => format!("credentials: {}", short(name)),
             Self::OnlyReads => "runs a program that only reads, in the sandbox".to_owned(),
+            Self::OnlyReadsElsewhere => {
+                "runs programs that only read; no sandbox of ours confines them".to_owned()
+            }
+            Self::UnseenFile => "changes a file that nobody here can look at".to_owned(),
+            Self::StaysInAgent => "changes nothing outside of the agent".to_owned(),
+            Self::EndsPlanning => "ends the planning: the agent acts from then on".to_owned(),
             Self::ChangesFiles => "runs a program that can change files".to_owned(),
             Self::WorkspaceProgram => "runs a program of the workspace".to_owned(),
             Self::ShellScript => "runs a shell script".to_owned(),

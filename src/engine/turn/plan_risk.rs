@@ -10,6 +10,7 @@ use crate::engine::programs::{SHELLS, file_name};
 use crate::protocol::approval::Preview;
 use crate::protocol::enums::{Access, Risk};
 use crate::text::scripts;
+use crate::tools::path_risk;
 use crate::tools::risk::{self, RiskReason};
 use crate::tools::tool::Plan;
 
@@ -40,13 +41,13 @@ pub fn with_reasons(
         }
         Preview::Diff { .. } => {
             let named = plan.operands.iter().map(|(path, _)| path.as_str());
-            (&[], named.filter_map(command_risk::of_path).collect())
+            (&[], named.filter_map(path_risk::of_path).collect())
         }
         Preview::None | Preview::Text { .. } => (&[], Vec::new()),
     };
     if plan.access == Access::Send {
         let path = plan.facts.path.as_deref();
-        reasons.extend(path.and_then(command_risk::of_path));
+        reasons.extend(path.and_then(path_risk::of_path));
     }
     if plan.access == Access::Unknown {
         reasons.push(RiskReason::Unclassified);

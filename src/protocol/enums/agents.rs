@@ -1,5 +1,8 @@
 //! Words about agents of other makers whose calls pass the gate.
 
+/// What stands between the word of a program and the name of its tool.
+const BETWEEN: &str = "__";
+
 string_enum!(/// A program whose calls are judged here.
     ExternalAgent as "external agent" {
     /// Claude Code.
@@ -17,6 +20,26 @@ impl ExternalAgent {
             Self::Claude => "Claude Code",
             Self::Codex => "Codex",
             Self::Gemini => "Gemini CLI",
+        }
+    }
+
+    /// The name that its tool has here: `claude__Bash`.
+    pub fn tool_name(self, name: &str) -> String {
+        format!("{self}{BETWEEN}{name}")
+    }
+
+    /// Whose tool a name is, and how its program calls it; none = it is a tool of ours or of a server.
+    pub fn of_tool(tool: &str) -> Option<(Self, &str)> {
+        let (word, name) = tool.split_once(BETWEEN)?;
+        Some((word.parse().ok()?, name)).filter(|(_, name)| !name.is_empty())
+    }
+
+    /// Its tools that give a shell what stands in their argument `command`.
+    pub const fn shells(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["Bash", "Monitor"],
+            Self::Codex => &["Bash", "shell", "exec_command"],
+            Self::Gemini => &["run_shell_command"],
         }
     }
 }

@@ -24,9 +24,14 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["config", "mcp", "protocol", "clock", "text", "crash"],
     ),
     (
+        "agents",
+        &["config", "tools", "protocol", "clock", "text", "crash"],
+    ),
+    (
         "engine",
         &[
-            "config", "store", "model", "tools", "datasets", "protocol", "clock", "text", "crash",
+            "agents", "config", "store", "model", "tools", "datasets", "protocol", "clock", "text",
+            "crash",
         ],
     ),
     (

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use leverframe::engine::command_risk::{of_command, of_path};
+use leverframe::engine::command_risk::of_command;
 use leverframe::protocol::enums::Risk;
+use leverframe::tools::path_risk::of_path;
 use leverframe::tools::risk::{RiskReason, highest};
 use proptest::prelude::*;
 
