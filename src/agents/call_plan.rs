@@ -38,6 +38,12 @@ const PATHS: [&str; 8] = [
 ];
 /// Arguments that say where a command runs.
 const DIRECTORIES: [&str; 3] = ["dir_path", "directory", "workdir"];
+/// Programs that read what to do from whoever types, where nothing says it.
+const PROMPTS: [&str; 24] = [
+    "bash", "bc", "dash", "fish", "gdb", "ghci", "irb", "ksh", "lua", "mysql", "nc", "node",
+    "perl", "php", "psql", "python", "python3", "ruby", "screen", "sh", "sqlite3", "telnet",
+    "tmux", "zsh",
+];
 /// Largest file that is looked at, in bytes.
 const MAX_SEEN: u64 = 256 * 1024;
 
@@ -81,6 +87,7 @@ struct Place {
 
 /// A plan that grows.
 struct Draft {
+    agent: ExternalAgent,
     plan: Plan,
     directory: PathBuf,
     hidden: Guard,
@@ -94,6 +101,7 @@ impl Draft {
         let real = directory.canonicalize().ok().filter(|real| real.is_dir());
         let cwd = directory.to_string_lossy().into_owned();
         Self {
+            agent,
             plan: Plan {
                 access: kind.access(),
                 risk_reasons: Vec::new(),
@@ -128,6 +136,15 @@ impl Draft {
         if let Some(given) = DIRECTORIES.iter().find_map(|field| text(args, field)) {
             let cwd = plain(&self.directory.join(given));
             self.plan.facts.cwd = Some(cwd.to_string_lossy().into_owned());
+        }
+        if self.agent == ExternalAgent::Codex
+            && let Some(program) = prompts(command)
+        {
+            add(
+                &mut self.plan.risk_reasons,
+                RiskReason::HiddenCode(program.to_owned()),
+            );
+            self.plan.always_asks = Some(format!("Codex types into `{program}` without asking"));
         }
         // What the words of the command say is added where those of our own shells are.
         self.plan.facts.executable = Some("bash".to_owned());
@@ -368,6 +385,23 @@ fn seen(guard: &Guard, path: &GuardedPath) -> Before {
             }
         }
     }
+}
+
+/// A program of a command that takes what to do from whoever types; none = none that is known.
+fn prompts(command: &str) -> Option<&'static str> {
+    let commands = simple_commands(command)?;
+    commands.iter().find_map(|argv| {
+        let (program, arguments) = argv.split_first()?;
+        let name = program.rsplit('/').next()?;
+        if name == "ssh" {
+            return Some("ssh");
+        }
+        let told = arguments.iter().any(|word| word != "-i" && word != "-l");
+        PROMPTS
+            .into_iter()
+            .find(|prompt| *prompt == name)
+            .filter(|_| !told)
+    })
 }
 
 /// An argument that must be a text.

@@ -103,9 +103,9 @@ pub struct AgentTurn {
 pub enum TurnChange {
     /// It began, or goes on after an end.
     SessionStart,
-    /// A person wrote to it: a turn begins.
+    /// A turn begins: a person wrote to it, or the agent did.
     Prompt,
-    /// Its turn ended: none of its own calls waits any more.
+    /// Its turn ended: none of its own calls waits any more. Those of a subagent may.
     Stop,
     /// A subagent ended: none of the calls of that one waits any more.
     SubagentStop,

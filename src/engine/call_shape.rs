@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::protocol::approval::PlanFacts;
 use crate::protocol::enums::RuleMatcher;
-use crate::protocol::rule::COMMANDS;
+use crate::protocol::rule::{COMMAND, COMMANDS, runs_shell};
 use crate::text::quote::quote;
 use crate::tools::script::simple_commands;
 
@@ -179,10 +179,19 @@ impl CallShape<'_> {
         }
     }
 
+    /// The script that it gives a shell; none = it gives none.
+    pub fn script(&self) -> Option<&str> {
+        let field = match self.tool {
+            COMMANDS => "script",
+            tool if runs_shell(tool) => COMMAND,
+            _ => return None,
+        };
+        self.args.get(field)?.as_str()
+    }
+
     /// The simple commands of the script that it runs; none = it runs none, or one that is more than a row of them.
     pub fn commands_of_script(&self) -> Option<Vec<Vec<String>>> {
-        let script = self.args.get("script").filter(|_| self.tool == COMMANDS)?;
-        simple_commands(script.as_str()?)
+        simple_commands(self.script()?)
     }
 
     /// The same arguments with places as they lead.

@@ -377,7 +377,7 @@ pub fn fit(rule: &Rule, call: &CallShape<'_>) -> Fit {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect::<Vec<String>>(),
-        _ => match call.args.get("script").and_then(Value::as_str) {
+        _ => match call.script() {
             Some(script) => ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
             None => return Fit::Never,
         },

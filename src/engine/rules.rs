@@ -7,11 +7,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::agents::call_plan::names_path;
 use crate::engine::call_shape::{ARGV, CWD, CallShape, Location, PLACES, fits, words, words_match};
 use crate::engine::policy::covers;
 use crate::engine::programs::{self, Fit};
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
-use crate::protocol::rule::{COMMANDS, FETCH, HOST, Rule, URL};
+use crate::protocol::rule::{COMMAND, COMMANDS, FETCH, HOST, Rule, URL, runs_shell};
 use crate::tools::canonical::canonical_json;
 use crate::tools::execute_command::system_program;
 use crate::tools::http::url;
@@ -20,7 +21,10 @@ use crate::tools::http::url;
 const WALKERS: [&str; 2] = ["list_files", "search_files"];
 /// The field that is compared where nothing else is said.
 pub fn default_field(tool: &str) -> Option<&'static str> {
-    (tool == COMMANDS).then_some(ARGV)
+    match tool {
+        COMMANDS => Some(ARGV),
+        tool => runs_shell(tool).then_some(COMMAND),
+    }
 }
 
 fn text_matches(matcher: RuleMatcher, value: &str, text: &str) -> bool {
@@ -176,6 +180,15 @@ pub fn fit(rule: &Rule, call: &CallShape<'_>) -> Fit {
     if wide && rule.field.as_deref() == Some(ARGV) && call.tool == COMMANDS {
         return programs::fit(rule, call);
     }
+    // What stands in the text, and what the text starts.
+    if wide && rule.field.as_deref() == Some(COMMAND) && runs_shell(call.tool) {
+        let says = if compares(rule, call) {
+            Fit::Sure
+        } else {
+            Fit::Never
+        };
+        return says.max(programs::fit(rule, call));
+    }
     if compares(rule, call) {
         Fit::Sure
     } else if wide && reads_from_above(rule, call) {
@@ -236,7 +249,7 @@ fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
         let asked = value.and_then(Value::as_str).unwrap_or_default();
         return address_matches(rule, asked, allows);
     }
-    if field == "path" && !call.plan.paths.is_empty() {
+    if names_path(field) && !call.plan.paths.is_empty() {
         let mut paths = call.plan.paths.iter();
         let fits = |path: &String| place_matches(rule, path, call.workspace, allows);
         // What allows has to cover every file, what forbids one.
@@ -257,13 +270,17 @@ fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
     }
     match value {
         // Each of its commands has to be one that the rule covers.
-        None if field == ARGV => call.commands_of_script().is_some_and(|commands| {
-            let fits = |argv: &Vec<String>| {
-                words(&rule.value).is_some_and(|value| words_match(rule.matcher, &value, argv))
-            };
-            commands.iter().all(fits) && call.args.get("stdin").is_none()
-        }),
+        None if field == ARGV => covers_commands(rule, call) && call.args.get("stdin").is_none(),
         None => false,
+        // Text that begins alike can go on with anything: what allows has to cover each of the commands.
+        Some(Value::String(_))
+            if allows
+                && field == COMMAND
+                && runs_shell(call.tool)
+                && rule.matcher != RuleMatcher::Exact =>
+        {
+            covers_commands(rule, call)
+        }
         Some(Value::String(text)) => text_matches(rule.matcher, &rule.value, text),
         Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
             let argv: Vec<String> = items
@@ -278,6 +295,15 @@ fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
         }
         Some(other) => text_matches(rule.matcher, &rule.value, &canonical_json(other)),
     }
+}
+
+/// Whether the script of a call is a row of simple commands, and the words of a rule fit each of them.
+fn covers_commands(rule: &Rule, call: &CallShape<'_>) -> bool {
+    let Some((commands, value)) = call.commands_of_script().zip(words(&rule.value)) else {
+        return false;
+    };
+    let mut commands = commands.iter();
+    commands.all(|argv| words_match(rule.matcher, &value, argv))
 }
 
 /// Why a call asks that a rule may forbid; none = each rule surely does, or surely does not.

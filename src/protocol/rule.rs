@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{
-    Access, DecisionKind, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictKind,
+    Access, DecisionKind, ExternalAgent, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictKind,
 };
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
@@ -154,8 +154,16 @@ pub const BASH: &str = "bash";
 pub const PYTHON: &str = "python";
 /// What rules compare of an address beside the whole: the host. No argument of [`FETCH`] has this name.
 pub const HOST: &str = "host";
+/// The argument of tools that give a shell a text.
+pub const COMMAND: &str = "command";
 /// The argument of [`FETCH`] that is an address.
 pub const URL: &str = "url";
+
+/// Whether a tool gives a shell its argument [`COMMAND`]: ours, or one of another agent.
+pub fn runs_shell(tool: &str) -> bool {
+    let of_agent = ExternalAgent::of_tool(tool);
+    tool == BASH || of_agent.is_some_and(|(agent, name)| agent.shells().contains(&name))
+}
 
 /// Whether a rule allows commands: those run in a directory, with a program.
 pub fn covers_commands(verdict: VerdictKind, tool: &str) -> bool {
@@ -188,7 +196,8 @@ pub struct RulePatch {
     /// Tool name, or `prefix*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The argument whose value is compared; empty = all arguments. Default `argv` of `execute_command`, else all.
+    /// The argument whose value is compared; empty = all arguments. Default `argv` of `execute_command`, `command` of a
+    /// shell, else all.
     /// `host` of `http_fetch` is the host of its `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,

@@ -14,11 +14,13 @@ use crate::engine::rules;
 use crate::protocol::enums::{DecisionKind, RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::problem::Problem;
 use crate::protocol::rule::{
-    COMMANDS, FETCH, HOST, Rule, RulePatch, RuleSuggestion, RuleSuggestions, URL,
+    COMMAND, COMMANDS, FETCH, HOST, Rule, RulePatch, RuleSuggestion, RuleSuggestions, URL,
+    runs_shell,
 };
 use crate::store::commands::put_rule::RuleFields;
 use crate::store::queries::rules::TriedCall;
 use crate::tools::canonical::{canonical_json, sha256_hex};
+use crate::tools::script::simple_commands;
 
 /// Days that are looked at, when nobody says how many; and at most.
 const DAYS: u32 = 7;
@@ -207,7 +209,15 @@ fn candidates_of((call, workspace): CallHere<'_>) -> Vec<Rule> {
             rules.push(of(Some(URL), RuleMatcher::Exact, url.to_owned()));
         }
         rules.push(of(Some(HOST), RuleMatcher::Exact, host));
-    } else if let Some(path) = call.args.get("path").and_then(Value::as_str) {
+    } else if let Some(command) = command_of_shell(call) {
+        rules.push(of(Some(COMMAND), RuleMatcher::Exact, command.to_owned()));
+        if let Some([words]) = simple_commands(command).as_deref()
+            && words.len() > 2
+        {
+            let head = unwords(&words[..2]);
+            rules.push(of(Some(COMMAND), RuleMatcher::Prefix, head));
+        }
+    } else if let Some(path) = path_of(call) {
         rules.push(of(Some("path"), RuleMatcher::Exact, path.to_owned()));
         if let Some((directory, _)) = path.rsplit_once('/') {
             let below = format!("{directory}/");
@@ -219,6 +229,20 @@ fn candidates_of((call, workspace): CallHere<'_>) -> Vec<Rule> {
     }
     rules.retain(|rule| rule.value.len() <= MAX_TEXT && is_answered(rule, (call, workspace)));
     rules
+}
+
+/// What a call gives a shell as its text.
+fn command_of_shell(call: &TriedCall) -> Option<&str> {
+    let command = call.args.get(COMMAND).and_then(Value::as_str);
+    command.filter(|_| runs_shell(&call.told.tool))
+}
+
+/// The file or directory that a call is about.
+fn path_of(call: &TriedCall) -> Option<&str> {
+    match call.plan.paths.as_slice() {
+        [only] => Some(only),
+        _ => call.args.get("path").and_then(Value::as_str),
+    }
 }
 
 /// Cuts what is not compared: of a long text only its digest stays.
