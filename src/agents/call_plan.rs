@@ -57,7 +57,7 @@ pub fn plan(
     let draft = Draft::new(agent, kind, context);
     match kind {
         ToolKind::Shell => draft.shell(args),
-        ToolKind::Read | ToolKind::Search => draft.reading(kind, args),
+        ToolKind::Read | ToolKind::Find => draft.reading(kind, args),
         ToolKind::Web => Ok(draft.web(args)),
         ToolKind::Own => Ok(draft.done(Preview::None, [RiskReason::StaysInAgent])),
         ToolKind::Write => draft.write(args),
@@ -164,7 +164,7 @@ impl Draft {
     fn reading(mut self, kind: ToolKind, args: &Value) -> Result<Plan, PrepareError> {
         let mut given = paths_of(args);
         // A pattern of names can lead out of the directory as a path can.
-        let pattern = text(args, "pattern").filter(|_| kind == ToolKind::Search);
+        let pattern = text(args, "pattern").filter(|_| kind == ToolKind::Find);
         given.extend(pattern.filter(|pattern| is_way_out(pattern)));
         if given.is_empty() {
             given.push(".");

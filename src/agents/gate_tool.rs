@@ -1,7 +1,7 @@
 //! A tool of an agent as a tool of ours: judged, asked about and recorded as any other.
 //!
-//! To carry out a call of it is to let the agent that waits go on. Nothing of ours runs, and where nobody waits nothing
-//! happens.
+//! To carry out a call of it is to let the agent that waits go on. Nothing of ours runs. The engine looks before whether
+//! somebody waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use crate::agents::call_plan;
 use crate::agents::parse::is_name;
 use crate::agents::tool_kind::ToolKind;
 use crate::protocol::enums::ExternalAgent;
-use crate::protocol::ids::ToolCallId;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
@@ -21,35 +20,25 @@ use crate::tools::tool::{
 /// Longest time to tell an agent to go on.
 const MAX_DURATION: Duration = Duration::from_secs(30);
 
-/// Who waits for the answer to a call.
-pub trait Presence: Send + Sync {
-    /// Whether the agent that asked about this call still waits.
-    fn waits(&self, call: ToolCallId) -> bool;
-}
-
 /// The tool.
 struct GateTool {
     spec: ToolSpec,
     agent: ExternalAgent,
     kind: ToolKind,
-    presence: Arc<dyn Presence>,
 }
 
-/// The tool of an agent, by the agent's own name of it: `Bash` of Claude Code becomes `claude__Bash`. None = no tool can
-/// have that name.
-pub fn tool(
-    agent: ExternalAgent,
-    name: &str,
-    presence: &Arc<dyn Presence>,
-) -> Option<Arc<dyn Tool>> {
-    if !is_name(name) {
+/// The tool of an agent, by the name that it has here: `claude__Bash` is `Bash` of Claude Code. None = no tool of an agent
+/// can have that name.
+pub fn tool(name: &str) -> Option<Arc<dyn Tool>> {
+    let (agent, own) = ExternalAgent::of_tool(name)?;
+    if !is_name(own) {
         return None;
     }
-    let kind = ToolKind::of(agent, name);
+    let kind = ToolKind::of(agent, own);
     Some(Arc::new(GateTool {
         spec: ToolSpec {
-            name: agent.tool_name(name).into(),
-            description: format!("`{name}` of {}, which runs it itself", agent.product()).into(),
+            name: name.to_owned().into(),
+            description: format!("`{own}` of {}, which runs it itself", agent.product()).into(),
             input_schema: json!({"type": "object"}),
             access: kind.access(),
             effect: kind.effect(),
@@ -59,7 +48,6 @@ pub fn tool(
         },
         agent,
         kind,
-        presence: Arc::clone(presence),
     }))
 }
 
@@ -77,20 +65,11 @@ impl Tool for GateTool {
         call_plan::plan(self.agent, self.kind, context, args)
     }
 
-    async fn execute(&self, context: &ToolContext<'_>, _args: &Value) -> ToolOutcome {
-        let agent = self.agent.product();
-        if self.presence.waits(context.call_id) {
-            return ToolOutcome {
-                content: format!("{agent} was told to go on"),
-                is_error: false,
-                disposition: EffectDisposition::Done,
-                partial: false,
-            };
-        }
+    async fn execute(&self, _: &ToolContext<'_>, _: &Value) -> ToolOutcome {
         ToolOutcome {
-            content: format!("{agent} does not wait any more, so it was not told to go on"),
-            is_error: true,
-            disposition: EffectDisposition::ConfirmedNoEffect,
+            content: format!("{} was told to go on", self.agent.product()),
+            is_error: false,
+            disposition: EffectDisposition::Done,
             partial: false,
         }
     }

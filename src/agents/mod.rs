@@ -17,5 +17,5 @@ pub use answer::{accepts_edits, answer, knows_defer};
 pub use event::{
     AgentCall, AgentReport, AgentTurn, AskEvent, GateEvent, GateProblem, TurnChange, Verdict,
 };
-pub use gate_tool::{Presence, tool};
+pub use gate_tool::tool;
 pub use parse::parse;

@@ -10,10 +10,10 @@ use crate::tools::tool::reads;
 pub enum ToolKind {
     /// Gives a shell a command: `command`.
     Shell,
-    /// Reads files or a directory.
+    /// Reads or searches files or a directory.
     Read,
-    /// Searches files, or their names by a pattern that is a path.
-    Search,
+    /// Finds files by a pattern that is a path.
+    Find,
     /// Reads from the network.
     Web,
     /// Changes nothing outside of the agent. What a subagent does then asks by itself.
@@ -42,8 +42,8 @@ impl ToolKind {
         }
         match agent {
             ExternalAgent::Claude => match name {
-                "Read" | "LS" | "NotebookRead" => Self::Read,
-                "Grep" | "Glob" => Self::Search,
+                "Grep" | "LS" | "NotebookRead" | "Read" => Self::Read,
+                "Glob" => Self::Find,
                 "WebFetch" | "WebSearch" => Self::Web,
                 "Agent" | "BashOutput" | "EnterPlanMode" | "Task" | "TaskCreate" | "TaskGet"
                 | "TaskList" | "TaskOutput" | "TaskUpdate" | "TodoRead" | "TodoWrite"
@@ -64,8 +64,12 @@ impl ToolKind {
                 _ => Self::Unknown,
             },
             ExternalAgent::Gemini => match name {
-                "list_directory" | "read_file" | "read_many_files" => Self::Read,
-                "glob" | "grep_search" | "search_file_content" => Self::Search,
+                "grep_search"
+                | "list_directory"
+                | "read_file"
+                | "read_many_files"
+                | "search_file_content" => Self::Read,
+                "glob" => Self::Find,
                 "google_web_search" | "web_fetch" => Self::Web,
                 "enter_plan_mode" | "get_internal_docs" | "write_todos" => Self::Own,
                 "write_file" => Self::Write,
@@ -82,7 +86,7 @@ impl ToolKind {
     pub fn access(self) -> Access {
         match self {
             Self::Shell => Access::Exec,
-            Self::Read | Self::Search | Self::Own => Access::ReadLocal,
+            Self::Read | Self::Find | Self::Own => Access::ReadLocal,
             Self::Web => Access::ReadOpen,
             Self::Write | Self::Edit | Self::Notebook | Self::Patch => Access::Write,
             Self::Question | Self::Plan => Access::Send,

@@ -32,6 +32,8 @@ pub const OPEN_PATH: &str = "/healthz";
 
 /// Where hosts of the Model Context Protocol send their requests.
 pub const MCP_PATH: &str = "/mcp";
+/// Where hooks of external agents send what they say.
+const GATE_PATH: &str = "/v1/gate/";
 
 /// Paths that need no credential. One that is shown is looked at all the same: clients find out here that it is wrong.
 const PUBLIC_PATHS: &[&str] = &["/readyz", "/openapi.json"];
@@ -72,11 +74,15 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may use the Model Context Protocol and nothing else.
-    fn is_host(&self) -> bool {
-        match &self.actor {
-            Actor::Token { scopes, .. } => scopes.iter().all(|scope| *scope == Scope::Mcp),
-            Actor::Operator { .. } | Actor::Engine | Actor::Person { .. } => false,
+    /// The one path that the caller may use, and what begins with it; none = the engine judges what it asks.
+    fn only_path(&self) -> Option<&'static str> {
+        let Actor::Token { scopes, .. } = &self.actor else {
+            return None;
+        };
+        match scopes.as_slice() {
+            [Scope::Mcp] => Some(MCP_PATH),
+            [Scope::Gate] => Some(GATE_PATH),
+            _ => None,
         }
     }
 }
@@ -226,10 +232,12 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
         return Ok(None);
     }
     let caller = door.authenticate(peer, headers)?;
-    if caller.is_host() && request.uri().path() != MCP_PATH {
+    if let Some(only) = caller.only_path()
+        && !request.uri().path().starts_with(only)
+    {
         return Err(forbidden(
             "not allowed",
-            format!("{} opens {MCP_PATH} and nothing else", caller.actor.label()),
+            format!("{} opens {only} and nothing else", caller.actor.label()),
             "use a token with another scope",
         ));
     }

@@ -38,6 +38,7 @@ pub const KINDS: &[&str] = &[
     "session.updated",
     "session.ended",
     "message.received",
+    "call.reported",
     "continuation.queued",
     "continuation.waiting_for_files",
     "continuation.started",

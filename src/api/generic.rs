@@ -57,7 +57,7 @@ async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         Surface::Console | Surface::Http | Surface::Cli => {}
         // `leverframe mcp serve`. What tokens send as a host goes through `/mcp`.
         Surface::Mcp if matches!(call.actor()?, Actor::Operator { .. }) => {}
-        Surface::Chat | Surface::Scripted | Surface::Engine | Surface::Mcp => {
+        Surface::Chat | Surface::Scripted | Surface::Engine | Surface::Mcp | Surface::Gate => {
             return Err(Problem::invalid(format!(
                 "request body, field `surface`: `{}` cannot be claimed over HTTP: expected one of {}",
                 body.surface,

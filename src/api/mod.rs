@@ -17,6 +17,7 @@ pub mod error;
 pub mod events;
 pub mod form;
 pub mod framing;
+pub mod gate;
 pub mod generic;
 pub mod health;
 pub mod limiter;

@@ -9,7 +9,7 @@ use crate::protocol::enums::CostGrouping;
 use crate::protocol::on_call::AssignRequest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::request::{
-    AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AssignApproval,
+    AcceptMemory, AcceptPairing, AddMemory, AddRoutine, AddRule, AllowLater, AssignApproval,
     CancelContinuation, ChangeRoutine, ChangeRule, CheckChannel, CompactSession, CreateBackup,
     Decide, DiscoverModels, DismissLeftovers, DismissRefusedCalls, DistrustSkill, DrainChannel,
     EditMemory, EmergencyStop, EndInterpreter, EndSession, EraseUser, ExplainCall, GetApproval,
@@ -64,6 +64,9 @@ fn agents() -> Vec<Route> {
         command::<CancelContinuation>(Post, "/v1/continuations/{id}/cancel").id("continuation_id"),
         query::<ListApprovals>("/v1/approvals"),
         query::<GetApproval>("/v1/approvals/{id}"),
+        command::<AllowLater>(Post, "/v1/approvals/{id}/allow-later")
+            .id("approval_id")
+            .bodyless(),
         command::<Decide>(Post, "/v1/approvals/{id}/decision")
             .id("approval_id")
             .nested::<DecisionRequest>("decision"),

@@ -19,7 +19,7 @@ use crate::api::request::{BODY_LIMIT, Call, read_body};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
-    artifacts, audit, cache, channels, continuations, datasets, events, generic, health, mcp,
+    artifacts, audit, cache, channels, continuations, datasets, events, gate, generic, health, mcp,
     mcp_servers, memory, on_call, openapi, plain, sessions, webhooks,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -42,6 +42,7 @@ pub fn table() -> Vec<Route> {
         events::routes(),
         health::routes(),
         generic::routes(),
+        gate::routes(),
         mcp::routes(),
         webhooks::routes(),
         vec![description()],

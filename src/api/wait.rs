@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use schemars::JsonSchema;
@@ -49,6 +49,15 @@ pub(super) struct Wait {
 pub fn seconds(call: &Call) -> Result<Option<Duration>, Refusal> {
     let Wait { wait } = call.query()?;
     Ok(wait.map(Duration::from_secs))
+}
+
+/// The seconds of `Prefer: wait=SECONDS` (RFC 7240), as they are asked for.
+pub fn preferred(value: &HeaderValue) -> Option<u64> {
+    let text = value.to_str().ok()?;
+    let wait = text
+        .split([',', ';'])
+        .find_map(|one| one.trim().strip_prefix("wait="))?;
+    wait.trim().parse().ok()
 }
 
 /// Submits a message: 202 at once, or with `wait` 200 with the continuation once there is something to see.

@@ -14,6 +14,7 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body};
 use crate::api::route::{Method, Needs, Route, own, success};
 use crate::api::state::Api;
+use crate::api::wait::preferred;
 use crate::client::webhooks::{WEBHOOK_BODY_LIMIT, WebhookRefusal, WebhookRequest};
 use crate::protocol::problem::{Problem, ProblemKind};
 
@@ -65,7 +66,8 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         })
         .collect();
-    let wait = call.headers.get("prefer").and_then(wait_of);
+    let wait = call.headers.get("prefer").and_then(preferred);
+    let wait = wait.map(|seconds| Duration::from_secs(seconds.clamp(1, LONGEST_WAIT)));
     let (answer, answered) = oneshot::channel();
     let request = WebhookRequest {
         headers,
@@ -112,17 +114,4 @@ fn unavailable(detail: String, refusal: WebhookRefusal) -> Refusal {
                 .header(header::RETRY_AFTER, HeaderValue::from(1_u64))
         }
     }
-}
-
-/// The seconds of `Prefer: wait=SECONDS` (RFC 7240).
-fn wait_of(value: &HeaderValue) -> Option<Duration> {
-    let seconds: u64 = value
-        .to_str()
-        .ok()?
-        .split([',', ';'])
-        .find_map(|one| one.trim().strip_prefix("wait="))?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds.clamp(1, LONGEST_WAIT)))
 }

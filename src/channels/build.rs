@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::config::settings::ChannelSettings;
 use crate::protocol::enums::ChannelKind;
 
-/// The bridge of a channel; none for channels that need no connection (desk, api, mcp, cli, routine)
+/// The bridge of a channel; none for channels that need no connection (the built-in ones)
 /// and for scripted ones, which are made with their phrases by
 /// [`crate::channels::scripted::ScriptedBridge::new`]. One of kind `process` is made with its program by [`process`].
 ///
@@ -74,6 +74,7 @@ pub fn build(
         | ChannelKind::Api
         | ChannelKind::Mcp
         | ChannelKind::Cli
+        | ChannelKind::Gate
         | ChannelKind::Routine
         | ChannelKind::Scripted => None,
     }

@@ -25,6 +25,7 @@ pub const BUILT_IN: &[(&str, ChannelKind)] = &[
     ("mcp", ChannelKind::Mcp),
     ("cli", ChannelKind::Cli),
     ("routine", ChannelKind::Routine),
+    ("gate", ChannelKind::Gate),
 ];
 
 /// The scripted channels of `--demo`.
@@ -41,6 +42,8 @@ pub fn resolve(
         let table = ChannelTable {
             // Where people come to see what it can do, a second question shows it.
             response_cache: inputs.flags.demo.then_some(CacheScope::User),
+            // External agents read without asking, as they do by themselves.
+            autonomy: (*kind == ChannelKind::Gate).then_some(Autonomy::SemiAuto),
             ..ChannelTable::default()
         };
         tables.insert(name, (*kind, table));
@@ -206,6 +209,7 @@ impl Channel<'_> {
                 | ChannelKind::Api
                 | ChannelKind::Mcp
                 | ChannelKind::Cli
+                | ChannelKind::Gate
                 | ChannelKind::Routine
                 | ChannelKind::Scripted => kind.to_string(),
             },
@@ -452,6 +456,7 @@ impl Channel<'_> {
                 | ChannelKind::Api
                 | ChannelKind::Mcp
                 | ChannelKind::Cli
+                | ChannelKind::Gate
                 | ChannelKind::Routine
                 | ChannelKind::Scripted => (!id.trim().is_empty(), "an id"),
             };

@@ -37,6 +37,7 @@ pub fn secrets_of(kind: ChannelKind) -> &'static [&'static SecretNeed] {
         | ChannelKind::Api
         | ChannelKind::Mcp
         | ChannelKind::Cli
+        | ChannelKind::Gate
         | ChannelKind::Routine
         | ChannelKind::Scripted => &[],
     }
@@ -245,6 +246,7 @@ impl Reader<'_> {
             | ChannelKind::Api
             | ChannelKind::Mcp
             | ChannelKind::Cli
+            | ChannelKind::Gate
             | ChannelKind::Routine
             | ChannelKind::Scripted => "",
         };

@@ -55,7 +55,7 @@ pub struct Settings {
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Tables about models that come before the shipped ones.
     pub tables: OwnTables,
-    /// Channels by name. Always contains desk, api, mcp, cli and routine.
+    /// Channels by name. Always contains the built-in ones.
     pub channels: BTreeMap<String, ChannelSettings>,
     /// People by name.
     pub people: BTreeMap<String, PersonSettings>,

@@ -4,9 +4,11 @@
 use crate::console::loading;
 use crate::console::world::{CallResult, Stream, TOOL_OUTPUT_KEPT, World};
 use crate::protocol::cache::{CacheCounts, CacheGroup};
-use crate::protocol::enums::{ApprovalState, ContinuationState, OutboxState, SessionState};
+use crate::protocol::enums::{
+    ApprovalState, ContinuationState, OutboxState, ReportOutcome, SessionState, ToolCallState,
+};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
+use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::session::{ContinuationSummary, Session, Usage};
 
 /// What the world cannot know from an event alone and should ask for.
@@ -185,6 +187,12 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
                 open.tools_in_flight.remove(index);
             }
         }
+        EventBody::CallReported {
+            call_id,
+            outcome,
+            preview,
+            ..
+        } => reported(world, event, *call_id, *outcome, preview),
         EventBody::ApprovalRequested { approval }
         | EventBody::ApprovalDecided { approval }
         | EventBody::ApprovalExpired { approval }
@@ -468,4 +476,33 @@ fn count_pending(world: &mut World, session_id: Option<SessionId>, channel: &str
     if let Some(channel) = world.channels.get_mut(channel) {
         channel.pending_approvals = u32::try_from(n).unwrap_or(u32::MAX);
     }
+}
+
+/// An external agent said how a call of its own ended.
+fn reported(
+    world: &mut World,
+    event: &Event,
+    call: Option<ToolCallId>,
+    outcome: ReportOutcome,
+    preview: &str,
+) {
+    let Some(call) = call else {
+        let external = session(world, event).and_then(|session| session.external.as_mut());
+        if let Some(external) = external {
+            external.unasked = external.unasked.saturating_add(1);
+        }
+        return;
+    };
+    let state = match outcome {
+        ReportOutcome::Succeeded => ToolCallState::Succeeded,
+        ReportOutcome::Failed => ToolCallState::Failed,
+        // Nobody knows how it ended: what was known stays.
+        ReportOutcome::Unreported => return,
+    };
+    let result = CallResult {
+        state,
+        duration_ms: None,
+        preview: preview.to_owned(),
+    };
+    world.note_result(call, result);
 }

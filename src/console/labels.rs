@@ -40,6 +40,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::ResumeSession(_) => "session resumed".to_owned(),
         Command::SendMessage(_) | Command::Ask(_) => "message accepted".to_owned(),
         Command::CallTool(_) => "call accepted".to_owned(),
+        Command::AskGate(_) => "answered".to_owned(),
+        Command::AllowLater(_) => {
+            "allowed once, if the agent asks again within 15 minutes".to_owned()
+        }
         Command::CancelContinuation(_) => "turn cancelled, its tools are killed".to_owned(),
         Command::ResumeContinuation(_) => "turn goes on".to_owned(),
         Command::RetryContinuation(_) => "message started again as a new turn".to_owned(),

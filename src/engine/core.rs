@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agents;
 use crate::clock::{Clock, Timestamp};
 use crate::config::paths::hidden_from_tools;
 use crate::config::settings::{ChannelSettings, Settings};
@@ -16,6 +17,7 @@ use crate::engine::dataset_uploads::Datasets;
 use crate::engine::delivery::Delivery;
 use crate::engine::embeddings::state::Embeddings;
 use crate::engine::emergency::{ActiveStop, Emergency};
+use crate::engine::gate_callers::GateCallers;
 use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::state::Hygiene;
 use crate::engine::log_lines::LogLines;
@@ -129,6 +131,8 @@ pub struct Shared {
     pub skills: Skills,
     /// Tool servers.
     pub servers: ToolServers,
+    /// External agents that wait for an answer.
+    pub gate: GateCallers,
 }
 
 impl std::ops::Deref for Engine {
@@ -141,7 +145,8 @@ impl std::ops::Deref for Engine {
 
 impl Engine {
     /// An engine that does nothing yet; `start::begin` starts what is pending.
-    pub fn new(parts: Parts, held: Option<ActiveStop>) -> Self {
+    pub fn new(mut parts: Parts, held: Option<ActiveStop>) -> Self {
+        parts.tools.add_family(agents::tool);
         let started_at = parts.clock.now();
         let workspaces = parts.settings.channels.values();
         let hooks = Hooks::new(
@@ -192,6 +197,7 @@ impl Engine {
                 embeddings: Embeddings::default(),
                 skills: Skills::default(),
                 servers,
+                gate: GateCallers::default(),
                 hooks,
                 store: parts.store,
                 configuration: RwLock::new(configuration),

@@ -24,6 +24,7 @@ pub mod emergency;
 pub mod erase;
 pub mod file_changes;
 pub mod fleet;
+pub mod gate_callers;
 pub mod handle;
 pub mod hooks;
 pub mod hygiene;

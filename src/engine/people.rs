@@ -7,7 +7,7 @@ use crate::config::settings::{
 };
 use crate::protocol::approval::{Approval, Requester};
 use crate::protocol::command::Actor;
-use crate::protocol::enums::{Risk, Role, Scope, Surface};
+use crate::protocol::enums::{ChannelKind, Risk, Role, Scope, Surface};
 
 /// A person of the configuration with the name they are configured under.
 pub struct Person<'a> {
@@ -100,7 +100,7 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
         Actor::Token { scopes, .. } => scopes.contains(&scope) || scopes.contains(&Scope::Admin),
         Actor::Person { role, .. } => match scope {
             Scope::Read | Scope::Operate => true,
-            Scope::Mcp => false,
+            Scope::Mcp | Scope::Gate => false,
             Scope::Approve => *role >= Role::Approver,
             Scope::Admin => *role >= Role::Owner,
         },
@@ -150,7 +150,9 @@ pub fn is_untrusted(
     let_in: &[String],
     requester: &Requester,
 ) -> bool {
-    if requester.person.is_some()
+    // What a program of this user writes is no message of a stranger.
+    if channel.kind == ChannelKind::Gate
+        || requester.person.is_some()
         || let_in.contains(&requester.id)
         || person(settings, &requester.id).is_some()
     {
@@ -197,7 +199,12 @@ pub fn may_not_decide(
     let own_request = same_human(settings, &actor_id(actor), &approval.requester.id);
     let in_chat = match surface {
         Surface::Chat | Surface::Scripted => true,
-        Surface::Console | Surface::Http | Surface::Cli | Surface::Engine | Surface::Mcp => false,
+        Surface::Console
+        | Surface::Http
+        | Surface::Cli
+        | Surface::Engine
+        | Surface::Mcp
+        | Surface::Gate => false,
     };
     if own_request {
         match approvals.self_approval {

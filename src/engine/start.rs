@@ -12,7 +12,7 @@ use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
 use crate::engine::erase;
 use crate::engine::file_changes;
-use crate::engine::handle::{channels, rehearsals};
+use crate::engine::handle::{channels, gate, rehearsals};
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
 use crate::engine::inbound_files;
@@ -128,6 +128,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
     }
+    gate::recover(engine).await?;
     tell_interrupted(engine).await?;
     if !engine.is_held() {
         reconcile::begin(engine);

@@ -8,6 +8,7 @@ use crate::protocol::enums::{
     Access, ApprovalKind, ApprovalState, DecisionKind, DecisionScope, Effect, OutboxClass, Risk,
     Surface, VerdictKind,
 };
+use crate::protocol::gate::ExternalCaller;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::on_call::Assignment;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
@@ -114,9 +115,18 @@ pub struct PlanFacts {
     /// In words: `bubblewrap: workspace only, no network` or `unsandboxed`.
     #[serde(default)]
     pub sandbox: Option<String>,
+    /// The external agent that makes the call; none = it runs here. Not part of the digest: its tool's name is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalCaller>,
 }
 
 impl PlanFacts {
+    /// The directory that paths of the call are seen from: that of its external agent, else this one.
+    pub fn workspace<'a>(&'a self, of_channel: &'a str) -> &'a str {
+        let external = self.external.as_ref();
+        external.map_or(of_channel, |external| external.directory.as_str())
+    }
+
     /// What of the files that a command names is bound, and what is not; none = it names none.
     pub fn binding(&self) -> Option<String> {
         if self.bound.is_empty() && self.unbound.is_none() {

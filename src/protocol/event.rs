@@ -13,8 +13,8 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
 use crate::protocol::enums::{
-    Access, CacheMissReason, ContinuationState, Effect, HookPoint, OutboxClass, OutboxState, Risk,
-    ToolCallState,
+    Access, CacheMissReason, ContinuationState, Effect, HookPoint, OutboxClass, OutboxState,
+    ReportOutcome, Risk, ToolCallState,
 };
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::hygiene::HygieneRun;
@@ -253,6 +253,19 @@ pub enum EventBody {
         /// Set when the tool did not run: the result is one that was kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cached: Option<CachedResult>,
+    },
+    /// An external agent reported how a call of its own ended, or went on without a report.
+    #[serde(rename = "call.reported")]
+    CallReported {
+        /// The call that it asked about; none = it never asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<ToolCallId>,
+        /// Tool name.
+        tool: String,
+        /// How it ended.
+        outcome: ReportOutcome,
+        /// First 200 characters of what it gave: outside text.
+        preview: String,
     },
     /// A person is asked. Sent again with a new revision after an edit or a return to pending.
     #[serde(rename = "approval.requested")]
@@ -498,6 +511,7 @@ impl EventBody {
             Self::SessionUpdated { .. } => "session.updated",
             Self::SessionEnded { .. } => "session.ended",
             Self::MessageReceived { .. } => "message.received",
+            Self::CallReported { .. } => "call.reported",
             Self::ContinuationQueued { .. } => "continuation.queued",
             Self::ContinuationWaitingForFiles { .. } => "continuation.waiting_for_files",
             Self::ContinuationStarted { .. } => "continuation.started",
@@ -551,6 +565,7 @@ impl EventBody {
     pub fn continuation_state(&self) -> Option<ContinuationState> {
         match self {
             Self::MessageReceived { .. }
+            | Self::CallReported { .. }
             | Self::ContinuationQueued { .. }
             | Self::ContinuationResumed { .. } => Some(ContinuationState::Pending),
             Self::ContinuationStarted { .. } => Some(ContinuationState::Running),

@@ -24,6 +24,7 @@ pub mod enums;
 pub mod event;
 pub mod file_change;
 pub mod fleet;
+pub mod gate;
 pub mod hex;
 pub mod hook;
 pub mod hygiene;

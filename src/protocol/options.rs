@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::protocol::gate::ExternalCaller;
+
 /// Most hints of one message.
 pub const MAX_HINTS: usize = 16;
 /// Longest hint, in bytes.
@@ -135,6 +137,9 @@ pub struct DirectCall {
     pub tool: String,
     /// Its arguments, redacted: outside text.
     pub arguments: Value,
+    /// The external agent that makes the call itself once it is allowed; none = the engine makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalCaller>,
 }
 
 /// What a message asks for beside its text.
@@ -155,6 +160,11 @@ pub struct TurnOptions {
 }
 
 impl TurnOptions {
+    /// The external agent that the one call of the turn is of.
+    pub fn external(&self) -> Option<&ExternalCaller> {
+        self.call.as_ref()?.external.as_ref()
+    }
+
     /// What they say, one line for each: outside text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();

@@ -11,6 +11,7 @@ use crate::protocol::enums::{
     Access, ContinuationState, Effect, FloodKind, OutboxClass, OutboxState, Risk, SessionState,
     StepKind, Surface, ToolCallState,
 };
+use crate::protocol::gate::{CallReport, ExternalSession};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
 use crate::protocol::options::TurnOptions;
@@ -104,6 +105,9 @@ pub struct Session {
     /// The person who writes in place of its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakeOver>,
+    /// The external agent whose session it is; none = the engine runs its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalSession>,
     /// Why the engine paused it; none = it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flood: Option<Flood>,
@@ -255,6 +259,9 @@ pub struct ToolCall {
     pub duration_ms: Option<u64>,
     /// How often it was started.
     pub attempts: u32,
+    /// What the external agent reports that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<CallReport>,
     /// When it was proposed.
     pub created_at: Timestamp,
     /// When it started.

@@ -266,6 +266,7 @@ impl Retelling {
                     cached: None,
                     duration_ms: None,
                     attempts: 0,
+                    report: None,
                     created_at: at,
                     started_at: None,
                     shortened: true,
@@ -341,6 +342,7 @@ impl Retelling {
             EventBody::SessionStarted { .. }
             | EventBody::SessionUpdated { .. }
             | EventBody::SessionEnded { .. }
+            | EventBody::CallReported { .. }
             | EventBody::ContinuationQueued { .. }
             | EventBody::ContinuationWaitingForFiles { .. }
             | EventBody::ContinuationStarted { .. }

@@ -39,7 +39,7 @@ impl ConsoleClient for InProcessClient {
         // What these show is for the eyes of their caller: they end when the caller goes away.
         if matches!(
             envelope.command,
-            Command::RehearseCall(_) | Command::RunInShell(_)
+            Command::RehearseCall(_) | Command::RunInShell(_) | Command::AskGate(_)
         ) {
             return engine.handle(envelope).await;
         }

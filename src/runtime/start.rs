@@ -30,7 +30,8 @@ use crate::model::registry::Models;
 use crate::protocol::enums::Scope;
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
-use crate::runtime::mcp_tokens::{McpTokens, Tokens};
+use crate::runtime::program_tokens::{ProgramTokens, Tokens};
+
 use crate::runtime::private_file::write_private;
 use crate::runtime::program::ChannelProgram;
 use crate::runtime::signals::StopSignal;
@@ -247,10 +248,10 @@ impl Running {
         self.addresses.push(unix.url.clone());
         self.serving.push(unix);
         if let Some(address) = self.engine.settings.listen {
-            let hosts = McpTokens::new(&self.engine.settings.paths.data_dir);
+            let data_dir = &self.engine.settings.paths.data_dir;
             let verifier = Arc::new(Tokens {
                 admin: admin_token(&self.engine)?,
-                hosts,
+                programs: [ProgramTokens::mcp(data_dir), ProgramTokens::gate(data_dir)],
             });
             let tcp = serve_tcp(
                 address,

@@ -47,6 +47,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         }
         EventBody::SessionEnded { .. }
         | EventBody::MessageReceived { .. }
+        | EventBody::CallReported { .. }
         | EventBody::ContinuationQueued { .. }
         | EventBody::ContinuationWaitingForFiles { .. }
         | EventBody::ContinuationStarted { .. }

@@ -191,6 +191,7 @@ impl Tool for Bash {
                 bound: operands.names(),
                 unbound: operands.incomplete,
                 sandbox: Some(format!("{}; {shell}", self.sandbox.describe())),
+                external: None,
             },
             operands: operands.files,
             preview: Preview::Text {

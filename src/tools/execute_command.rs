@@ -314,6 +314,7 @@ impl Tool for ExecuteCommand {
                 bound: operands.names(),
                 unbound: operands.incomplete,
                 sandbox: Some(self.sandbox.describe().to_owned()),
+                external: None,
             },
             operands: operands.files,
             preview: Preview::Exec { argv: request.argv },

@@ -4,6 +4,8 @@
 
 use serde_json::Value;
 
+use crate::protocol::enums::ExternalAgent;
+use crate::protocol::rule::{COMMAND, runs_shell};
 use crate::text::quote::quote;
 use crate::tools::canonical::canonical_json;
 use crate::tools::http::url;
@@ -11,12 +13,11 @@ use crate::tools::http::url;
 /// Longest preview, in characters.
 pub const MAX_CHARS: usize = 200;
 
-/// A preview of a call in at most 200 characters on one line: the quoted command of `execute_command`,
-/// the path of a file tool, compact JSON of anything else.
+/// A preview of a call in at most 200 characters on one line: the quoted command of `execute_command`, the command of a
+/// shell, the path of a file tool, compact JSON of anything else.
 pub fn one_line(tool: &str, args: &Value) -> String {
     let text = match tool {
         "execute_command" => command_line(args),
-        "bash" => text_of(args, "command").map(ToOwned::to_owned),
         "read_file" | "write_file" | "edit_file" | "delete_file" | "send_file" => {
             text_of(args, "path").map(ToOwned::to_owned)
         }
@@ -40,9 +41,20 @@ pub fn one_line(tool: &str, args: &Value) -> String {
                 text_of(args, "path").unwrap_or(".")
             )
         }),
-        _ => None,
+        tool if runs_shell(tool) => text_of(args, COMMAND).map(ToOwned::to_owned),
+        tool => ExternalAgent::of_tool(tool).and_then(|(_, name)| of_agent(name, args)),
     };
     shorten(&text.unwrap_or_else(|| canonical_json(args)))
+}
+
+/// What a call of another agent is about, where its arguments name one thing.
+fn of_agent(name: &str, args: &Value) -> Option<String> {
+    if name == "apply_patch" {
+        return text_of(args, COMMAND).map(patched);
+    }
+    let named = ["file_path", "notebook_path", "absolute_path", "url"];
+    let mut named = named.iter().filter_map(|field| text_of(args, field));
+    named.next().map(ToOwned::to_owned)
 }
 
 fn text_of<'a>(args: &'a Value, name: &str) -> Option<&'a str> {

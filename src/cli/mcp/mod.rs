@@ -17,7 +17,7 @@ use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::mcp_login::{self, LoginArguments};
 use crate::cli::mcp_serve;
-use crate::cli::mcp_token::{self, McpTokenCommands};
+use crate::cli::program_token::{self, TokenCommands};
 use crate::cli::terminal::{Format, Terminal, attended, cell, read};
 use crate::client::console_client::ConsoleClient;
 use crate::config::edit::{NewServer, add_server, remove_server};
@@ -30,6 +30,7 @@ use crate::protocol::request::{
     ListMcpServers, ReadMcpResource, ReloadConfiguration, StartMcpServer, StopMcpServer,
     TestMcpServer, TrustMcpServer,
 };
+use crate::runtime::program_tokens::ProgramTokens;
 use crate::text::untrusted::{escape_line, reveal_line};
 
 /// Largest file of another host that is read, in bytes.
@@ -126,7 +127,7 @@ pub enum McpCommands {
     },
     /// Tokens with which hosts reach /mcp over HTTP, and nothing else
     #[command(subcommand)]
-    Token(McpTokenCommands),
+    Token(TokenCommands),
 }
 
 /// `mcp add`.
@@ -197,7 +198,10 @@ pub async fn run(
             preview,
         } => import_file(terminal, format, flags, paths, &file, &only, preview),
         McpCommands::Serve { client } => mcp_serve::run(&paths.data_dir, client).await,
-        McpCommands::Token(command) => mcp_token::run(terminal, format, &paths.data_dir, command),
+        McpCommands::Token(command) => {
+            let tokens = ProgramTokens::mcp(&paths.data_dir);
+            program_token::run(terminal, format, &paths.data_dir, &tokens, command)
+        }
         McpCommands::List => {
             let client = connect::daemon(&paths.data_dir).await?;
             list::run(&client, terminal, format, ListMcpServers {}, false).await

@@ -114,6 +114,15 @@ pub async fn retry(
         .read(move |reader| reader.turn(continuation_id))
         .await
         .map_err(from_store)?;
+    if let Some(external) = rows.options.external() {
+        let agent = external.agent.product();
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not possible now",
+            format!("{agent} makes its calls itself and waits for no other answer"),
+        )
+        .hint("ask the agent to try again"));
+    }
     if rows.temporary && rows.conversation == start_model_test::CONVERSATION {
         return Err(Problem::new(
             ProblemKind::NotOffered,
@@ -166,7 +175,8 @@ pub async fn retry(
     continuation(engine, accepted.continuation_id).await
 }
 
-async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Continuation, Problem> {
+/// A continuation with its calls.
+pub async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Continuation, Problem> {
     engine
         .store
         .read(move |reader| reader.continuation(id))

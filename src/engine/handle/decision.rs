@@ -114,7 +114,10 @@ pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem
             "expired",
             format!("{id} was not answered in time"),
         )
-        .hint("retry the continuation to be asked again")),
+        .hint(
+            "retry the continuation to be asked again; a call of an external agent can be allowed for the next time: \
+             `leverframe approvals allow-later ID`",
+        )),
         DecideOutcome::NotPending(state) => Err(Problem::new(
             ProblemKind::Conflict,
             "not waiting any more",

@@ -80,7 +80,11 @@ pub async fn call(engine: &Engine, caller: &Caller, call: CallTool) -> Result<Ac
             private: false,
         },
         options: TurnOptions {
-            call: Some(Box::new(DirectCall { tool, arguments })),
+            call: Some(Box::new(DirectCall {
+                tool,
+                arguments,
+                external: None,
+            })),
             ..TurnOptions::default()
         },
         bounds: TurnBounds::default(),

@@ -30,6 +30,7 @@ pub mod direct_calls;
 pub mod edit;
 pub mod emergency;
 pub mod file_changes;
+pub mod gate;
 pub mod hooks;
 pub mod hygiene;
 pub mod leftovers;
@@ -84,6 +85,7 @@ impl Engine {
             SendAsBot(c) => take_over::say(self, by, c.session_id, c.take_over_id, c.text),
             GiveBackSession(c) => take_over::give_back(self, by, c.session_id, c.force),
             CallTool(c) => direct_calls::call(self, by, c),
+            AskGate(c) => gate::ask(self, by, c),
             CancelContinuation(c) => continuations::cancel(self, by, c.continuation_id, c.reason),
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),
@@ -148,6 +150,7 @@ impl Engine {
             GetMcpPrompt(c) => mcp::prompt(self, c),
             TrustSkill(c) => skills::trust(self, by, c.name, c.sha256),
             DistrustSkill(c) => skills::distrust(self, by, c.name),
+            AllowLater(c) => gate::allow_later(self, by, c.approval_id),
             AddRule(c) => rules::add(self, by, *c.rule),
             ChangeRule(c) => rules::change(self, by, c.id, *c.patch),
             RemoveRule(c) => rules::remove(self, by, c.id),

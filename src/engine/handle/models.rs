@@ -109,7 +109,7 @@ fn channel(surface: Surface) -> &'static str {
         Surface::Http => "api",
         Surface::Console => "desk",
         Surface::Mcp => "mcp",
-        Surface::Cli | Surface::Chat | Surface::Scripted | Surface::Engine => "cli",
+        Surface::Cli | Surface::Chat | Surface::Scripted | Surface::Engine | Surface::Gate => "cli",
     }
 }
 

@@ -293,7 +293,7 @@ pub async fn suggestions(
                 .iter()
                 .filter_map(|call| {
                     let workspace = workspaces.get(&call.told.channel)?;
-                    Some((call, workspace.as_str()))
+                    Some((call, call.plan.workspace(workspace)))
                 })
                 .collect();
             let found = suggest(&here, &in_force);

@@ -21,7 +21,7 @@ use crate::protocol::mcp::server_of;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
-    COMMANDS, FETCH, Grant, HOST, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
+    COMMAND, COMMANDS, FETCH, Grant, HOST, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
 };
 use crate::protocol::snapshot::Page;
 use crate::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
@@ -424,8 +424,10 @@ fn checked_value(
             value.len()
         )));
     }
-    if field == Some(call_shape::ARGV) {
+    let is_text = field == Some(COMMAND) && matcher != RuleMatcher::Exact;
+    if field == Some(call_shape::ARGV) || is_text {
         return match call_shape::words(value) {
+            Some(_) if is_text => Ok(value.to_owned()),
             Some(words) => Ok(call_shape::unwords(&words)),
             None => Err(Problem::invalid(
                 "`value` is no list of words: a quote is not closed, or a `\\` ends it",
@@ -539,6 +541,7 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
                 let workspace = workspaces
                     .get(&call.told.channel)
                     .map_or("", String::as_str);
+                let workspace = call.plan.workspace(workspace);
                 let shape = CallShape {
                     tool: &call.told.tool,
                     args: &call.args,
@@ -607,6 +610,7 @@ pub async fn test(
         call_id: ToolCallId::generate(),
         taint: &taint,
         rules: &in_force,
+        external: None,
     };
     let policy_input = PolicyInput {
         policy,
@@ -713,6 +717,7 @@ pub fn with_decision(
         .channel(&approval.channel)?
         .workspace
         .to_string_lossy();
+    let workspace = approval.plan.workspace(&workspace);
     let rule = would_be(fields.clone(), engine.clock.now());
     let here = rule.reaches(
         &approval.channel,
@@ -722,7 +727,7 @@ pub fn with_decision(
     let shape = CallShape {
         tool: &approval.tool,
         args: &approval.args,
-        workspace: &workspace,
+        workspace,
         plan: &approval.plan,
     };
     if !here || !rules::matches(&rule, &shape) {

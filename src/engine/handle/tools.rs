@@ -52,6 +52,7 @@ pub fn is_of_channel(settings: &ChannelSettings, tool: &str) -> bool {
         | ChannelKind::Desk
         | ChannelKind::Api
         | ChannelKind::Cli
+        | ChannelKind::Gate
         | ChannelKind::Routine => has_server(settings, server),
     })
 }

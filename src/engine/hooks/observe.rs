@@ -40,6 +40,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         EventBody::ApprovalDecided { .. } => Some(HookPoint::ApprovalDecided),
         EventBody::ReplySent { .. } => Some(HookPoint::ReplySent),
         EventBody::SessionUpdated { .. }
+        | EventBody::CallReported { .. }
         | EventBody::ContinuationQueued { .. }
         | EventBody::ContinuationWaitingForFiles { .. }
         | EventBody::ContinuationStarted { .. }

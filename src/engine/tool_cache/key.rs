@@ -70,6 +70,8 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
                 bound: _,
                 unbound: _,
                 sandbox,
+                // What an external agent is told is never kept.
+                external: _,
             },
         operands,
     } = plan;

@@ -23,6 +23,7 @@ use crate::protocol::approval::choices;
 use crate::protocol::enums::{
     Access, ApprovalKind, Effect, Risk, ToolCallState, Unattended, VerdictKind,
 };
+use crate::protocol::gate::ExternalCaller;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::rule::Rule;
@@ -98,6 +99,8 @@ pub struct CallSite<'a> {
     pub taint: &'a [String],
     /// Rules in force there, used up or not.
     pub rules: &'a [Rule],
+    /// The external agent that makes it; none = it runs here.
+    pub external: Option<&'a ExternalCaller>,
 }
 
 /// Evaluates one call: schema, guards, plan, policy. `digest_version` is the policy version the digest is bound to:
@@ -120,6 +123,7 @@ pub fn evaluate(
         call_id,
         taint: &policy_context.taint,
         rules: &policy_context.rules,
+        external: rows.options.external(),
     };
     let policy_input = policy_context.policy_input(engine, rows);
     evaluate_at(engine, &place, policy_input, name, args, digest_version)
@@ -206,9 +210,13 @@ pub fn evaluate_at(
             spec.effect,
         ));
     };
+    let workspace = match place.external {
+        Some(external) => PathBuf::from(&external.directory),
+        None => settings.workspace.clone(),
+    };
     let context = ToolContext {
-        workspace: settings.workspace.clone(),
-        hidden: engine.hidden_directories(&settings.workspace),
+        workspace: workspace.clone(),
+        hidden: engine.hidden_directories(&workspace),
         changes: engine.file_changes(),
         operands: Vec::new(),
         session_id: place.session_id,
@@ -218,6 +226,7 @@ pub fn evaluate_at(
         host: &NoHost,
         journal: Arc::new(NoJournal),
     };
+    let external = place.external.cloned();
     let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         tool.prepare(&context, args)
     }))
@@ -226,11 +235,11 @@ pub fn evaluate_at(
             "the tool stopped on a defect of ours (a panic; see the log). Nothing ran".to_owned(),
         ))
     });
-    let plan = match prepared {
+    let mut plan = match prepared {
         Ok(plan) => plan_risk::with_reasons(
             plan,
             args,
-            &settings.workspace,
+            &workspace,
             place.taint,
             engine.settings.tool_risk.get(name).copied(),
         ),
@@ -256,6 +265,7 @@ pub fn evaluate_at(
             ));
         }
     };
+    plan.facts.external = external;
     let mut facts = CallFacts {
         tool: name.to_owned(),
         access: plan.access,
@@ -265,7 +275,7 @@ pub fn evaluate_at(
         always_asks: plan.always_asks.clone(),
         taint: place.taint.to_vec(),
     };
-    let workspace = settings.workspace.to_string_lossy();
+    let workspace = workspace.to_string_lossy();
     let shape = CallShape {
         tool: name,
         args,
@@ -629,10 +639,16 @@ pub fn approval(
         question: is_question.then(|| engine.redactor.redact(&question(args)).into_owned()),
         choices: choices(kind, args).into_iter().map(str::to_owned).collect(),
     };
-    NewApproval {
+    let mut approval = NewApproval {
         once_only: evaluation.once_only.clone(),
         ..approvals::build(engine, &origin, ask, engine.clock.now())
+    };
+    if let Some(external) = rows.options.external() {
+        // Nobody hears an answer that comes later.
+        let until = external.waits_until;
+        approval.expires_at = Some(approval.expires_at.map_or(until, |at| at.min(until)));
     }
+    approval
 }
 
 /// Where a turn came from.

@@ -154,6 +154,7 @@ fn second_channel(engine: &Engine, rows: &TurnRows) -> Option<&'static str> {
         | Surface::Console
         | Surface::Cli
         | Surface::Chat
+        | Surface::Gate
         | Surface::Scripted => None,
     };
     second.filter(|second| rows.channel != *second)

@@ -53,6 +53,9 @@ use crate::tools::tool::{
     DatasetCopy, EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
 };
 
+/// What becomes of a call whose agent waits no longer.
+const NOBODY_WAITS: &str = "the agent stopped waiting before the call was allowed";
+
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
 
@@ -213,6 +216,21 @@ pub async fn start_and_run(
         .clone();
     if let Some(status) = held_back(engine, &row, &kill).await? {
         return Ok(Input::CallBecame { id, status });
+    }
+    // It is made elsewhere, once the answer arrives: by an agent that waits for the answer, or by nobody.
+    if let Some(external) = rows.options.external() {
+        let is_waited_for = tokio::select! {
+            waits = engine.gate.is_waited_for(&external.request) => waits,
+            () = kill.cancelled() => {
+                return Ok(Input::CallBecame {
+                    id,
+                    status: fold::status(row.call.state),
+                });
+            }
+        };
+        if !is_waited_for {
+            return refuse(engine, &row, NOBODY_WAITS.to_owned()).await;
+        }
     }
     // Before the policy of this moment is asked: a hook may take its time.
     let (veto, record) = tokio::select! {

@@ -43,3 +43,25 @@ impl ExternalAgent {
         }
     }
 }
+
+string_enum!(/// What a hook of an external agent is told.
+    GateVerdict as "verdict of the gate" {
+    /// The call may run.
+    Allow = "allow",
+    /// The call must not run.
+    Deny = "deny",
+    /// The program ends, and asks again once there is a decision.
+    Defer = "defer",
+    /// It was a report, which needs no answer.
+    Noted = "noted",
+});
+
+string_enum!(/// How a call ended, as an external agent reports it.
+    ReportOutcome as "outcome of a report" {
+    /// It ran.
+    Succeeded = "succeeded",
+    /// It ran and failed.
+    Failed = "failed",
+    /// The agent went on and never reported an end.
+    Unreported = "unreported",
+});

@@ -164,6 +164,8 @@ string_enum!(/// What a token (or socket peer) may do.
     Admin = "admin",
     /// Use the Model Context Protocol, as a host with sessions of its own; nothing else.
     Mcp = "mcp",
+    /// Ask the gate about calls, wait for the answers, and report; nothing else.
+    Gate = "gate",
 });
 
 string_enum!(/// Where a command came from.
@@ -182,6 +184,8 @@ string_enum!(/// Where a command came from.
     Engine = "engine",
     /// A host of the Model Context Protocol.
     Mcp = "mcp",
+    /// A hook of an external agent.
+    Gate = "gate",
 });
 
 string_enum!(/// What becomes of a gated call where nobody is there to answer.

@@ -110,6 +110,8 @@ string_enum!(/// Kind of a channel.
     Webhook = "webhook",
     /// A bridge that is a program.
     Process = "process",
+    /// Calls that external agents make by themselves.
+    Gate = "gate",
 });
 
 impl ChannelKind {
@@ -122,9 +124,13 @@ impl ChannelKind {
             | Self::Matrix
             | Self::Webhook
             | Self::Process => true,
-            Self::Desk | Self::Api | Self::Mcp | Self::Cli | Self::Routine | Self::Scripted => {
-                false
-            }
+            Self::Desk
+            | Self::Api
+            | Self::Mcp
+            | Self::Cli
+            | Self::Routine
+            | Self::Scripted
+            | Self::Gate => false,
         }
     }
 

@@ -22,9 +22,10 @@ use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::dataset::{Base64Bytes, Dataset, DatasetPart, DatasetUpload};
 use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{
-    DatasetFormat, HookPoint, InterpreterKind, MemoryKind, Scope, Surface,
+    DatasetFormat, ExternalAgent, HookPoint, InterpreterKind, MemoryKind, Scope, Surface,
 };
 use crate::protocol::file_change::FileChange;
+use crate::protocol::gate::GateAnswer;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{
@@ -191,6 +192,19 @@ requests! {
         /// Its arguments, as its schema says.
         #[serde(default)]
         arguments: Map<String, Value>,
+    }
+
+    /// Asks whether an external agent may make a call, and waits for the answer; or takes what its hook reports.
+    AskGate: Gate -> GateAnswer {
+        /// Which program.
+        agent: ExternalAgent,
+        /// What the hook of the program says: an object in its words.
+        hook: Value,
+        /// Seconds that the hook waits for an answer, 1 to 86 400.
+        wait_seconds: u32,
+        /// The machine that the program runs on; none = this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
     }
 
     /// Ends a continuation; kills its tools.
@@ -571,6 +585,12 @@ requests! {
         /// Its arguments, by name.
         #[serde(default)]
         arguments: BTreeMap<String, String>,
+    }
+
+    /// Lets an external agent make a call once that nobody decided in time, if it asks again within 15 minutes.
+    AllowLater: Approve -> Rule {
+        /// The approval that is over.
+        approval_id: ApprovalId,
     }
 
     /// Makes a rule.

@@ -52,6 +52,7 @@ pub mod receive_file;
 pub mod reclaim_space;
 pub mod record_backup;
 pub mod record_cache;
+pub mod record_call_report;
 pub mod record_file_undo;
 pub mod record_health;
 pub mod record_hooks;

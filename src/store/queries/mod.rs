@@ -11,6 +11,7 @@ pub mod engine_facts;
 pub mod erase;
 pub mod files;
 pub mod fleet;
+pub mod gate;
 pub mod history;
 pub mod hooks;
 pub mod hygiene;

@@ -2,7 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{ContinuationState, FloodKind, SessionState};
+use crate::protocol::gate::ExternalSession;
 use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
+use crate::protocol::options::TurnOptions;
 use crate::protocol::session::{
     ContinuationSummary, ErrorBody, Flood, RefusedCall, RefusedCalls, Session, StepBody,
     TOO_MANY_WAIT, TranscriptBody, TranscriptEntry,
@@ -32,6 +34,10 @@ const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state,
         s.last_sender, s.turns, s.input_tokens, s.output_tokens, s.cached_tokens, s.cache_write_tokens, s.cost_usd,
         s.created_at, s.updated_at, s.position, s.refused_calls, s.refused_at,
         s.flood, s.flood_count, s.flood_at,
+        CASE s.channel WHEN 'gate' THEN (SELECT e.options FROM continuations e
+            WHERE e.session_id = s.id ORDER BY e.position DESC LIMIT 1) END AS newest_options,
+        CASE s.channel WHEN 'gate' THEN (SELECT count(*) FROM call_reports r
+            WHERE r.session_id = s.id AND r.tool_call_id IS NULL) END AS unasked,
         (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending') AS pending_approvals,
         (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL) AS open,
         (SELECT count(*) FROM continuations c
@@ -39,6 +45,31 @@ const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state,
         t.id AS take_over_id, t.by_label, t.by_id, t.surface, t.at
      FROM sessions s LEFT JOIN take_overs t
         ON t.channel = s.channel AND t.conversation = s.conversation AND s.state = 'active'";
+
+/// The external agent whose session it is: the first part of its conversation key names the program.
+fn external(row: &Row<'_>) -> Result<Option<ExternalSession>, StoreError> {
+    let Some(unasked) = row.get("unasked")? else {
+        return Ok(None);
+    };
+    let conversation: String = row.get("conversation")?;
+    let agent = conversation.split('/').next().unwrap_or_default();
+    let Ok(agent) = agent.parse() else {
+        return Ok(None);
+    };
+    let options: Option<TurnOptions> = row.json_opt("newest_options")?;
+    let newest = options.and_then(|options| options.call?.external);
+    let (directory, mode, host) = match newest {
+        Some(newest) => (Some(newest.directory), newest.mode, newest.host),
+        None => (None, None, None),
+    };
+    Ok(Some(ExternalSession {
+        agent,
+        directory,
+        mode,
+        host,
+        unasked,
+    }))
+}
 
 /// A session without its open continuation, its position, and how many continuations are open.
 fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
@@ -62,6 +93,7 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         }),
         None => None,
     };
+    let external = external(row)?;
     let session = Session {
         id: row.get("id")?,
         channel: row.get("channel")?,
@@ -80,6 +112,7 @@ fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
         turns: row.get("turns")?,
         memory: None,
         taken_over,
+        external,
         flood,
         refused_calls,
         created_at: row.get("created_at")?,

@@ -4,6 +4,7 @@ use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::artifact::Attachment;
 use crate::protocol::budget::{TurnLimits, TurnUsage};
 use crate::protocol::enums::{ApprovalState, ContinuationState, Surface};
+use crate::protocol::gate::CallReport;
 use crate::protocol::ids::{ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::options::TurnOptions;
 use crate::protocol::policy::Verdict;
@@ -118,8 +119,10 @@ const CALL: &str =
         json_extract(s.body, '$.content') AS result,
         t.duration_ms, t.attempts, t.created_at, t.started_at,
         t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state AS approval_state, a.taint, a.decision_body,
-        json_extract(s.body, '$.artifact') AS artifact, json_extract(s.body, '$.cached') AS cached, t.rule_id
+        json_extract(s.body, '$.artifact') AS artifact, json_extract(s.body, '$.cached') AS cached, t.rule_id,
+        p.outcome AS report_outcome, p.result AS report_result, p.created_at AS reported_at
      FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id
+        LEFT JOIN call_reports p ON p.tool_call_id = t.id
         LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
 
 fn call_row(row: &Row<'_>) -> Result<CallRow, StoreError> {
@@ -149,6 +152,14 @@ fn call_row(row: &Row<'_>) -> Result<CallRow, StoreError> {
             cached: row.json_opt("cached")?,
             duration_ms: row.get("duration_ms")?,
             attempts: row.get("attempts")?,
+            report: match row.get("report_outcome")? {
+                Some(outcome) => Some(CallReport {
+                    outcome,
+                    result: row.get("report_result")?,
+                    at: row.get("reported_at")?,
+                }),
+                None => None,
+            },
             created_at: row.get("created_at")?,
             started_at: row.get("started_at")?,
             shortened: false,

@@ -140,6 +140,7 @@ string_enums!(
     enums::Unattended,
     enums::ToolCacheMiss,
     enums::ToolCacheSkipReason,
+    enums::ReportOutcome,
     enums::RuleMatcher,
     enums::RuleScope,
     enums::SearchMethod,

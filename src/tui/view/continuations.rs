@@ -208,6 +208,7 @@ fn begun(turn: &Continuation) -> String {
         (None, Surface::Chat) => format!("a message on {}", turn.channel),
         (None, Surface::Scripted) => "a scripted message of the demo".to_owned(),
         (None, Surface::Engine) => "the engine itself".to_owned(),
+        (None, Surface::Gate) => "a hook of an external agent".to_owned(),
         (None, Surface::Mcp) => "a host of the Model Context Protocol".to_owned(),
     };
     match &turn.retry_of {

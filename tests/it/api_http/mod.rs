@@ -20,6 +20,7 @@ mod rule_samples;
 pub mod samples;
 pub mod samples_datasets;
 mod samples_file_changes;
+mod samples_gate;
 mod samples_leftovers;
 mod samples_memory;
 mod samples_models;

@@ -82,6 +82,7 @@ pub fn requester() -> Requester {
 
 pub fn session() -> Session {
     Session {
+        external: None,
         id: session_id(),
         channel: "team".to_owned(),
         conversation: "42".to_owned(),
@@ -139,6 +140,7 @@ pub fn session() -> Session {
 
 pub fn tool_call() -> ToolCall {
     ToolCall {
+        report: None,
         id: call_id(),
         continuation_id: continuation_id(),
         step: 1,

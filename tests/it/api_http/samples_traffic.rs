@@ -29,6 +29,7 @@ use serde_json::json;
 use crate::api_http::cache_samples;
 use crate::api_http::samples_datasets;
 use crate::api_http::samples_file_changes;
+use crate::api_http::samples_gate;
 use crate::api_http::samples_leftovers;
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
@@ -173,6 +174,7 @@ pub fn commands() -> Vec<Command> {
     .chain(samples_memory::commands())
     .chain(samples_on_call::commands())
     .chain(samples_datasets::commands())
+    .chain(samples_gate::commands())
     .chain([
         samples_pairing::command(),
         samples_leftovers::command(),
@@ -240,6 +242,7 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::discovery(),
         Outcome::SetOnCall(on_call_status()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
+        samples_gate::outcome(),
         Outcome::RehearseCall(samples_rehearsals::rehearsal()),
         Outcome::RunInShell(leverframe::protocol::tool::ShellRun {
             session_id: session_id(),

@@ -13,9 +13,13 @@ fn defaults() {
     let settings = case.settings();
     assert_eq!(settings.model, "scripted/demo");
     let names: Vec<&str> = settings.channels.keys().map(String::as_str).collect();
-    assert_eq!(names, ["api", "cli", "desk", "mcp", "routine"]);
+    assert_eq!(names, ["api", "cli", "desk", "gate", "mcp", "routine"]);
     for (name, channel) in &settings.channels {
-        assert_eq!(channel.autonomy, Autonomy::Supervised);
+        let autonomy = match name.as_str() {
+            "gate" => Autonomy::SemiAuto,
+            _ => Autonomy::Supervised,
+        };
+        assert_eq!(channel.autonomy, autonomy, "{name}");
         assert!(channel.auto_approve.is_empty() && channel.allowed_users.is_empty());
         assert_eq!((channel.max_wait_seconds, channel.max_queue), (600, 10));
         assert_eq!(channel.chat_max_risk, Risk::Medium);

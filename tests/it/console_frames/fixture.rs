@@ -185,6 +185,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
         turns: 3,
         memory: None,
         taken_over: None,
+        external: None,
         flood: None,
         refused_calls: None,
         created_at: ago(9000),
@@ -370,6 +371,7 @@ pub fn busy() -> Snapshot {
 
 pub fn tool_call(n: u8, state: ToolCallState, result: Option<&str>) -> ToolCall {
     ToolCall {
+        report: None,
         id: ToolCallId::from_bytes(bytes(n)),
         continuation_id: continuation_id(2),
         step: 1,

@@ -78,6 +78,7 @@ fn a_turn_tells_its_options_and_sources() {
 #[test]
 fn a_direct_call_is_shown_as_one_that_asks_no_model() {
     let call = DirectCall {
+        external: None,
         tool: "read_file".to_owned(),
         arguments: serde_json::json!({ "path": "a\u{202e}.txt" }),
     };

@@ -1,4 +1,5 @@
-//! Tokens of hosts of the Model Context Protocol: a file for each in the data directory, with the hash of its value.
+//! Tokens of programs, which may do one thing: use the Model Context Protocol, or ask the gate. A file for each in the data
+//! directory has the hash of its value.
 //!
 //! No file holds the value of a token. A file that goes away takes its token with it at once.
 
@@ -14,14 +15,13 @@ use crate::protocol::enums::Scope;
 use crate::protocol::hex::hex;
 use crate::runtime::private_file::write_private;
 
-/// Directory of the files, in the data directory.
-const FOLDER: &str = "mcp-tokens";
 /// Longest name of a token, in characters.
 const MAX_NAME: usize = 64;
 
-/// The tokens of hosts.
-pub struct McpTokens {
+/// The tokens for one scope.
+pub struct ProgramTokens {
     folder: PathBuf,
+    scope: Scope,
 }
 
 fn is_name(name: &str) -> bool {
@@ -32,11 +32,20 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
 }
 
-impl McpTokens {
-    /// Those of a data directory.
-    pub fn new(data_dir: &Path) -> Self {
+impl ProgramTokens {
+    /// Those of hosts of the Model Context Protocol.
+    pub fn mcp(data_dir: &Path) -> Self {
         Self {
-            folder: data_dir.join(FOLDER),
+            folder: data_dir.join("mcp-tokens"),
+            scope: Scope::Mcp,
+        }
+    }
+
+    /// Those of hooks of external agents on other machines.
+    pub fn gate(data_dir: &Path) -> Self {
+        Self {
+            folder: data_dir.join("gate-tokens"),
+            scope: Scope::Gate,
         }
     }
 
@@ -95,7 +104,10 @@ impl McpTokens {
     /// When there is none of that name.
     pub fn remove(&self, name: &str) -> anyhow::Result<()> {
         if !is_name(name) || !self.folder.join(name).exists() {
-            bail!("there is no token `{name}`: `leverframe mcp token list` shows them");
+            bail!(
+                "there is no token `{name}`: `leverframe {} token list` shows them",
+                self.scope
+            );
         }
         let file = self.folder.join(name);
         fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))
@@ -103,7 +115,7 @@ impl McpTokens {
 
     fn records(&self) -> Vec<TokenRecord> {
         let names = self.names().unwrap_or_else(|error| {
-            tracing::warn!(%error, "no token of a host can be read");
+            tracing::warn!(%error, "no token of a program can be read");
             Vec::new()
         });
         names
@@ -117,7 +129,7 @@ impl McpTokens {
                 Some(TokenRecord {
                     hash: hash?,
                     name,
-                    scopes: vec![Scope::Mcp],
+                    scopes: vec![self.scope],
                 })
             })
             .collect()
@@ -141,14 +153,16 @@ fn parse_hash(text: &str) -> Option<[u8; 32]> {
 pub struct Tokens {
     /// The operator's.
     pub admin: StaticTokens,
-    /// Those of hosts.
-    pub hosts: McpTokens,
+    /// Those of programs.
+    pub programs: [ProgramTokens; 2],
 }
 
 impl TokenVerifier for Tokens {
     fn verify(&self, presented: &str) -> Option<Actor> {
+        let records =
+            |tokens: &ProgramTokens| StaticTokens::new(tokens.records()).verify(presented);
         self.admin
             .verify(presented)
-            .or_else(|| StaticTokens::new(self.hosts.records()).verify(presented))
+            .or_else(|| self.programs.iter().find_map(records))
     }
 }

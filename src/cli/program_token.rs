@@ -1,4 +1,4 @@
-//! `leverframe mcp token`: who may reach `/mcp` over HTTP. Talks to no daemon: one that runs sees a change at once.
+//! `leverframe mcp token` and `leverframe gate token`: programs that may reach `/mcp` or `/v1/gate` over HTTP. Talks to no daemon: one that runs sees a change at once.
 
 use std::path::Path;
 
@@ -7,21 +7,21 @@ use serde_json::json;
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::runtime::mcp_tokens::McpTokens;
+use crate::runtime::program_tokens::ProgramTokens;
 
-/// `mcp token`.
+/// `mcp token`, `gate token`.
 #[derive(Debug, Subcommand)]
-pub enum McpTokenCommands {
+pub enum TokenCommands {
     /// Make one, and print it: it is shown this once
     Add {
-        /// Name of the host; hosts with other tokens do not see its sessions
+        /// Name of the program; programs with other tokens do not see its sessions
         name: String,
     },
     /// List their names
     List,
-    /// Remove one: its host is refused from now on
+    /// Remove one: its program is refused from now on
     Remove {
-        /// Name of the host
+        /// Name of the program
         name: String,
     },
 }
@@ -31,12 +31,12 @@ pub fn run(
     terminal: &mut Terminal<'_>,
     format: Format,
     data_dir: &Path,
-    command: McpTokenCommands,
+    tokens: &ProgramTokens,
+    command: TokenCommands,
 ) -> Result<(), Failure> {
-    let tokens = McpTokens::new(data_dir);
     let usage = |error: anyhow::Error| Failure::Usage(format!("{error:#}"));
     match command {
-        McpTokenCommands::Add { name } => {
+        TokenCommands::Add { name } => {
             crate::config::paths::prepare_data_dir(data_dir)
                 .map_err(|error| Failure::Usage(error.to_string()))?;
             let token = tokens.add(&name).map_err(usage)?;
@@ -45,7 +45,7 @@ pub fn run(
                 Format::Human => terminal.line(&token),
             }
         }
-        McpTokenCommands::List => {
+        TokenCommands::List => {
             for name in tokens.names().map_err(usage)? {
                 match format {
                     Format::Json => terminal.json(&json!({ "name": name }))?,
@@ -54,7 +54,7 @@ pub fn run(
             }
             Ok(())
         }
-        McpTokenCommands::Remove { name } => {
+        TokenCommands::Remove { name } => {
             tokens.remove(&name).map_err(usage)?;
             match format {
                 Format::Json => terminal.json(&json!({ "removed": name })),

@@ -1,0 +1,589 @@
+//! The gate: an external agent asks about a call that it would make itself, waits for the answer, and reports.
+//!
+//! A call is allowed only where the turn of its question says that it started: policy, approval, digest and audit are those
+//! of every call. Whatever is not understood, too late or not decided is denied.
+
+use serde_json::{Map, Value};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::agents::{self, AgentCall, AgentReport, AgentTurn, GateEvent, TurnChange, Verdict};
+use crate::clock::Timestamp;
+use crate::engine::caller::Caller;
+use crate::engine::core::Engine;
+use crate::engine::handle::{continuations, messages, rules, sessions};
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::protocol::approval::Requester;
+use crate::protocol::budget::TurnLimits;
+use crate::protocol::command::{Accepted, Actor};
+use crate::protocol::enums::{
+    ApprovalState, ContinuationState, ExternalAgent, GateVerdict, ReportOutcome, Risk, RuleMatcher,
+    RuleScope, Surface, ToolCallState, VerdictKind,
+};
+use crate::protocol::gate::{ExternalCaller, GATE, GateAnswer, LONGEST_GATE_WAIT};
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
+use crate::protocol::options::{DirectCall, TurnOptions};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::AskGate;
+use crate::protocol::rule::{Rule, RulePatch};
+use crate::protocol::session::{Continuation, ToolCall};
+use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::record_call_report::{CloseUnreported, RecordCallReport};
+use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
+use crate::store::queries::gate::GateTurn;
+use crate::tools::canonical;
+use crate::tools::preview::one_line;
+
+/// How old an answer may be that is given again to the same request.
+const MAX_ANSWER_AGE_MS: u64 = 60_000;
+/// Longest result of a report that is kept, in characters.
+const MAX_RESULT: usize = 16 * 1024;
+
+/// How long a call may be made once that nobody decided in time, in seconds.
+const LATER_SECONDS: u64 = 15 * 60;
+
+/// Why a question ends that nobody waits for.
+const GONE: &str = "the agent stopped waiting for the answer";
+/// Why a question ends whose call ran.
+const ANSWERED_ELSEWHERE: &str = "answered elsewhere: the agent made the call";
+
+/// One caller that waits. When the last one of a request goes away without an answer, the question ends, unless one comes
+/// back in time.
+struct GateCaller {
+    engine: Engine,
+    request: String,
+    is_settled: bool,
+}
+
+impl GateCaller {
+    fn new(engine: &Engine, request: &str) -> Self {
+        engine.gate.add(request);
+        Self {
+            engine: engine.clone(),
+            request: request.to_owned(),
+            is_settled: false,
+        }
+    }
+}
+
+impl Drop for GateCaller {
+    fn drop(&mut self) {
+        self.engine.gate.remove(&self.request);
+        if !self.is_settled && !self.engine.shutdown.is_cancelled() {
+            let (engine, request) = (self.engine.clone(), self.request.clone());
+            self.engine
+                .spawn(async move { end_unless_back(&engine, &request).await });
+        }
+    }
+}
+
+/// What is sent back to the hook.
+struct Reply {
+    agent: ExternalAgent,
+    call: AgentCall,
+}
+
+impl Reply {
+    fn deny(&self, reason: impl Into<String>) -> GateAnswer {
+        let reason = reason.into();
+        GateAnswer {
+            verdict: GateVerdict::Deny,
+            body: agents::answer(
+                self.agent,
+                &self.call,
+                &Verdict::Deny {
+                    reason: reason.clone(),
+                },
+            ),
+            reason: Some(reason),
+        }
+    }
+
+    fn allow(&self, input: Option<Map<String, Value>>) -> GateAnswer {
+        GateAnswer {
+            verdict: GateVerdict::Allow,
+            reason: None,
+            body: agents::answer(self.agent, &self.call, &Verdict::Allow { input }),
+        }
+    }
+}
+
+fn noted() -> GateAnswer {
+    GateAnswer {
+        verdict: GateVerdict::Noted,
+        reason: None,
+        body: Value::Object(Map::new()),
+    }
+}
+
+/// The key of a conversation on the channel `gate`.
+fn conversation(agent: ExternalAgent, host: Option<&str>, session: &str) -> String {
+    match host {
+        Some(host) => format!("{agent}/{host}/{session}"),
+        None => format!("{agent}/{session}"),
+    }
+}
+
+/// Answers what a hook says.
+pub async fn ask(engine: &Engine, caller: &Caller, ask: AskGate) -> Result<GateAnswer, Problem> {
+    let event = agents::parse(ask.agent, &ask.hook)
+        .map_err(|problem| Problem::invalid(problem.to_string()))?;
+    if let Some(host) = &ask.host
+        && (host.is_empty() || host.len() > 253 || host.contains('/'))
+    {
+        return Err(Problem::invalid(
+            "`host` must be the name of a machine, 1 to 253 characters without `/`",
+        ));
+    }
+    match event {
+        GateEvent::Ask(call) => question(engine, caller, &ask, call).await,
+        GateEvent::Report(report) => record(engine, &ask, report).await,
+        GateEvent::Turn(turn) => follow(engine, caller, &ask, turn).await,
+    }
+}
+
+async fn question(
+    engine: &Engine,
+    caller: &Caller,
+    ask: &AskGate,
+    call: AgentCall,
+) -> Result<GateAnswer, Problem> {
+    let reply = Reply {
+        agent: ask.agent,
+        call,
+    };
+    if let Some(why) = closed(engine) {
+        return Ok(reply.deny(why));
+    }
+    let conversation = conversation(ask.agent, ask.host.as_deref(), &reply.call.session);
+    let request = match (&reply.call.call, &caller.key) {
+        (Some(call), _) => format!("{conversation}/{call}"),
+        (None, Some(key)) => format!("{conversation}/{key}"),
+        (None, None) => {
+            return Err(Problem::invalid(
+                "the header `Idempotency-Key` is missing: this program gives its calls no ids",
+            ));
+        }
+    };
+    let wait = u64::from(ask.wait_seconds).clamp(1, LONGEST_GATE_WAIT);
+    let waits_until = engine
+        .clock
+        .now()
+        .plus_seconds(i64::try_from(wait).unwrap_or(i64::MAX));
+    // From before the question is there, so that no answer finds nobody.
+    let mut waiting = GateCaller::new(engine, &request);
+    let external = external(engine, ask, &reply.call, request, waits_until);
+    let turn = match turn(engine, caller, &conversation, &reply.call, external) {
+        Ok(turn) => turn,
+        Err(problem) => {
+            waiting.is_settled = true;
+            return Ok(reply.deny(problem.detail));
+        }
+    };
+    let accepted = match messages::submit(engine, turn).await {
+        Ok(accepted) => accepted,
+        Err(problem) => {
+            waiting.is_settled = true;
+            return match problem.kind {
+                ProblemKind::Conflict => {
+                    Ok(reply.deny("the id of this call was used for another call before"))
+                }
+                ProblemKind::TooMany => Ok(reply.deny(problem.detail)),
+                _ => Err(problem),
+            };
+        }
+    };
+    let answered = answer(engine, &reply, &accepted, waits_until).await?;
+    waiting.is_settled = true;
+    Ok(answered)
+}
+
+/// Why nothing is allowed now.
+fn closed(engine: &Engine) -> Option<&'static str> {
+    if engine.is_held() {
+        return Some("an emergency stop is in force in Leverframe: no call is allowed");
+    }
+    engine
+        .sessions
+        .draining()
+        .map(|_| "Leverframe is being stopped: no call is allowed")
+}
+
+fn external(
+    engine: &Engine,
+    ask: &AskGate,
+    call: &AgentCall,
+    request: String,
+    waits_until: Timestamp,
+) -> ExternalCaller {
+    let clean = |text: &str| engine.redactor.redact(text).into_owned();
+    let clean_some = |text: &Option<String>| text.as_deref().map(clean);
+    ExternalCaller {
+        agent: ask.agent,
+        session: clean(&call.session),
+        directory: clean(&call.directory),
+        call: clean_some(&call.call),
+        subagent: clean_some(&call.agent),
+        mode: clean_some(&call.mode),
+        host: clean_some(&ask.host),
+        request,
+        waits_until,
+    }
+}
+
+fn turn(
+    engine: &Engine,
+    caller: &Caller,
+    conversation: &str,
+    call: &AgentCall,
+    external: ExternalCaller,
+) -> Result<IngestTurn, Problem> {
+    let tool = external.agent.tool_name(&call.tool);
+    if let Err(unknown) = engine.tools().lookup(&tool) {
+        return Err(Problem::invalid(unknown.to_string()));
+    }
+    let mut arguments = Value::Object(call.input.clone());
+    let asked = canonical::canonical_json(&arguments);
+    let body = messages::body_digest(&["gate", &tool, &external.directory, &asked]);
+    engine.redactor.redact_json(&mut arguments);
+    let text = format!("{tool} {}", one_line(&tool, &arguments));
+    let settings = engine.channel(GATE)?;
+    let requester = Requester {
+        id: format!("{}:{}", external.agent, external.session),
+        display: external.label(),
+        person: None,
+    };
+    let directory = external.directory.rsplit('/').next().unwrap_or_default();
+    let title = format!("{} · {directory}", external.agent.product());
+    Ok(IngestTurn {
+        role: "program".to_owned(),
+        said_at: messages::said_at(engine, GATE),
+        origin: Origin {
+            key: Some(external.request.clone()),
+            requester,
+            surface: Surface::Gate,
+            ..messages::origin(caller, GATE, conversation, body)
+        },
+        session: SessionChoice::Conversation,
+        text: engine.redactor.redact(&text).into_owned(),
+        model: None,
+        // One step and one call, and then no budget is asked for more.
+        limits: TurnLimits {
+            max_steps: 2,
+            max_tool_calls: 2,
+            ..engine.settings.budgets.turn
+        },
+        max_queue: settings.max_queue,
+        unlimited_queue: false,
+        retry_of: None,
+        queue_full_notice: None,
+        title: Some(engine.redactor.redact(&title).into_owned()),
+        cache: TurnCache {
+            fresh: true,
+            private: true,
+        },
+        options: TurnOptions {
+            call: Some(Box::new(DirectCall {
+                tool,
+                arguments,
+                external: Some(external),
+            })),
+            ..TurnOptions::default()
+        },
+        bounds: TurnBounds::default(),
+        files: TurnFiles::default(),
+    })
+}
+
+/// Waits for the end of a question's turn, and says what it comes to.
+async fn answer(
+    engine: &Engine,
+    reply: &Reply,
+    accepted: &Accepted,
+    waits_until: Timestamp,
+) -> Result<GateAnswer, Problem> {
+    let id = accepted.continuation_id;
+    // From before the state is read, so that no end is missed.
+    let mut events = engine.store.subscribe();
+    let left = waits_until.millis_since(engine.clock.now());
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(left);
+    loop {
+        let turn = continuations::continuation(engine, id).await?;
+        if turn.state.is_terminal() {
+            let age = engine.clock.now().millis_since(turn.updated_at);
+            if accepted.repeated && age > MAX_ANSWER_AGE_MS {
+                return Ok(reply.deny("this call was answered before; ask again under a new id"));
+            }
+            return Ok(verdict(engine, reply, &turn));
+        }
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = tokio::time::sleep_until(deadline) => {
+                    end(engine, id, GONE).await;
+                    return Ok(reply.deny("nobody decided in time"));
+                }
+                () = engine.shutdown.cancelled() => {
+                    return Err(Problem::new(
+                        ProblemKind::Unavailable,
+                        "stopping",
+                        "the daemon stops; ask again under the same key",
+                    ));
+                }
+            };
+            match event {
+                Ok(event) => {
+                    let state = event.body.continuation_state();
+                    if event.continuation_id == Some(id)
+                        && state.is_some_and(ContinuationState::is_terminal)
+                    {
+                        break;
+                    }
+                }
+                Err(RecvError::Lagged(_)) => break,
+                Err(RecvError::Closed) => {
+                    return Err(Problem::internal("there are no events any more"));
+                }
+            }
+        }
+    }
+}
+
+/// What the end of a question's turn comes to. Only a call that started is allowed: an answer in its place is none.
+fn verdict(engine: &Engine, reply: &Reply, turn: &Continuation) -> GateAnswer {
+    let Some(call) = turn.tool_calls.first() else {
+        let why = turn.error.as_ref().map(|error| error.message.as_str());
+        return reply.deny(why.unwrap_or("the call was not judged"));
+    };
+    if call.report.is_some() {
+        return reply.deny("this call ran before; ask again under a new id");
+    }
+    if call.state == ToolCallState::Succeeded && call.started_at.is_some() {
+        return allowed(engine, reply, call);
+    }
+    let why = turn.error.as_ref().map(|error| error.message.clone());
+    let reason = match (call.state, &call.decision) {
+        // An answer in place of the call, or a reason of a person, is what the agent reads.
+        (_, Some(decision)) if decision.answer.is_some() => decision.answer.clone(),
+        (ToolCallState::Expired, _) => Some("nobody decided in time".to_owned()),
+        _ => call.result.clone().or(why),
+    };
+    reply.deny(reason.unwrap_or_else(|| format!("the call is {}", call.state)))
+}
+
+/// The allowance of a call: with what a person made of it, where somebody changed it.
+fn allowed(engine: &Engine, reply: &Reply, call: &ToolCall) -> GateAnswer {
+    let asked = Value::Object(reply.call.input.clone());
+    let mut shown = asked.clone();
+    engine.redactor.redact_json(&mut shown);
+    if call.args == shown {
+        return reply.allow(None);
+    }
+    let Value::Object(changed) = &call.args else {
+        return reply.deny("the call was changed into something that is no call");
+    };
+    if shown != asked {
+        return reply.deny("the call holds a secret, so nobody can change it; make another call");
+    }
+    if !agents::accepts_edits(reply.agent, reply.call.event) {
+        return reply.deny(format!(
+            "an operator wants this call in its place: {}",
+            canonical::canonical_json(&call.args)
+        ));
+    }
+    reply.allow(Some(changed.clone()))
+}
+
+/// Keeps what an agent says of a call after it, and ends the question where it waited still.
+async fn record(
+    engine: &Engine,
+    ask: &AskGate,
+    report: AgentReport,
+) -> Result<GateAnswer, Problem> {
+    let conversation = conversation(ask.agent, ask.host.as_deref(), &report.session);
+    let session = session(engine, ask.agent, &conversation).await?;
+    let tool = ask.agent.tool_name(&report.tool);
+    let found = match &report.call {
+        Some(call) => {
+            let request = format!("{conversation}/{call}");
+            engine
+                .store
+                .read(move |rows| rows.gate_turn(&request))
+                .await
+        }
+        None => {
+            let mut arguments = Value::Object(report.input.clone());
+            engine.redactor.redact_json(&mut arguments);
+            let (tool, digest) = (tool.clone(), canonical::args_digest(&arguments));
+            let read = move |rows: &crate::store::reader::Reader<'_>| {
+                rows.unreported_gate_turn(session, &tool, &digest)
+            };
+            engine.store.read(read).await
+        }
+    };
+    let asked: Option<GateTurn> = found.map_err(from_store)?;
+    let result = engine.redactor.redact(&report.result);
+    let written = RecordCallReport {
+        session_id: session,
+        continuation_id: asked.as_ref().map(|turn| turn.continuation_id),
+        tool,
+        outcome: if report.is_error {
+            ReportOutcome::Failed
+        } else {
+            ReportOutcome::Succeeded
+        },
+        result: Some(result.chars().take(MAX_RESULT).collect()),
+    };
+    engine.store.write(written).await.map_err(from_store)?;
+    // Behind the report: whoever waits reads why.
+    if let Some(turn) = asked
+        && !turn.state.is_terminal()
+    {
+        end(engine, turn.continuation_id, ANSWERED_ELSEWHERE).await;
+    }
+    Ok(noted())
+}
+
+/// Follows what the agent does between its calls.
+async fn follow(
+    engine: &Engine,
+    caller: &Caller,
+    ask: &AskGate,
+    turn: AgentTurn,
+) -> Result<GateAnswer, Problem> {
+    let conversation = conversation(ask.agent, ask.host.as_deref(), &turn.session);
+    let session = session(engine, ask.agent, &conversation).await?;
+    match turn.change {
+        TurnChange::SessionStart | TurnChange::SubagentStop | TurnChange::Notice => {}
+        // What ran before and is not reported by now never will be.
+        TurnChange::Prompt | TurnChange::Stop => {
+            let closed = CloseUnreported {
+                session_id: session,
+            };
+            engine.store.write(closed).await.map_err(from_store)?;
+        }
+        TurnChange::SessionEnd => {
+            let closed = CloseUnreported {
+                session_id: session,
+            };
+            engine.store.write(closed).await.map_err(from_store)?;
+            sessions::end(engine, caller, session).await?;
+        }
+    }
+    Ok(noted())
+}
+
+/// Lets an agent make a call once that nobody decided in time, if it asks again soon: a rule for exactly that call.
+pub async fn allow_later(
+    engine: &Engine,
+    caller: &Caller,
+    id: ApprovalId,
+) -> Result<Rule, Problem> {
+    let approval = engine.store.read(move |rows| rows.approval(id)).await;
+    let approval = approval.map_err(from_store)?;
+    let is_over = matches!(
+        approval.state,
+        ApprovalState::Expired | ApprovalState::Revoked
+    );
+    let why = if approval.plan.external.is_none() {
+        Some("it is of no external agent".to_owned())
+    } else if !is_over {
+        Some(format!(
+            "it is {}, so nothing came too late",
+            approval.state
+        ))
+    } else if approval.risk == Risk::Critical {
+        Some("no rule allows a critical call".to_owned())
+    } else {
+        let channel = engine.channel(&approval.channel)?;
+        people::may_not_decide(
+            &engine.settings,
+            &engine.settings.approvals,
+            channel.chat_max_risk,
+            &approval,
+            &caller.actor,
+            caller.surface,
+        )
+    };
+    if let Some(why) = why {
+        let detail = format!("{id} cannot be allowed later: {why}");
+        return Err(Problem::new(ProblemKind::NotOffered, "not offered", detail));
+    }
+    let rule = RulePatch {
+        tool: Some(approval.tool.clone()),
+        matcher: Some(RuleMatcher::Exact),
+        value: Some(canonical::canonical_json(&approval.args)),
+        field: Some(String::new()),
+        scope: Some(RuleScope::Session),
+        session_id: approval.session_id,
+        verdict: Some(VerdictKind::Allow),
+        expires_in_seconds: Some(LATER_SECONDS),
+        max_uses: Some(1),
+        note: Some(format!("decided after {id} was over")),
+        ..RulePatch::default()
+    };
+    rules::add(engine, caller, rule).await
+}
+
+/// The session of an agent; opened where there is none.
+async fn session(
+    engine: &Engine,
+    agent: ExternalAgent,
+    conversation: &str,
+) -> Result<SessionId, Problem> {
+    let started = sessions::start(
+        engine,
+        Some(GATE.to_owned()),
+        Some(conversation.to_owned()),
+        Some(agent.product().to_owned()),
+        None,
+    );
+    Ok(started.await?.id)
+}
+
+/// Ends a question that nobody waits for any more, unless somebody does in time.
+async fn end_unless_back(engine: &Engine, request: &str) {
+    tokio::select! {
+        back = engine.gate.is_waited_for(request) => if back { return },
+        () = engine.shutdown.cancelled() => return,
+    }
+    let key = request.to_owned();
+    let turn = engine.store.read(move |rows| rows.gate_turn(&key)).await;
+    match turn {
+        Ok(Some(turn)) => end(engine, turn.continuation_id, GONE).await,
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "a question that nobody waits for stays open"),
+    }
+}
+
+fn by_engine() -> Caller {
+    Caller {
+        actor: Actor::Engine,
+        surface: Surface::Engine,
+        key: None,
+    }
+}
+
+/// Ends an open question as neither allowed nor denied.
+async fn end(engine: &Engine, id: ContinuationId, why: &str) {
+    match continuations::cancel(engine, &by_engine(), id, Some(why.to_owned())).await {
+        Ok(_) => {}
+        // It ended meanwhile.
+        Err(problem) if problem.kind == ProblemKind::Conflict => {}
+        Err(problem) => tracing::warn!(continuation = %id, %problem, "a question stays open"),
+    }
+}
+
+/// At the start: lets questions go on whose callers come back, and ends the others.
+pub async fn recover(engine: &Engine) -> Result<(), Problem> {
+    let open = engine.store.read(|rows| rows.open_gate_turns());
+    for turn in open.await.map_err(from_store)? {
+        if turn.state == ContinuationState::Interrupted {
+            // Nothing of it is uncertain: an answer goes to the same request, or to nobody.
+            continuations::resume(engine, &by_engine(), turn.continuation_id).await?;
+        }
+        let waiting = engine.clone();
+        engine.spawn(async move { end_unless_back(&waiting, &turn.request).await });
+    }
+    Ok(())
+}
