@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::client::approval_lines::{arguments_left, sentence};
+use crate::client::approval_lines::{arguments_left, external_facts, sentence};
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::bridge::CardButton;
@@ -305,6 +305,9 @@ fn body(approval: &Approval) -> Vec<Line> {
     }
     if let Some(executable) = &approval.plan.executable {
         lines.push(plain(format!("Program file: {}", reveal_line(executable))));
+    }
+    for (label, value) in external_facts(approval) {
+        lines.push(plain(format!("{label}: {}", reveal_line(&value))));
     }
     if let Some(binding) = approval.plan.binding() {
         lines.push(plain(format!("Bound files: {}", reveal_line(&binding))));

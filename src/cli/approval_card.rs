@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
-use crate::client::approval_lines::{arguments_left, sentence};
+use crate::client::approval_lines::{arguments_left, external_facts, sentence};
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
 use crate::protocol::decision::DecisionText;
 use crate::protocol::decision::effect_text;
@@ -93,6 +93,9 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
         if let Some(value) = value {
             terminal.line(&format!("{name} {}", cell(value)))?;
         }
+    }
+    for (label, value) in external_facts(approval) {
+        terminal.line(&format!("{label:<9} {}", cell(&value)))?;
     }
     if let Some(binding) = plan.binding() {
         terminal.line(&format!("bound     {}", cell(&binding)))?;

@@ -5,19 +5,28 @@ use serde_json::Value;
 
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::dataset::LOAD_DATASET;
-use crate::protocol::enums::ApprovalKind;
+use crate::protocol::enums::{ApprovalKind, ExternalAgent};
 use crate::protocol::file_change::FILE_TOOLS;
 use crate::protocol::mcp::server_of;
-use crate::protocol::rule::{BASH, FETCH, PYTHON};
+use crate::protocol::rule::{BASH, FETCH, PYTHON, runs_shell};
 use crate::text::quote::quote;
 
 /// Longest command in a sentence, in characters.
 const MAX_COMMAND: usize = 120;
 /// The tool whose complete difference is its content.
 const WRITE_FILE: &str = "write_file";
+/// What an operator must know of a call that an external agent makes.
+pub const MADE_ELSEWHERE: &str = "Leverframe passes your answer on. It does not make this call, and cannot check that what \
+     runs is what is shown.";
+
 /// What would happen, in one sentence.
 pub fn sentence(approval: &Approval) -> String {
     let tool = &approval.tool;
+    if let (ApprovalKind::Execute, Some((agent, name))) =
+        (approval.kind, ExternalAgent::of_tool(tool))
+    {
+        return of_agent(agent, name, approval);
+    }
     match approval.kind {
         ApprovalKind::Execute if server_of(tool).is_some() => {
             let server = server_of(tool).unwrap_or_default();
@@ -72,6 +81,26 @@ pub fn sentence(approval: &Approval) -> String {
         ),
         ApprovalKind::PolicyRaise => {
             format!("Raises what the agent of {} does alone.", approval.channel)
+        }
+    }
+}
+
+/// What another agent asks to do with its own tool.
+fn of_agent(agent: ExternalAgent, name: &str, approval: &Approval) -> String {
+    let agent = agent.product();
+    match &approval.preview {
+        Preview::Diff { path, unified } => {
+            format!(
+                "{agent} asks for {name}. {}",
+                change(path, unified, approval)
+            )
+        }
+        Preview::Text { text } if runs_shell(&approval.tool) => match text.trim().lines().count() {
+            0 | 1 => format!("{agent} asks to run a command with {name}."),
+            lines => format!("{agent} asks to run {lines} lines with {name}."),
+        },
+        Preview::Text { .. } | Preview::Exec { .. } | Preview::None => {
+            format!("{agent} asks to use {name}.")
         }
     }
 }
@@ -247,6 +276,13 @@ pub fn arguments_left(approval: &Approval) -> Option<Value> {
                 map.remove("path");
             }
         }
+        // The diff is made of these.
+        Preview::Diff { path, .. } if ExternalAgent::of_tool(&approval.tool).is_some() => {
+            map.retain(|name, value| {
+                let is_shown = ["content", "old_string", "new_string", "edits", "command"];
+                !is_shown.contains(&name.as_str()) && value.as_str() != Some(path)
+            });
+        }
         Preview::Diff { .. } if FILE_TOOLS.contains(&approval.tool.as_str()) => map.clear(),
         Preview::Text { text }
             if server_of(&approval.tool).is_some()
@@ -266,4 +302,16 @@ pub fn arguments_left(approval: &Approval) -> Option<Value> {
         Preview::None | Preview::Diff { .. } => {}
     }
     (!map.is_empty()).then_some(args)
+}
+
+/// What is known of the external agent that makes a call, with a label each; nothing of other calls.
+pub fn external_facts(approval: &Approval) -> Vec<(&'static str, String)> {
+    let Some(external) = &approval.plan.external else {
+        return Vec::new();
+    };
+    let mut facts = vec![("agent", external.label())];
+    facts.push(("session", external.session.clone()));
+    facts.extend(external.mode.iter().map(|mode| ("mode", mode.clone())));
+    facts.push(("gated", MADE_ELSEWHERE.to_owned()));
+    facts
 }

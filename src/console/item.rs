@@ -59,6 +59,8 @@ pub enum Grouping {
     Tool,
     /// By risk, the highest first.
     Risk,
+    /// By who asks: an external agent with its directory, or a person.
+    Requester,
 }
 
 impl Grouping {
@@ -68,7 +70,8 @@ impl Grouping {
             Self::None => Self::Channel,
             Self::Channel => Self::Tool,
             Self::Tool => Self::Risk,
-            Self::Risk => Self::None,
+            Self::Risk => Self::Requester,
+            Self::Requester => Self::None,
         }
     }
 
@@ -79,6 +82,7 @@ impl Grouping {
             Self::Channel => "by channel",
             Self::Tool => "by tool",
             Self::Risk => "by risk",
+            Self::Requester => "by who asks",
         }
     }
 }
@@ -301,6 +305,18 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
             Some(Risk::Low) => (3, "low risk".to_owned()),
             None => (4, "no call".to_owned()),
         },
+        Grouping::Requester => match approval {
+            Some(approval) => (0, requester(approval)),
+            None => (1, "nobody".to_owned()),
+        },
+    }
+}
+
+/// Who asks: an external agent with its directory, or a person.
+fn requester(approval: &Approval) -> String {
+    match &approval.plan.external {
+        Some(external) => format!("{} in {}", external.label(), external.directory),
+        None => approval.requester.display.clone(),
     }
 }
 

@@ -171,7 +171,10 @@ pub fn cells(state: &State, id: SessionId) -> Vec<Cell> {
     let tokens = session.usage.input_tokens + session.usage.output_tokens;
     vec![
         Cell::new(status(state, session)),
-        Cell::new(&session.channel),
+        Cell::new(match &session.external {
+            Some(external) => external.assurance(),
+            None => &session.channel,
+        }),
         Cell::new(session.last_sender.as_deref().unwrap_or("")),
         Cell::new(line),
         Cell::new(in_flight(state, session)),

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::console::decision::Bound;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, RuleMatcher, RuleScope, VerdictKind};
-use crate::protocol::rule::{FETCH, HOST, RuleMatches, RulePatch, covers_commands};
+use crate::protocol::rule::{COMMAND, FETCH, HOST, RuleMatches, RulePatch, covers_commands};
 use crate::text::quote::quote;
 
 /// How long a rule can hold, in seconds; 0 = until it is removed.
@@ -116,7 +116,7 @@ pub fn fields(args: &Value) -> Vec<Option<String>> {
         .map(|(name, _)| name)
         .collect();
     names.sort_by_key(|name| match name.as_str() {
-        ARGV => 0,
+        ARGV | COMMAND => 0,
         "path" | HOST => 1,
         _ => 2,
     });
@@ -157,6 +157,16 @@ fn suggestion(args: &Value, field: Option<&str>, matcher: RuleMatcher) -> String
             RuleMatcher::Exact | RuleMatcher::Prefix => host.clone(),
             RuleMatcher::Pattern => format!("*.{host}"),
         },
+        // Of the text of a shell the first words are compared, each whole.
+        Some(Value::String(text)) if field == COMMAND && matcher != RuleMatcher::Exact => {
+            let plain = |word: &&str| !word.contains(['\'', '"', '\\']);
+            let words: Vec<&str> = text.split_whitespace().take(2).take_while(plain).collect();
+            let head = words.join(" ");
+            match matcher {
+                RuleMatcher::Exact | RuleMatcher::Prefix => head,
+                RuleMatcher::Pattern => format!("{head} **"),
+            }
+        }
         Some(Value::String(text)) => {
             let folder = text.rsplit_once('/').map(|(folder, _)| folder);
             match (matcher, folder) {

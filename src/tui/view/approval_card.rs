@@ -3,7 +3,7 @@
 
 use ratatui::text::Line;
 
-use crate::client::approval_lines::{arguments_left, sentence};
+use crate::client::approval_lines::{arguments_left, external_facts, sentence};
 use crate::console::format;
 use crate::console::item::{self, ItemKey};
 use crate::console::preview::quoted;
@@ -299,6 +299,9 @@ fn where_and_why(approval: &Approval, sentence: &str, body: &mut Body<'_>) {
         if let Some(value) = value {
             body.field(label, Role::Text, value);
         }
+    }
+    for (label, value) in external_facts(approval) {
+        body.field(label, Role::Text, &value);
     }
     if let Some(binding) = plan.binding() {
         body.field("bound files", Role::Text, &binding);

@@ -119,6 +119,14 @@ fn peek(
     };
     let text = format!("{}, changed {since} ago{queued}", status(state, session));
     body.field("state", role(state, Some(session)), &text);
+    if let Some(external) = &session.external {
+        body.field("agent", Role::Outside, &external.place());
+        let role = match external.unasked {
+            0 => Role::TextMuted,
+            _ => Role::NoticeWarning,
+        };
+        body.field("assurance", role, &external.meaning());
+    }
     if let Some(flood) = session.flood {
         body.field("paused", Role::StateWaiting, &flood.text());
     }

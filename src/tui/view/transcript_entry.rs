@@ -411,6 +411,17 @@ fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
             if folded { FOLDED_LINES } else { usize::MAX },
         );
     }
+    if let Some(report) = &call.report {
+        maker.head(vec![
+            (Role::Border, "  │ ".to_owned()),
+            (Role::TextMuted, report.in_words().to_owned()),
+        ]);
+        let lines = if folded { FOLDED_LINES } else { usize::MAX };
+        let result = report.result.as_deref().filter(|text| !text.is_empty());
+        if let Some(result) = result {
+            framed(maker, Role::TextMuted, result, lines);
+        }
+    }
     if let Some(artifact) = &call.artifact {
         framed(maker, Role::TextMuted, &artifact_line(artifact), 1);
     }

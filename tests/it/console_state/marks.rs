@@ -155,6 +155,8 @@ fn groups_keep_the_deadline_inside_and_nothing_moves_under_the_cursor() {
     );
     assert_eq!(driver.state.model.queue.selected, selected);
     driver.press("V");
+    assert!(driver.text().contains("by who asks"), "{}", driver.text());
+    driver.press("V");
     assert_eq!(shown(&driver), [8, 1, 2, 3, 4, 5], "by deadline again");
     assert_eq!(driver.state.model.queue.selected, selected);
 }

@@ -91,6 +91,38 @@ fn a_prefix_answers_what_differs_behind_it_and_says_what_else_it_lets_through() 
 }
 
 #[test]
+fn the_commands_of_shells_and_the_places_of_other_agents_are_suggested_too() {
+    let allowed = Some(DecisionKind::Approve);
+    let shell = |command: &str| {
+        let args = json!({"command": command, "description": command});
+        call("claude__Bash", args, allowed, Risk::High, false)
+    };
+    let calls: Vec<TriedCall> = ["a", "b", "c"]
+        .iter()
+        .map(|file| shell(&format!("git add {file}")))
+        .collect();
+    let found = suggest(&here(&calls), &[]);
+    assert_eq!(
+        found.rules[0].text,
+        "allow claude__Bash command prefix `git add`"
+    );
+    let calls: Vec<TriedCall> = ["a", "b", "c"]
+        .iter()
+        .map(|file| {
+            let args = json!({"file_path": format!("/w/src/{file}"), "content": ""});
+            let mut call = call("claude__Write", args, allowed, Risk::High, false);
+            call.plan.paths = vec![format!("src/{file}")];
+            call
+        })
+        .collect();
+    let found = suggest(&here(&calls), &[]);
+    assert_eq!(
+        found.rules[0].text,
+        "allow claude__Write path prefix `src/`"
+    );
+}
+
+#[test]
 fn what_a_rule_in_force_answers_is_not_suggested_again() {
     let calls: Vec<TriedCall> = (0..4)
         .map(|_| git(&["status"], Some(DecisionKind::Approve)))
