@@ -1,4 +1,4 @@
-//! `leverframe approvals list|show|rehearse|approve|deny|edit|answer|snooze|revoke`.
+//! `leverframe approvals list|show|rehearse|approve|deny|edit|answer|snooze|revoke|allow-later`.
 //!
 //! A decision is always about a digest: the one the person at the terminal was just shown, or the one the
 //! script names. There is no way to approve what nobody looked at.
@@ -23,8 +23,8 @@ use crate::protocol::enums::{
     ApprovalState, DecisionKind, DecisionScope, Risk, RuleMatcher, RuleScope, VerdictKind,
 };
 use crate::protocol::request::ListApprovals;
-use crate::protocol::request::{Decide, GetRuleMatches, RehearseCall};
-use crate::protocol::rule::{RulePatch, covers_commands};
+use crate::protocol::request::{AllowLater, Decide, GetRuleMatches, RehearseCall};
+use crate::protocol::rule::{COMMAND, RulePatch, covers_commands, runs_shell};
 use crate::text::quote::quote;
 
 /// A decision from the command line.
@@ -129,6 +129,7 @@ fn rule_on(approval: &Approval, decision: DecisionKind, mut rule: RulePatch) -> 
             .field
             .clone()
             .or_else(|| approval.args.get("argv").map(|_| "argv".to_owned()))
+            .or_else(|| runs_shell(&approval.tool).then(|| COMMAND.to_owned()))
             .filter(|field| !field.is_empty());
         rule.matcher = Some(RuleMatcher::Exact);
         rule.value = Some(
@@ -215,6 +216,23 @@ pub async fn rehearse(
         Format::Human => rehearsal_lines::lines(&rehearsal)
             .iter()
             .try_for_each(|line| terminal.line(line)),
+    }
+}
+
+/// Allows a call once that nobody decided in time.
+pub async fn allow_later(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let approval_id = id
+        .parse()
+        .map_err(|error| Failure::Usage(format!("`{id}` is not the id of an approval: {error}")))?;
+    let rule = submit(client, AllowLater { approval_id }).await?;
+    match format {
+        Format::Json => terminal.json(&rule),
+        Format::Human => terminal.line(&format!("{}, once within 15 minutes", rule.in_words())),
     }
 }
 

@@ -108,6 +108,9 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
+    /// Agents of other makers (Claude Code, Codex, Gemini CLI): their calls are judged here
+    #[command(subcommand)]
+    Gate(crate::cli::gate::GateCommands),
     /// The Model Context Protocol: servers whose tools agents call, and hosts that plug Leverframe in
     #[command(subcommand)]
     Mcp(crate::cli::mcp::McpCommands),
@@ -529,6 +532,11 @@ pub enum ApprovalCommands {
     /// Run its command in a throw-away copy of the workspace, without network, and show what it would do; decides nothing
     Rehearse {
         /// Id, unique prefix of it, or short code
+        id: String,
+    },
+    /// Let an external agent make a call once that nobody decided in time, if it asks again within 15 minutes
+    AllowLater {
+        /// Id of the approval that is over
         id: String,
     },
     /// Take an approval back whose call has not started, with the rule or permission made with it

@@ -21,6 +21,15 @@ pub fn read(file: &Path) -> Result<String, Failure> {
 
 /// Puts a new text in the place of the old one, unless it has a fault that the old one has not.
 pub fn replace(file: &Path, old: &str, new: &str, flags: &Flags) -> Result<(), Failure> {
+    swap(file, new, |draft, file| check(draft, file, old, flags))
+}
+
+/// Puts a new text in the place of what a file holds, all at once. `check` sees the draft and the file right before.
+pub fn swap(
+    file: &Path,
+    new: &str,
+    check: impl FnOnce(&Path, &Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     // Where a link leads, so that the link stays.
     let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -34,7 +43,7 @@ pub fn replace(file: &Path, old: &str, new: &str, flags: &Flags) -> Result<(), F
     let mode = std::fs::metadata(file).map_or(0o600, |about| about.permissions().mode() & 0o777);
     let written = write(&draft, new, mode).map_err(cannot);
     let done = written
-        .and_then(|()| check(&draft, file, old, flags))
+        .and_then(|()| check(&draft, file))
         .and_then(|()| std::fs::rename(&draft, file).map_err(cannot));
     if done.is_err() {
         // It may not be there.

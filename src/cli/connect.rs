@@ -13,8 +13,7 @@ use crate::console::hosts::MOST;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::tui::event_loop::Attached;
 
-/// The daemon that runs on a data directory, at the first socket named in `listen`, else at
-/// `leverframe.sock`.
+/// The daemon that runs on a data directory.
 pub async fn daemon(data_dir: &Path) -> Result<RemoteClient, Failure> {
     daemon_within(data_dir, Limits::default()).await
 }
@@ -24,15 +23,7 @@ pub async fn daemon(data_dir: &Path) -> Result<RemoteClient, Failure> {
 /// # Errors
 /// [`Failure::NothingRunning`] where no socket takes the connection.
 pub async fn daemon_within(data_dir: &Path, limits: Limits) -> Result<RemoteClient, Failure> {
-    let listed = std::fs::read_to_string(data_dir.join("listen")).unwrap_or_default();
-    let socket = listed
-        .lines()
-        .find_map(|line| match line.trim().parse::<Address>() {
-            Ok(Address::Unix(path)) => Some(path),
-            Ok(Address::Http(_)) | Err(_) => None,
-        })
-        .unwrap_or_else(|| data_dir.join("leverframe.sock"));
-    match RemoteClient::connect_within(Target::Unix(socket), limits).await {
+    match RemoteClient::connect_within(Target::Unix(socket(data_dir)), limits).await {
         Ok(client) => Ok(client),
         Err(problem)
             if problem.kind == ProblemKind::Unavailable
@@ -46,6 +37,18 @@ pub async fn daemon_within(data_dir: &Path, limits: Limits) -> Result<RemoteClie
         }
         Err(problem) => Err(problem.into()),
     }
+}
+
+/// The socket of a daemon on a data directory: the first that `listen` names, else `leverframe.sock`.
+pub fn socket(data_dir: &Path) -> PathBuf {
+    let listed = std::fs::read_to_string(data_dir.join("listen")).unwrap_or_default();
+    listed
+        .lines()
+        .find_map(|line| match line.trim().parse::<Address>() {
+            Ok(Address::Unix(path)) => Some(path),
+            Ok(Address::Http(_)) | Err(_) => None,
+        })
+        .unwrap_or_else(|| data_dir.join("leverframe.sock"))
 }
 
 /// A daemon as `attach` names it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cli::connect;
 use crate::cli::exit::Failure;
+use crate::cli::gate_test;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
@@ -45,7 +46,13 @@ pub async fn run(
     data_dir: &Path,
     order: Order,
 ) -> Result<(), Failure> {
-    let doctor = look(flags, environment, data_dir, order).await?;
+    let whole = order.database.is_none();
+    let mut doctor = look(flags, environment, data_dir, order).await?;
+    if whole {
+        // Hooks are in the home of whoever asks, which the daemon may not see.
+        let gates = gate_test::findings(environment, data_dir).await;
+        doctor.findings.extend(gates);
+    }
     show(terminal, format, &doctor)
 }
 

@@ -37,6 +37,7 @@ pub async fn execute(
             database: Some(_), ..
         }
         | Subcommands::Keys
+        | Subcommands::Gate(_)
         | Subcommands::Mcp(_)
         | Subcommands::Channels(ChannelCommands::Add(_))
         | Subcommands::Completions { .. }
@@ -259,6 +260,9 @@ async fn approval(
         }
         ApprovalCommands::Rehearse { id } => {
             approvals::rehearse(client, terminal, format, &id).await
+        }
+        ApprovalCommands::AllowLater { id } => {
+            approvals::allow_later(client, terminal, format, &id).await
         }
         ApprovalCommands::Revoke { id, seen } => {
             let order = Order::new(DecisionKind::Revoke, seen.digest, seen.reason);

@@ -10,12 +10,13 @@ use crate::cli::channel_add;
 use crate::cli::channel_arguments::ChannelCommands;
 use crate::cli::execute::execute;
 use crate::cli::exit::Failure;
+use crate::cli::gate::GateCommands;
 use crate::cli::init::AfterInit;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, completions, conform, connect, doctor, emergency, events, init, keys, mcp,
-    models, status, themes,
+    audit, backup, completions, conform, connect, doctor, emergency, events, gate, gate_call,
+    gate_test, init, keys, mcp, models, status, themes,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -50,6 +51,14 @@ pub fn main() -> u8 {
             }
         };
     }
+    // A hook of another program waits for this one with every call: nothing else is set up for it.
+    if let [gate, agent, words @ ..] = given.as_slice()
+        && gate == "gate"
+        && let Ok(agent) = agent.parse()
+        && let Some(status) = gate_call::from_words(agent, words)
+    {
+        return status;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -58,6 +67,11 @@ pub fn main() -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
+    if let Some(Subcommands::Gate(command)) = &arguments.command
+        && let Some((agent, call)) = command.call()
+    {
+        return gate_call::from_arguments(agent, call, arguments.data_dir.as_deref());
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -201,6 +215,19 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Mcp(command)) => {
             let paths = located(&flags, &Environment::capture())?;
             mcp::run(command, terminal, format, &flags, &paths).await
+        }
+        Some(Subcommands::Gate(GateCommands::Test(arguments))) => {
+            let environment = Environment::capture();
+            let (_, data_dir) = places(&flags, &environment)?;
+            gate_test::run(terminal, format, &environment, &data_dir, arguments).await
+        }
+        Some(Subcommands::Gate(command)) => {
+            let environment = Environment::capture();
+            let data_dir = match (&flags.data_dir, environment.path("LEVERFRAME_DATA_DIR")) {
+                (None, None) => None,
+                _ => Some(located(&flags, &environment)?.data_dir),
+            };
+            gate::run(terminal, format, &environment, data_dir, command)
         }
         Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
         Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),

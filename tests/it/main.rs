@@ -34,6 +34,7 @@ mod embeddings;
 mod end_to_end_models;
 mod first_run;
 mod floods;
+mod gate;
 mod hooks;
 mod http_tools;
 mod hygiene;

@@ -1,0 +1,90 @@
+//! `leverframe gate`: calls of agents of other makers are judged here, and the hooks through which they ask.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::cli::exit::Failure;
+use crate::cli::gate_call::CallArguments;
+use crate::cli::gate_install::{self, InstallArguments, UninstallArguments};
+use crate::cli::gate_test::TestArguments;
+use crate::cli::program_token::{self, TokenCommands};
+use crate::cli::terminal::{Format, Terminal};
+use crate::config::environment::Environment;
+use crate::config::paths::locate;
+use crate::protocol::enums::ExternalAgent;
+use crate::runtime::program_tokens::ProgramTokens;
+
+/// `gate`.
+#[derive(Debug, Subcommand)]
+pub enum GateCommands {
+    /// Ask about the call on standard input, as a hook of Claude Code; status 0 lets it run, 2 does not
+    Claude(CallArguments),
+    /// The same as a hook of Codex
+    Codex(CallArguments),
+    /// The same as a hook of Gemini CLI
+    Gemini(CallArguments),
+    /// Write the hooks into a program's settings; shows the difference first
+    Install(InstallArguments),
+    /// Take the hooks out of a program's settings again
+    Uninstall(UninstallArguments),
+    /// Try with the real program whether a no stops it, and what happens where nobody answers
+    Test(TestArguments),
+    /// Tokens for programs of other machines, which ask over HTTP and may do nothing else
+    #[command(subcommand)]
+    Token(TokenCommands),
+    /// Where hooks are installed, and what switches them off
+    Status {
+        /// Look into the settings of this project too
+        #[arg(long, value_name = "DIR")]
+        project: Option<PathBuf>,
+    },
+}
+
+impl GateCommands {
+    /// The question of a hook, where this is one.
+    pub fn call(&self) -> Option<(ExternalAgent, &CallArguments)> {
+        match self {
+            Self::Claude(call) => Some((ExternalAgent::Claude, call)),
+            Self::Codex(call) => Some((ExternalAgent::Codex, call)),
+            Self::Gemini(call) => Some((ExternalAgent::Gemini, call)),
+            Self::Install(_)
+            | Self::Uninstall(_)
+            | Self::Test(_)
+            | Self::Token(_)
+            | Self::Status { .. } => None,
+        }
+    }
+}
+
+/// Carries out the command. `data_dir` is the one that somebody named, if any.
+pub fn run(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    environment: &Environment,
+    data_dir: Option<PathBuf>,
+    command: GateCommands,
+) -> Result<(), Failure> {
+    match command {
+        GateCommands::Install(given) => {
+            gate_install::install(terminal, environment, data_dir, &given)
+        }
+        GateCommands::Uninstall(given) => gate_install::uninstall(terminal, environment, &given),
+        GateCommands::Token(command) => {
+            let (paths, _) = locate(None, data_dir.as_deref(), environment)
+                .map_err(|error| Failure::Usage(error.to_string()))?;
+            let tokens = ProgramTokens::gate(&paths.data_dir);
+            program_token::run(terminal, format, &paths.data_dir, &tokens, command)
+        }
+        GateCommands::Status { project } => {
+            gate_install::status(terminal, format, environment, project.as_deref())
+        }
+        // These never come here: a question reads standard input before anything else is set up, a test takes its time.
+        GateCommands::Claude(_)
+        | GateCommands::Codex(_)
+        | GateCommands::Gemini(_)
+        | GateCommands::Test(_) => Err(Failure::Usage(
+            "a hook's question is asked on its own".to_owned(),
+        )),
+    }
+}

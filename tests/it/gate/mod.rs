@@ -1,0 +1,13 @@
+//! The gate: external agents ask about the calls that they make themselves.
+
+mod caller;
+mod daemon;
+mod install;
+mod kills;
+mod lines;
+mod plans;
+mod proof;
+mod rules;
+mod settings;
+mod shapes;
+mod stub;
