@@ -3,6 +3,7 @@
 #
 #   tests/peers/install.sh            those that every run of the tests should have
 #   tests/peers/install.sh litellm    only this one (742 MB; one to six minutes)
+#   tests/peers/install.sh agents     only these (908 MB), for tests/agents.sh
 #
 # Target: $LEVERFRAME_PEERS, by default target/peers. Running it again changes nothing.
 # Where a registry cannot be reached it says so: it fails in CI (CI=true) and goes on elsewhere.
@@ -104,6 +105,18 @@ install_synapse() { install_python synapse --no-deps; }
 
 # litellm's proxy: translates between wire formats (117 packages, 742 MB).
 install_litellm() { install_python litellm --no-deps; }
+
+# Claude Code, Codex and Gemini CLI (11 packages, 908 MB): tests/agents.sh runs them against a model of our own.
+install_agents() {
+    local programs=$peers/agents/node_modules native
+    install_node agents @google/gemini-cli/bundle/gemini.js
+    # Its own script would do this: npm runs none here.
+    for native in "$programs"/@anthropic-ai/claude-code-*/claude; do
+        if [ -x "$native" ]; then
+            ln -sf "../${native#"$programs/"}" "$programs/.bin/claude"
+        fi
+    done
+}
 
 main() {
     mkdir -p "$peers"

@@ -88,10 +88,9 @@ async fn killed_at(point: &str) {
     };
     let mut answer = work(&daemon).await;
     let died = daemon.wait_exit().is_some();
-    let mut daemon = match died {
-        true => home.daemon(),
-        false => daemon,
-    };
+    if died {
+        daemon = home.daemon();
+    }
     if answer.is_none() {
         answer = work(&daemon).await;
     }

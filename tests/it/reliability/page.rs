@@ -14,6 +14,8 @@ const KNOWN: &[&str] = &["crash", "mutants", "power-loss", "model", "faults"];
 pub struct Source {
     /// Short name of the commit, with a word where files differ from it.
     pub commit: String,
+    /// What tests/agents.sh found, by agent; nothing where it never ran.
+    pub agents: BTreeMap<String, Value>,
 }
 
 /// The report.
@@ -43,6 +45,7 @@ pub fn render(facts: &Facts, source: &Source) -> String {
         &facts.group("model"),
     );
     faults(&mut page, &facts.group("faults"));
+    agents(&mut page, &source.agents);
     for group in facts.groups().filter(|group| !KNOWN.contains(group)) {
         let mut title = group.replace('-', " ");
         if let Some(first) = title.get_mut(..1) {
@@ -242,6 +245,29 @@ fn faults(page: &mut String, facts: &BTreeMap<String, Value>) {
     page.push('\n');
 }
 
+fn agents(page: &mut String, found: &BTreeMap<String, Value>) {
+    if found.is_empty() {
+        return;
+    }
+    page.push_str(
+        "## Agents of other makers\n\n\
+         `tests/agents.sh` runs the real programs behind the gate of the real daemon, with a model of our own. It is run by \
+         hand: the versions are those that it met.\n\n| agent | version | tried | what was seen |\n|---|---|---|---|\n",
+    );
+    for (name, fact) in found {
+        let seen = ["version", "tried", "effective"].map(|name| field(fact, name));
+        let _ = writeln!(page, "| {} | {} |", cell(name), seen.join(" | "));
+    }
+    page.push('\n');
+    for (name, fact) in found {
+        let _ = write!(page, "| {}: case | result |\n|---|---|\n", cell(name));
+        for (case, result) in fact["cases"].as_object().into_iter().flatten() {
+            let _ = writeln!(page, "| {} | {} |", cell(case), cell(&text(result)));
+        }
+        page.push('\n');
+    }
+}
+
 /// What a page is made of apart from its figures: headings, and the first cell of each row.
 pub fn structure(page: &str) -> Vec<String> {
     page.lines()
@@ -282,6 +308,10 @@ fn a_page_shows_every_fact_and_nothing_breaks_its_tables() {
     let facts = Facts::read(dir.path(), std::time::UNIX_EPOCH);
     let source = Source {
         commit: "abc1234".to_owned(),
+        agents: serde_json::from_str(
+            r#"{"Codex": {"version": "1.2", "tried": "today", "effective": "asks: x", "cases": {"deny": "pass: no"}}}"#,
+        )
+        .unwrap(),
     };
     let page = render(&facts, &source);
     for shown in [
@@ -291,6 +321,8 @@ fn a_page_shows_every_fact_and_nothing_breaks_its_tables() {
         "| `blind_rerun` | a\\|b | yes | x | 2 of 9 | ran twice |",
         "| full-disk | full | no acknowledgement |",
         "## Newcomer",
+        "| Codex | 1.2 | today | asks: x |",
+        "| deny | pass: no |",
         "| thing | some figure: 7; list: 1, 2 |",
         "commit abc1234",
     ] {

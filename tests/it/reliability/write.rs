@@ -1,7 +1,10 @@
 //! Writing the report after a run of the suites.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::reliability::facts::{Facts, built};
 use crate::reliability::page::{Source, render, structure};
@@ -33,7 +36,15 @@ fn source() -> Source {
         } else {
             commit
         },
+        agents: agents(),
     }
+}
+
+/// What tests/agents.sh wrote.
+fn agents() -> BTreeMap<String, Value> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/agents/results.json");
+    let text = std::fs::read_to_string(file).unwrap_or_else(|_| "{}".to_owned());
+    serde_json::from_str(&text).expect("tests/peers/agents/results.json")
 }
 
 fn has(variable: &str) -> bool {
