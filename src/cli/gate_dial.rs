@@ -17,7 +17,7 @@ use crate::config::paths::locate;
 use crate::config::secrets::read_private_file;
 use crate::protocol::enums::ExternalAgent;
 use crate::protocol::hex::hex;
-use crate::protocol::problem::Problem;
+use crate::protocol::problem::{Problem, ProblemKind};
 
 /// Longest answer that is read, in bytes: an edited call, and the words around it.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -136,7 +136,12 @@ async fn dial(
             Miss::Lost(words)
         }
     })?;
-    let mut response = client.accept(response).await.map_err(refused)?;
+    let accepted = client.accept(response).await;
+    let mut response = accepted.map_err(|problem| match problem.kind {
+        // It stops. The one that starts next knows the question.
+        ProblemKind::Unavailable => Miss::Lost(problem.detail),
+        _ => refused(problem),
+    })?;
     let (verdict, reason) = said(response.headers()).map_err(Miss::Refused)?;
     let mut body = Vec::new();
     while let Some(chunk) = response

@@ -152,8 +152,11 @@ async fn question(
         agent: ask.agent,
         call,
     };
-    if let Some(why) = closed(engine) {
-        return Ok(reply.deny(why));
+    if engine.is_held() {
+        return Ok(reply.deny("an emergency stop is in force in Leverframe: no call is allowed"));
+    }
+    if engine.sessions.draining().is_some() {
+        return Err(stopping());
     }
     let conversation = conversation(ask.agent, ask.host.as_deref(), &reply.call.session);
     let request = match (&reply.call.call, &caller.key) {
@@ -198,15 +201,13 @@ async fn question(
     Ok(answered)
 }
 
-/// Why nothing is allowed now.
-fn closed(engine: &Engine) -> Option<&'static str> {
-    if engine.is_held() {
-        return Some("an emergency stop is in force in Leverframe: no call is allowed");
-    }
-    engine
-        .sessions
-        .draining()
-        .map(|_| "Leverframe is being stopped: no call is allowed")
+/// What a caller hears that may come back: the daemon that starts next knows its question.
+fn stopping() -> Problem {
+    Problem::new(
+        ProblemKind::Unavailable,
+        "stopping",
+        "the daemon stops; ask again under the same key",
+    )
 }
 
 fn external(
@@ -323,13 +324,7 @@ async fn answer(
                     end(engine, id, GONE).await;
                     return Ok(reply.deny("nobody decided in time"));
                 }
-                () = engine.shutdown.cancelled() => {
-                    return Err(Problem::new(
-                        ProblemKind::Unavailable,
-                        "stopping",
-                        "the daemon stops; ask again under the same key",
-                    ));
-                }
+                () = engine.shutdown.cancelled() => return Err(stopping()),
             };
             match event {
                 Ok(event) => {

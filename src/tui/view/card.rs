@@ -318,15 +318,22 @@ pub fn status(console: Console<'_>, key: &ItemKey) -> (Role, String) {
                 ),
                 (Some(at), None) => (
                     Role::Text,
-                    format!(
-                        "{} left, then {}",
-                        format::left(now, at),
-                        if approval.kind == ApprovalKind::Pairing {
-                            "the code is over"
-                        } else {
-                            "it expires and the turn ends"
-                        }
-                    ),
+                    match &approval.plan.external {
+                        Some(external) => format!(
+                            "{} stops waiting in {}; then it is denied",
+                            external.agent.product(),
+                            format::left(now, at)
+                        ),
+                        None => format!(
+                            "{} left, then {}",
+                            format::left(now, at),
+                            if approval.kind == ApprovalKind::Pairing {
+                                "the code is over"
+                            } else {
+                                "it expires and the turn ends"
+                            }
+                        ),
+                    },
                 ),
                 (None, None) => (Role::Text, "no deadline".to_owned()),
             },

@@ -3,6 +3,8 @@
 //! A call is never allowed whose approval was not used, and it is answered once.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -122,4 +124,40 @@ async fn a_kill_at_any_point_allows_nothing_unasked_and_costs_no_question() {
     for point in POINTS {
         killed_at(point).await;
     }
+}
+
+/// The real caller, with the question on its standard input.
+fn caller(home: &Home) -> Child {
+    let mut command = home.command();
+    let mut child = command
+        .args(["gate", "claude"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the caller starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    write!(input, "{}", question()).expect("the question");
+    child
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_started_again_costs_the_caller_nothing() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    let caller = caller(&home);
+    let first = daemon.wait_approval().await;
+    assert!(daemon.terminate().success());
+    let daemon = home.daemon();
+    let again = daemon.wait_approval().await;
+    assert_eq!(again["id"], first["id"]);
+    let (status, said) = daemon.decide(&again, "approve").await;
+    assert_eq!(status, 200, "{said}");
+    let ended = tokio::task::spawn_blocking(move || caller.wait_with_output());
+    let ended = ended.await.expect("it ends").expect("its output");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success() && said.contains("\"allow\""),
+        "{ended:?}"
+    );
 }
