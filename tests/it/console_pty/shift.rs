@@ -102,7 +102,7 @@ async fn forty_cards_of_twelve_channels_are_decided_by_keys() {
 
     // The overview first: what waits the longest is at the top, and leads to its part of the Queue.
     operator.pty.send(":fleet\r");
-    operator.pty.see("┌ Fleet  17 channels");
+    operator.pty.see("┌ Fleet  18 channels");
     operator.pty.send("j");
     operator.pty.see("of the Queue");
     operator.pty.send("o");
