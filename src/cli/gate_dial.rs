@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
@@ -136,11 +136,15 @@ async fn dial(
             Miss::Lost(words)
         }
     })?;
+    let is_unavailable = response.status() == StatusCode::SERVICE_UNAVAILABLE;
     let accepted = client.accept(response).await;
-    let mut response = accepted.map_err(|problem| match problem.kind {
+    let mut response = accepted.map_err(|problem| {
         // It stops. The one that starts next knows the question.
-        ProblemKind::Unavailable => Miss::Lost(problem.detail),
-        _ => refused(problem),
+        if is_unavailable && problem.kind == ProblemKind::Unavailable {
+            Miss::Lost(problem.detail)
+        } else {
+            refused(problem)
+        }
     })?;
     let (verdict, reason) = said(response.headers()).map_err(Miss::Refused)?;
     let mut body = Vec::new();
