@@ -13,7 +13,7 @@ pub mod gate_tool;
 pub mod parse;
 pub mod tool_kind;
 
-pub use answer::{accepts_edits, answer, knows_defer};
+pub use answer::{accepts_edits, answer};
 pub use event::{
     AgentCall, AgentReport, AgentTurn, AskEvent, GateEvent, GateProblem, TurnChange, Verdict,
 };

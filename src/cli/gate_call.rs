@@ -15,13 +15,12 @@ use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use crate::cli::gate_dial::{Answer, Verdict, dial_until_answered};
+use crate::cli::gate_dial::{Answer, dial_until_answered};
 use crate::cli::gate_events::{is_question, refusal};
 use crate::cli::terminal::cell;
-use crate::protocol::enums::ExternalAgent;
+use crate::protocol::enums::{ExternalAgent, GateVerdict};
+use crate::protocol::gate::MAX_HOOK_BYTES;
 
-/// Longest call that is asked about, in bytes.
-const MAX_CALL: usize = 256 * 1024;
 /// Longest standard input that is looked at, in bytes: a report tells what a call brought.
 const MAX_INPUT: usize = 16 * 1024 * 1024;
 /// What stays of a long text in a report that is too long, in bytes.
@@ -153,7 +152,7 @@ async fn ask(agent: ExternalAgent, options: Result<(u64, Option<PathBuf>), Strin
         Err(problem) => return deny(agent, None, &problem),
     };
     let question = is_question(agent, &event);
-    let call = if call.len() <= MAX_CALL {
+    let call = if call.len() <= MAX_HOOK_BYTES {
         Ok(call)
     } else if question {
         Err("it is longer than 256 KiB, which nobody can look at".to_owned())
@@ -197,12 +196,12 @@ fn verdict(agent: ExternalAgent, event: &str, answer: Result<Answer, String>) ->
         Err(problem) => return deny(agent, Some(event), &problem),
     };
     match answer.verdict {
-        Verdict::Allow | Verdict::Defer => End {
+        GateVerdict::Allow => End {
             body: Some(answer.body),
             message: None,
             status: 0,
         },
-        Verdict::Deny => End {
+        GateVerdict::Deny => End {
             body: Some(answer.body),
             message: Some(
                 answer
@@ -211,7 +210,7 @@ fn verdict(agent: ExternalAgent, event: &str, answer: Result<Answer, String>) ->
             ),
             status: 2,
         },
-        Verdict::Noted => deny(
+        GateVerdict::Noted => deny(
             agent,
             Some(event),
             &format!("Leverframe took {event} for a report, not for a question: update both"),
@@ -295,11 +294,11 @@ fn shortened(report: &[u8]) -> Result<Vec<u8>, String> {
         cut(value);
     }
     let mut text = serde_json::to_vec(&report).map_err(problem)?;
-    if text.len() > MAX_CALL {
+    if text.len() > MAX_HOOK_BYTES {
         report.shift_remove("tool_response");
         text = serde_json::to_vec(&report).map_err(problem)?;
     }
-    if text.len() > MAX_CALL {
+    if text.len() > MAX_HOOK_BYTES {
         return Err("it is longer than 256 KiB".to_owned());
     }
     Ok(text)

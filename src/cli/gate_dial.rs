@@ -15,7 +15,7 @@ use crate::client::remote::target::{Address, Target};
 use crate::config::environment::Environment;
 use crate::config::paths::locate;
 use crate::config::secrets::read_private_file;
-use crate::protocol::enums::ExternalAgent;
+use crate::protocol::enums::{ExternalAgent, GateVerdict};
 use crate::protocol::hex::hex;
 use crate::protocol::problem::{Problem, ProblemKind};
 
@@ -29,24 +29,11 @@ const VARIABLE: &str = "LEVERFRAME_GATE";
 /// What the daemon said.
 pub struct Answer {
     /// In a word.
-    pub verdict: Verdict,
+    pub verdict: GateVerdict,
     /// Why, of a call that is denied.
     pub reason: Option<String>,
     /// In the words of the program: a JSON object.
     pub body: String,
-}
-
-/// What becomes of the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It may run.
-    Allow,
-    /// It must not run.
-    Deny,
-    /// The program ends and asks again later.
-    Defer,
-    /// It was a report.
-    Noted,
 }
 
 /// Why a dial brought no answer.
@@ -176,15 +163,10 @@ async fn dial(
     }
 }
 
-fn said(headers: &HeaderMap) -> Result<(Verdict, Option<String>), String> {
+fn said(headers: &HeaderMap) -> Result<(GateVerdict, Option<String>), String> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let verdict = match header("leverframe-verdict") {
-        Some("allow") => Verdict::Allow,
-        Some("deny") => Verdict::Deny,
-        Some("defer") => Verdict::Defer,
-        Some("noted") => Verdict::Noted,
-        Some(_) | None => return Err("the daemon's answer has no verdict: update both".to_owned()),
-    };
+    let verdict = header("leverframe-verdict").and_then(|word| word.parse().ok());
+    let verdict = verdict.ok_or("the daemon's answer has no verdict: update both")?;
     let reason = header("leverframe-reason")
         .map(|reason| percent_decode_str(reason).decode_utf8_lossy().into_owned())
         .filter(|reason| !reason.trim().is_empty());

@@ -50,8 +50,6 @@ string_enum!(/// What a hook of an external agent is told.
     Allow = "allow",
     /// The call must not run.
     Deny = "deny",
-    /// The program ends, and asks again once there is a decision.
-    Defer = "defer",
     /// It was a report, which needs no answer.
     Noted = "noted",
 });

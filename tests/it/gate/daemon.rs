@@ -420,3 +420,62 @@ async fn a_session_says_who_it_is_and_what_it_never_asked() {
     let sessions = daemon.get("/v1/sessions?channel=gate&state=ended").await;
     assert_eq!(sessions["items"].as_array().expect("a list").len(), 1);
 }
+
+#[tokio::test]
+async fn a_late_yes_allows_exactly_that_call_once() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    let short = Caller {
+        wait: 1,
+        ..Caller::new(&daemon, "claude")
+    };
+    assert_eq!(
+        short.ask(push("t1")).await.expect("an answer").verdict,
+        "deny"
+    );
+    let list = daemon.get("/v1/approvals").await;
+    let id = list["items"][0]["id"].as_str().expect("an id");
+    let later = format!("/v1/approvals/{id}/allow-later");
+    let (status, rule) = daemon.request("POST", &later, None).await;
+    assert_eq!(status, 200, "{rule}");
+    assert_eq!(rule["max_uses"], 1, "{rule}");
+    let other = hook("PreToolUse", "Bash", json!({"command": "git push"}), "t2");
+    let denied = Caller {
+        wait: 1,
+        ..Caller::new(&daemon, "claude")
+    };
+    assert_eq!(denied.ask(other).await.expect("an answer").verdict, "deny");
+    assert_eq!(asks(&daemon, push("t3")).await.verdict, "allow");
+    assert_eq!(
+        denied.ask(push("t4")).await.expect("an answer").verdict,
+        "deny"
+    );
+}
+
+#[tokio::test]
+async fn a_token_of_the_gate_asks_and_does_nothing_else() {
+    let home = Home::new("");
+    let made = home
+        .command()
+        .args(["gate", "token", "add", "build-3"])
+        .output();
+    let made = made.expect("the command runs");
+    assert!(made.status.success(), "{made:?}");
+    let mut daemon = home.daemon();
+    daemon.token = String::from_utf8(made.stdout)
+        .expect("a token")
+        .trim()
+        .to_owned();
+    let read = hook(
+        "PreToolUse",
+        "Read",
+        json!({"file_path": "/home/user/shop/a.rs"}),
+        "t1",
+    );
+    assert_eq!(asks(&daemon, read).await.verdict, "allow");
+    for path in ["/v1/approvals", "/v1/sessions", "/mcp"] {
+        assert_eq!(daemon.request("GET", path, None).await.0, 403, "{path}");
+    }
+    daemon.token = "wrong".to_owned();
+    assert_eq!(asks(&daemon, push("t2")).await.status, 401);
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use leverframe::agents::{
-    AgentCall, AskEvent, GateEvent, TurnChange, Verdict, accepts_edits, answer, knows_defer, parse,
+    AgentCall, AskEvent, GateEvent, TurnChange, Verdict, accepts_edits, answer, parse,
 };
 use leverframe::protocol::enums::ExternalAgent;
 use leverframe::text::strict_json::{self, MAX_DEPTH, is_shallow};
@@ -335,7 +335,6 @@ fn only_an_allow_lets_a_call_run_and_an_edit_only_where_the_hook_takes_it() {
         let told = |verdict: Verdict| answer(agent, &call(event), &verdict);
         let runs = |verdict| lets_run(agent, event, &told(verdict));
         assert!(runs(Verdict::Allow { input: None }), "{agent} {event:?}");
-        assert!(!runs(Verdict::Defer), "{agent} {event:?}");
         for reason in ["", " \n", "no"] {
             let reason = reason.to_owned();
             assert!(!runs(Verdict::Deny { reason }), "{agent} {event:?}");
@@ -351,13 +350,6 @@ fn only_an_allow_lets_a_call_run_and_an_edit_only_where_the_hook_takes_it() {
             with_edit.to_string().contains("updatedInput"),
             accepts_edits(agent, event)
         );
-        let later = told(Verdict::Defer).to_string();
-        assert_eq!(
-            later.contains("defer\""),
-            knows_defer(agent, event),
-            "{later}"
-        );
-        assert!(!later.contains("\"ask\""));
     }
     let value = answer(
         ExternalAgent::Claude,
