@@ -196,7 +196,8 @@ pub fn take_outcome(
                 let known = host.world.sessions.entry(session.id);
                 known.or_insert_with(|| session.clone());
             }
-            if alone {
+            // The dialog that asked for a check of a channel shows what came of it.
+            if alone && !matches!(command, Command::CheckChannel(_)) {
                 let text = labels::done_text(command, outcome);
                 notice(model, id, Tone::Info, text);
             }

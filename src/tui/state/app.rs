@@ -1,6 +1,6 @@
 //! The whole state of the console.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ratatui::layout::Rect;
 
@@ -191,6 +191,8 @@ pub struct State {
     pub holds: BTreeSet<TakeOverId>,
     /// Tests of channels whose end is not known yet.
     pub tests: Vec<OutboxId>,
+    /// How the newest other replies ended. One of them can be a test that the daemon did not answer for yet.
+    pub replies_ended: VecDeque<(OutboxId, Tone, String)>,
     /// Whether a frame is wanted.
     pub dirty: Dirty,
     /// The daemon that the operator wants to see, until it has the focus.
@@ -240,6 +242,7 @@ impl State {
             last_bell: None,
             holds: BTreeSet::new(),
             tests: Vec::new(),
+            replies_ended: VecDeque::new(),
             dirty: Dirty::Now,
             wanted_host: None,
             stops: BTreeMap::new(),

@@ -22,6 +22,9 @@ use crate::tui::state::{opening, selection, submit};
 /// Stands in the question whether to send a test until the platform was asked.
 const CHECKING: &str = "asking the platform whether the account is set up …";
 
+/// How many ends of replies are remembered for tests that the daemon did not answer for yet.
+const REPLIES_ENDED_MAX: usize = 64;
+
 /// Whether this console writes in place of the agent of a session. Another console of the same person does not.
 pub fn is_here(state: &State, session: &Session) -> bool {
     session
@@ -261,7 +264,14 @@ pub fn submitted(state: &mut State, command: &Command, outcome: &Outcome) {
         }
         (Command::TestChannel(TestChannel { channel, .. }), Outcome::TestChannel(item)) => {
             match item.state {
-                OutboxState::Pending | OutboxState::Sending => state.tests.push(item.id),
+                OutboxState::Pending | OutboxState::Sending => {
+                    // The event can come before the answer to the command.
+                    let ended = state.replies_ended.iter().find(|(id, _, _)| *id == item.id);
+                    match ended.cloned() {
+                        Some((_, tone, text)) => state.toast(tone, text),
+                        None => state.tests.push(item.id),
+                    }
+                }
                 done @ (OutboxState::Sent
                 | OutboxState::Failed
                 | OutboxState::Unknown
@@ -310,5 +320,11 @@ pub fn happened(state: &mut State, event: &Event) {
     state.tests.retain(|test| test != id);
     if state.tests.len() < before {
         state.toast(tone, text);
+        return;
     }
+    // Perhaps this is the end of a test whose answer is still on its way.
+    if state.replies_ended.len() == REPLIES_ENDED_MAX {
+        state.replies_ended.pop_front();
+    }
+    state.replies_ended.push_back((*id, tone, text));
 }

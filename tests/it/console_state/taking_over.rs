@@ -209,6 +209,48 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
         driver.state.toast.as_ref().unwrap().text,
         "test through telegram: delivered"
     );
+    // A check that the platform answers late does not hide how the test ended.
+    let found = Page {
+        items: vec![finding(Standing::Ok, "token", "of @team_bot", None)],
+        next_cursor: None,
+    };
+    driver.hear(DaemonMessage::Submitted {
+        command: Box::new(check),
+        result: Ok(Box::new(Outcome::CheckChannel(found))),
+    });
+    assert_eq!(
+        driver.state.toast.as_ref().unwrap().text,
+        "test through telegram: delivered"
+    );
+}
+
+#[test]
+fn a_test_that_ended_before_its_answer_came_says_so_too() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("4 j j t right enter");
+    let test = sent(&driver).remove(1);
+    let mut pending = samples::delivery();
+    pending.state = leverframe::protocol::enums::OutboxState::Pending;
+    driver.hear(DaemonMessage::Event(Arc::new(Event {
+        seq: None,
+        at: fixture::ago(0),
+        session_id: None,
+        continuation_id: None,
+        body: EventBody::ReplySent {
+            outbox_id: pending.id,
+            class: OutboxClass::Notice,
+            channel: "telegram".into(),
+            part: 1,
+        },
+    })));
+    driver.hear(DaemonMessage::Submitted {
+        command: Box::new(test),
+        result: Ok(Box::new(Outcome::TestChannel(pending))),
+    });
+    assert_eq!(
+        driver.state.toast.as_ref().unwrap().text,
+        "test through telegram: delivered"
+    );
 }
 
 fn finding(verdict: Standing, about: &str, detail: &str, fix: Option<&str>) -> Finding {
