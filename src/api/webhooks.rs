@@ -16,10 +16,15 @@ use crate::api::route::{Method, Needs, Route, own, success};
 use crate::api::state::Api;
 use crate::api::wait::preferred;
 use crate::client::webhooks::{WEBHOOK_BODY_LIMIT, WebhookRefusal, WebhookRequest};
+use crate::protocol::enums::ChannelState;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::GetChannel;
 
 /// Longest time that a caller can wait for an answer, in seconds.
 const LONGEST_WAIT: u64 = 300;
+/// After how many seconds a caller tries again: the bridge is behind, or away.
+const BUSY: u64 = 1;
+const AWAY: u64 = 30;
 /// How much longer the listener waits than the bridge.
 const SPARE: Duration = Duration::from_secs(30);
 
@@ -75,9 +80,21 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         wait,
         answer,
     };
-    api.webhooks
-        .deliver(&channel, request)
-        .map_err(|refusal| unavailable(refusal.to_string(), refusal))?;
+    if let Err(refusal) = api.webhooks.deliver(&channel, request) {
+        return Err(match refusal {
+            WebhookRefusal::NotListening if !is_away(&api, channel).await => Problem::new(
+                ProblemKind::NotFound,
+                "no such channel",
+                refusal.to_string(),
+            )
+            .hint("`leverframe channels list` names the channels")
+            .into(),
+            WebhookRefusal::NotListening => {
+                unavailable("the channel takes no requests at the moment", AWAY)
+            }
+            WebhookRefusal::Busy => unavailable("too many requests wait", BUSY),
+        });
+    }
     let limit = wait.unwrap_or_default() + SPARE;
     let answer = tokio::select! {
         answer = answered => answer.ok(),
@@ -85,10 +102,7 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         () = api.shutdown.cancelled() => None,
     };
     let Some(answer) = answer else {
-        return Err(unavailable(
-            "the channel did not take the request; send it again".to_owned(),
-            WebhookRefusal::Busy,
-        ));
+        return Err(unavailable("the channel did not take the request", BUSY));
     };
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body: &Value = &answer.body;
@@ -100,18 +114,20 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     Ok(response)
 }
 
-fn unavailable(detail: String, refusal: WebhookRefusal) -> Refusal {
-    match refusal {
-        WebhookRefusal::NotListening => Problem::new(
-            ProblemKind::NotFound,
-            "no such channel",
-            detail,
-        )
-        .hint("`leverframe channels list` names the channels; a paused or failed one takes nothing")
-        .into(),
-        WebhookRefusal::Busy => {
-            Refusal::from(Problem::new(ProblemKind::Unavailable, "not taken", detail))
-                .header(header::RETRY_AFTER, HeaderValue::from(1_u64))
-        }
-    }
+/// Whether a channel of this name is there and does not work now: it starts, is paused or has failed.
+async fn is_away(api: &Api, name: String) -> bool {
+    let found = api.client.call(GetChannel { name }).await;
+    found.is_ok_and(|channel| match channel.health.state {
+        ChannelState::Starting
+        | ChannelState::Degraded
+        | ChannelState::Failed
+        | ChannelState::Paused => true,
+        ChannelState::Connected | ChannelState::Local => false,
+    })
+}
+
+fn unavailable(detail: &str, seconds: u64) -> Refusal {
+    let problem = Problem::new(ProblemKind::Unavailable, "not taken", detail)
+        .hint("send the same request again later");
+    Refusal::from(problem).header(header::RETRY_AFTER, HeaderValue::from(seconds))
 }

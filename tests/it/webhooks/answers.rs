@@ -127,7 +127,7 @@ async fn nothing_that_is_not_genuine_is_looked_into() {
 }
 
 #[tokio::test]
-async fn a_path_of_no_channel_is_not_found_and_a_paused_one_takes_nothing() {
+async fn a_path_of_no_channel_is_not_found_and_a_paused_one_asks_for_another_try() {
     let home = home("");
     let daemon = start(&home, &[]).await;
     let response = crate::support::daemon::client()
@@ -144,7 +144,15 @@ async fn a_path_of_no_channel_is_not_found_and_a_paused_one_takes_nothing() {
         })
         .await;
     let (status, _) = say(&daemon, &message("m1", "SAY:hello"), None).await;
-    assert_eq!(status, 404);
+    assert_eq!(status, 503);
+    let body = message("m1", "SAY:hello").to_string();
+    let response = crate::support::daemon::client()
+        .post(format!("{}/webhooks/shop", daemon.base))
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.headers()["retry-after"], "30");
     daemon.post("/v1/channels/shop/resume", json!({})).await;
     daemon
         .wait("/v1/channels/shop", "connected", |channel| {
