@@ -155,7 +155,10 @@ pub enum Subcommands {
     Shell {
         /// Session: id or unique prefix
         session: String,
-        /// What bash runs; its words are joined by spaces
+        /// Run code in the Python of the session, in place of a command in its shell
+        #[arg(long, conflicts_with = "end")]
+        python: bool,
+        /// What runs; its words are joined by spaces
         #[arg(trailing_var_arg = true)]
         command: Vec<String>,
         /// Seconds after which a command is stopped

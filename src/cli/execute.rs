@@ -17,8 +17,9 @@ use crate::cli::{
     take_over, why,
 };
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::enums::{DecisionKind, DecisionScope};
+use crate::protocol::enums::{DecisionKind, DecisionScope, InterpreterKind};
 use crate::protocol::request::EmergencyStop;
+use crate::protocol::tool::ShellRequest;
 
 /// Carries out a subcommand that talks to a daemon.
 pub async fn execute(
@@ -117,8 +118,19 @@ pub async fn execute(
             session,
             command,
             timeout,
+            python,
             end: None,
-        } => shell::run(client, terminal, format, &session, &command, timeout).await,
+        } => {
+            let request = ShellRequest {
+                command: command.join(" "),
+                kind: match python {
+                    true => InterpreterKind::Python,
+                    false => InterpreterKind::Bash,
+                },
+                timeout_seconds: timeout,
+            };
+            shell::run(client, terminal, format, &session, request).await
+        }
         Subcommands::Shell {
             session,
             end: Some(kind),

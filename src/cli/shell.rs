@@ -1,4 +1,4 @@
-//! `leverframe shell`: a person runs commands in the shell of a session.
+//! `leverframe shell`: a person runs commands in the shell of a session, or code in its Python.
 
 use crate::cli::exit::Failure;
 use crate::cli::find::{self, submit};
@@ -11,49 +11,38 @@ use crate::protocol::tool::ShellRequest;
 use crate::text::untrusted::reveal;
 
 /// What is asked for before each command.
-const PROMPT: &str = "shell> ";
+const fn prompt(kind: InterpreterKind) -> &'static str {
+    match kind {
+        InterpreterKind::Bash => "shell> ",
+        InterpreterKind::Python => "python> ",
+    }
+}
 
-/// Runs a command, or without one every line of the input until it ends.
+/// Runs the command of a request, or every line of the input until it ends where the command is empty.
 pub async fn run(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
     id: &str,
-    words: &[String],
-    timeout_seconds: Option<u64>,
+    request: ShellRequest,
 ) -> Result<(), Failure> {
     let session_id = find::session(client, id).await?;
-    if !words.is_empty() {
-        let command = words.join(" ");
-        let failed = one(
-            client,
-            terminal,
-            format,
-            session_id,
-            command,
-            timeout_seconds,
-        )
-        .await?;
-        if failed {
+    if !request.command.is_empty() {
+        if one(client, terminal, format, session_id, request).await? {
             return Err(Failure::Ended("the command failed".to_owned()));
         }
         return Ok(());
     }
-    while let Some(line) = terminal.ask_if_open(PROMPT)? {
+    while let Some(line) = terminal.ask_if_open(prompt(request.kind))? {
         match line.trim() {
             "" => {}
             "exit" | "quit" => return Ok(()),
             command => {
-                let command = command.to_owned();
-                one(
-                    client,
-                    terminal,
-                    format,
-                    session_id,
-                    command,
-                    timeout_seconds,
-                )
-                .await?;
+                let request = ShellRequest {
+                    command: command.to_owned(),
+                    ..request.clone()
+                };
+                one(client, terminal, format, session_id, request).await?;
             }
         }
     }
@@ -66,15 +55,11 @@ async fn one(
     terminal: &mut Terminal<'_>,
     format: Format,
     session_id: SessionId,
-    command: String,
-    timeout_seconds: Option<u64>,
+    request: ShellRequest,
 ) -> Result<bool, Failure> {
     let request = RunInShell {
         session_id,
-        request: ShellRequest {
-            command,
-            timeout_seconds,
-        },
+        request,
     };
     let run = submit(client, request).await?;
     match format {

@@ -74,11 +74,19 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
         "grant.removed" => format!("{who} took a permission for {tool}{place} back"),
         "shell.started" => {
             let command = facts.text("command").unwrap_or("");
-            format!("{who} ran in the shell of a session{place}: {command}")
+            match facts.text("kind") {
+                Some("python") => format!("{who} ran in the Python of a session{place}: {command}"),
+                Some(_) | None => format!("{who} ran in the shell of a session{place}: {command}"),
+            }
         }
         "shell.ended" => {
             let outcome = facts.text("outcome").unwrap_or("nobody knows");
-            format!("the command of {who} in a shell{place} ended: {outcome}")
+            match facts.text("kind") {
+                Some("python") => format!("the code of {who} in a Python{place} ended: {outcome}"),
+                Some(_) | None => {
+                    format!("the command of {who} in a shell{place} ended: {outcome}")
+                }
+            }
         }
         "interpreter.ended" => {
             let kind = facts.text("kind").unwrap_or("interpreter");

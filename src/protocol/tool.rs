@@ -100,18 +100,21 @@ pub struct InterpreterCommand {
     pub outcome: Option<String>,
 }
 
-/// A command for the shell of a session.
+/// A command for the shell of a session, or code for its Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShellRequest {
-    /// What bash runs; at most 256 KiB.
+    /// What runs; at most 256 KiB.
     pub command: String,
+    /// What runs it: the shell where it is left out.
+    #[serde(default)]
+    pub kind: InterpreterKind,
     /// Seconds after which it is stopped, 1 to 900; none = 60.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
 }
 
-/// A command that a person ran in the shell of a session.
+/// What a person ran in the shell of a session, or in its Python.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShellRun {
     /// Whose shell.

@@ -66,8 +66,6 @@ struct SessionShell {
     kill: CancellationToken,
     /// Processes of it when nothing runs.
     at_rest: usize,
-    /// Commands of people that the model has not heard of.
-    by_people: u32,
     /// Looks at it while something runs, in the background too.
     watch: Option<Watch>,
     /// The places of the last command, while something of it runs in the background.
@@ -258,15 +256,7 @@ impl Bash {
         let Some(mut kept) = lease.interpreter.take() else {
             return Err("the shell was ended before the command began".to_owned());
         };
-        if context.host.is_person() {
-            kept.by_people += 1;
-        } else if let count @ 1.. = std::mem::take(&mut kept.by_people) {
-            let commands = if count == 1 { "a command" } else { "commands" };
-            notes.push(format!(
-                "a person ran {commands} in this shell since your last one ({count})"
-            ));
-        }
-        lease.begin_by(command, context.host.is_person());
+        notes.extend(lease.begin(command, context.host.is_person()));
         let seconds = number(args, "timeout_seconds")
             .unwrap_or(DEFAULT_SECONDS)
             .clamp(1, MAX_SECONDS);
@@ -350,7 +340,6 @@ impl Bash {
                 most: self.sandbox.max_growth(),
             },
             kill,
-            by_people: 0,
             watch: None,
             places: None,
         })

@@ -69,6 +69,8 @@ struct Slot<I> {
     lost: Option<String>,
     /// Whether none was started yet in this process.
     is_first: bool,
+    /// Commands of people that the model has not heard of.
+    by_people: u32,
     /// Since when no call uses it.
     free_since: Instant,
     /// Ends it when it was idle too long.
@@ -85,6 +87,7 @@ impl<I> Default for Slot<I> {
             ended: CancellationToken::new(),
             lost: None,
             is_first: true,
+            by_people: 0,
             free_since: Instant::now(),
             deadline: None,
         }
@@ -278,6 +281,7 @@ impl<I: Send + 'static> Lease<I> {
         self.change(|slot, session, kind| {
             slot.lost = None;
             slot.is_first = false;
+            slot.by_people = 0;
             slot.row = Some(Interpreter {
                 session_id: session,
                 kind,
@@ -294,15 +298,17 @@ impl<I: Send + 'static> Lease<I> {
         });
     }
 
-    /// Says that a command runs from now on.
-    pub fn begin(&mut self, command: &str) {
-        self.begin_by(command, false);
-    }
-
-    /// The same of a command that a person gives, or a model.
-    pub fn begin_by(&mut self, command: &str, by_person: bool) {
+    /// Says that a command runs from now on, of a person or a model. A model must know what comes back: people ran
+    /// commands since its last one.
+    pub fn begin(&mut self, command: &str, by_person: bool) -> Option<String> {
         let now = self.shared.clock.now();
+        let mut others = 0;
         self.change(|slot, _, _| {
+            if by_person {
+                slot.by_people += 1;
+            } else {
+                others = std::mem::take(&mut slot.by_people);
+            }
             if let Some(row) = &mut slot.row {
                 let command = first(command, SHOWN).to_owned();
                 row.state = InterpreterState::Running;
@@ -321,6 +327,10 @@ impl<I: Send + 'static> Lease<I> {
                 });
             }
         });
+        let commands = if others == 1 { "a command" } else { "commands" };
+        let noun = self.shared.kind.noun();
+        (others > 0)
+            .then(|| format!("a person ran {commands} in {noun} since your last one ({others})"))
     }
 
     /// Says how the command ended, and how many processes run on in the background.

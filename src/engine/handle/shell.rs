@@ -1,4 +1,4 @@
-//! People at the shells of sessions: what there is, a command of a person in one, and ending one.
+//! People at the shells and Pythons of sessions: what there is, a command of a person in one, and ending one.
 //!
 //! No command of a person asks anybody: the person is the decision. None runs without a row in the audit before it.
 
@@ -18,7 +18,7 @@ use crate::protocol::enums::{InterpreterKind, SessionState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::rule::BASH;
+use crate::protocol::rule::{BASH, PYTHON};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::Page;
 use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
@@ -98,16 +98,24 @@ pub async fn run(
             Problem::new(ProblemKind::Conflict, "not run", detail).hint("resume the session first")
         );
     }
-    let mut args = json!({ "command": request.command });
+    let kind = request.kind;
+    let tool = tool_of(kind);
+    let mut args = match kind {
+        InterpreterKind::Bash => json!({ "command": request.command }),
+        InterpreterKind::Python => json!({ "code": request.command }),
+    };
     if let (Some(seconds), Some(map)) = (request.timeout_seconds, args.as_object_mut()) {
         map.insert("timeout_seconds".to_owned(), Value::from(seconds));
     }
-    if engine.tools().get(BASH).is_none() {
-        let detail = "there is no tool `bash`";
-        return Err(Problem::new(ProblemKind::NotOffered, "not run", detail)
-            .hint("add the table [tools.bash] to the configuration, and start the daemon again"));
+    if engine.tools().get(tool).is_none() {
+        let detail = format!("there is no tool `{tool}`");
+        return Err(
+            Problem::new(ProblemKind::NotOffered, "not run", detail).hint(format!(
+                "add the table [tools.{tool}] to the configuration, and start the daemon again"
+            )),
+        );
     }
-    let fits = engine.tools().validate(BASH, &args);
+    let fits = engine.tools().validate(tool, &args);
     fits.map_err(|problem| Problem::invalid(problem.to_string()))?;
     let command = engine.redactor.redact(&request.command).into_owned();
     let cancel = engine.shutdown.child_token();
@@ -119,8 +127,9 @@ pub async fn run(
             session_id: session.id,
             channel: session.channel.clone(),
             by: caller.reference(),
-            detail: json!({ "command": first(&command, AUDITED) }),
+            detail: json!({ "command": first(&command, AUDITED), "kind": kind }),
         },
+        kind,
         session,
         args,
         cancel,
@@ -150,6 +159,8 @@ struct AttendedCommand {
     engine: Engine,
     /// That it begins.
     record: RecordShell,
+    /// What runs it.
+    kind: InterpreterKind,
     session: Session,
     args: Value,
     cancel: CancellationToken,
@@ -169,8 +180,7 @@ impl AttendedCommand {
         let begins = engine.store.write(self.record.clone()).await;
         begins.map_err(from_store)?;
         let outcome = {
-            let running = execute(engine, &self.session, &self.args, self.cancel.clone());
-            let mut running = std::pin::pin!(running);
+            let mut running = std::pin::pin!(self.execute());
             tokio::select! {
                 outcome = &mut running => outcome,
                 () = async { drop(changes.wait_for(Option::is_some).await) } => {
@@ -194,39 +204,43 @@ impl AttendedCommand {
         engine.store.write(ends).await.map_err(from_store)?;
         Ok((outcome?, content))
     }
+
+    async fn execute(&self) -> Result<ToolOutcome, Problem> {
+        let engine = &self.engine;
+        let workspace = engine.channel(&self.session.channel)?.workspace.clone();
+        let Some(tool) = engine.tools().get(tool_of(self.kind)) else {
+            return Err(Problem::internal("the tool vanished".to_owned()));
+        };
+        let everywhere = !engine.sandbox.is_confined();
+        let change = engine.tool_cache.workspaces().begin(&workspace, everywhere);
+        let person = Person {
+            engine,
+            session: self.session.id,
+        };
+        let context = ToolContext {
+            journal: Arc::new(NoJournal),
+            ..run_context(
+                engine,
+                workspace,
+                self.session.id,
+                ToolCallId::generate(),
+                String::new(),
+                self.cancel.clone(),
+                &person,
+            )
+        };
+        let outcome = tool.execute(&context, &self.args).await;
+        change.end();
+        Ok(outcome)
+    }
 }
 
-async fn execute(
-    engine: &Engine,
-    session: &Session,
-    args: &Value,
-    cancel: CancellationToken,
-) -> Result<ToolOutcome, Problem> {
-    let workspace = engine.channel(&session.channel)?.workspace.clone();
-    let Some(tool) = engine.tools().get(BASH) else {
-        return Err(Problem::internal("the tool vanished".to_owned()));
-    };
-    let everywhere = !engine.sandbox.is_confined();
-    let change = engine.tool_cache.workspaces().begin(&workspace, everywhere);
-    let person = Person {
-        engine,
-        session: session.id,
-    };
-    let context = ToolContext {
-        journal: Arc::new(NoJournal),
-        ..run_context(
-            engine,
-            workspace,
-            session.id,
-            ToolCallId::generate(),
-            String::new(),
-            cancel,
-            &person,
-        )
-    };
-    let outcome = tool.execute(&context, args).await;
-    change.end();
-    Ok(outcome)
+/// The tool whose calls run in it.
+fn tool_of(kind: InterpreterKind) -> &'static str {
+    match kind {
+        InterpreterKind::Bash => BASH,
+        InterpreterKind::Python => PYTHON,
+    }
 }
 
 async fn read(engine: &Engine, id: SessionId) -> Result<Session, Problem> {

@@ -142,6 +142,12 @@ string_enum!(/// What a session keeps running between its calls.
     Python = "python",
 });
 
+impl Default for InterpreterKind {
+    fn default() -> Self {
+        Self::Bash
+    }
+}
+
 impl InterpreterKind {
     /// What it is called in a sentence.
     pub const fn noun(self) -> &'static str {

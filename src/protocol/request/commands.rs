@@ -696,8 +696,8 @@ requests! {
         approval_id: ApprovalId,
     }
 
-    /// Runs a command in the shell of a session, as a person: nobody is asked, and the audit says who it was. The agent
-    /// hears of it with its next command. Refused while another command runs there.
+    /// Runs a command in the shell of a session, or code in its Python, as a person. Nobody is asked, and the audit says
+    /// who it was. The agent hears of it with its next command there. Refused while another command runs there.
     RunInShell: Admin -> ShellRun {
         /// Which session.
         session_id: SessionId,

@@ -67,11 +67,7 @@ impl Python {
         let finished = Box::pin(self.run(context, &shown, request, LOAD.as_secs()))
             .await
             .map_err(DatasetError::Failed)?;
-        let new = finished
-            .new
-            .as_ref()
-            .map(|new| format!("[{new}]\n"))
-            .unwrap_or_default();
+        let new = finished.notice();
         match &finished.ran.ended {
             CellEnd::Answered(reply) => match (&reply.value, &reply.error) {
                 (Some(value), None) => Ok(format!("{new}{value}")),

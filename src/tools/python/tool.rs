@@ -107,9 +107,15 @@ impl Python {
         if context.cancel.is_cancelled() {
             return Err(cancelled());
         }
-        let mut lease = tokio::select! {
-            lease = self.interpreters.lock(context.session_id) => lease?,
-            () = context.cancel.cancelled() => return Err(cancelled()),
+        let mut lease = if context.host.is_person() {
+            let busy = "other code runs in this Python: wait for its end, or cancel it";
+            let lease = self.interpreters.try_lock(context.session_id);
+            lease.ok_or(busy)??
+        } else {
+            tokio::select! {
+                lease = self.interpreters.lock(context.session_id) => lease?,
+                () = context.cancel.cancelled() => return Err(cancelled()),
+            }
         };
         let files = Guard::new(context);
         let places = PlaceWatch::begin(&files, context).await?;
@@ -124,7 +130,7 @@ impl Python {
                 return Err(problem);
             }
         };
-        lease.begin(shown);
+        let others = lease.begin(shown, context.host.is_person());
         let kill = lease.ended().child_token();
         let (before, took) = places.measured();
         let most = self.sandbox.max_growth();
@@ -150,7 +156,7 @@ impl Python {
             ended: ran.ended_because(excess.as_ref()),
             ran,
             seconds,
-            new,
+            new: [new, others].into_iter().flatten().collect(),
             notes: String::new(),
         };
         match &finished.ended {
@@ -239,13 +245,18 @@ pub(super) struct Finished {
     ended: Option<String>,
     /// The time that it had.
     seconds: u64,
-    /// Why the interpreter was a new one.
-    pub(super) new: Option<String>,
+    /// What the model must know: why the interpreter was a new one, and that people ran code in it.
+    new: Vec<String>,
     /// What it left that makes programs run, in lines.
     notes: String,
 }
 
 impl Finished {
+    /// What the model must know before it reads the rest, in lines.
+    pub(super) fn notice(&self) -> String {
+        self.new.iter().map(|new| format!("[{new}]\n")).collect()
+    }
+
     /// How it ended: in words, whether that is an error, and whether its effect happened.
     pub(super) fn end(&self) -> (String, bool, EffectDisposition) {
         let took = self.ran.took.as_secs_f64();
@@ -299,7 +310,7 @@ impl Finished {
     /// The result: how it ended on the first line, then what it wrote and gave.
     async fn outcome(self, context: &ToolContext<'_>) -> ToolOutcome {
         let (first, is_error, disposition) = self.end();
-        let new = self.new.map(|new| format!("[{new}]\n")).unwrap_or_default();
+        let new = self.notice();
         let mut content = format!("{first}\n{new}{}", self.notes);
         let mut add = |part: &str| {
             content.push_str(part);

@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::console::format;
 use crate::console::labels::problem_text;
+use crate::protocol::enums::InterpreterKind;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Command, EndInterpreter, Query};
@@ -14,6 +15,7 @@ use crate::tui::state::list::{Cell, List};
 use crate::tui::state::modal::{Confirm, Modal};
 use crate::tui::state::panel::{ListScreen, Opening, Panel};
 use crate::tui::state::resources::ResourcesPanel;
+use crate::tui::state::screen::Screen;
 
 /// Its table.
 pub const PANEL: Panel = Panel {
@@ -127,6 +129,14 @@ fn copied(state: &State, all: bool) -> Option<String> {
 fn selected(state: &State) -> Option<Interpreter> {
     let row = state.screens.resources.selected()?;
     serde_json::from_value(row.object.clone()).ok()
+}
+
+/// Which interpreter is selected, where Resources is shown; none = something else.
+pub fn selected_kind(state: &State) -> Option<InterpreterKind> {
+    match state.screen {
+        Screen::Resources => selected(state).map(|row| row.kind),
+        _ => None,
+    }
 }
 
 /// Ends the selected interpreter after a yes.

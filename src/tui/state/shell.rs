@@ -1,13 +1,17 @@
-//! The shell of one session, as this console knows it: its newest commands, and what the last one of here said.
+//! The shell or Python of one session, as this console knows it: its newest commands, and what the last one of here
+//! said.
 
+use crate::protocol::enums::InterpreterKind;
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Interpreter, ShellRun};
 
 /// What is known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShellPanel {
-    /// Whose shell; none = nobody has looked.
+    /// Whose; none = nobody has looked.
     pub session: Option<SessionId>,
+    /// Which of the two.
+    pub kind: InterpreterKind,
     /// What the daemon says of it; none = not answered yet, or there is none.
     pub row: Option<Interpreter>,
     /// The command of this console that is under way.
@@ -32,11 +36,12 @@ impl ShellPanel {
         }
     }
 
-    /// Begins with a session; what is known of another one goes.
-    pub fn show(&mut self, session: SessionId) {
-        if self.session != Some(session) {
+    /// Begins with an interpreter of a session; what is known of another one goes.
+    pub fn show(&mut self, session: SessionId, kind: InterpreterKind) {
+        if self.session != Some(session) || self.kind != kind {
             *self = Self {
                 session: Some(session),
+                kind,
                 ..Self::default()
             };
         }

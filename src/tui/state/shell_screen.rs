@@ -1,4 +1,5 @@
-//! A person at the shell of a session: a line that runs commands, above what was run. What it knows is in `shell`.
+//! A person at the shell or the Python of a session: a line that runs commands, above what was run. What it knows is in
+//! `shell`.
 
 use crate::console::labels::problem_text;
 use crate::protocol::enums::InterpreterKind;
@@ -12,18 +13,34 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::modal::Modal;
 use crate::tui::state::text_dialog::{TextDialog, TextPurpose};
-use crate::tui::state::{opening, selection, submit};
+use crate::tui::state::{opening, resources_screen, selection, submit};
 
-/// Opens the shell of the session that has the focus.
+/// Opens the shell of the session that has the focus, or its Python where that is selected.
 pub fn open(state: &mut State) -> Vec<Effect> {
     let Some(session) = selection::focused_session(state) else {
         return state.nothing(Action::Shell);
     };
-    state.screens.shell.show(session);
+    let kind = resources_screen::selected_kind(state).unwrap_or_default();
+    state.screens.shell.show(session, kind);
     let mut effects = opening::open_text(state, TextPurpose::Shell(session));
     effects.push(ask());
     effects.push(Effect::SetDeltas(vec![session]));
     effects
+}
+
+/// Goes from the shell to the Python of the same session, and back. A command that runs is followed to its end.
+pub fn switch(state: &mut State) -> Vec<Effect> {
+    let shell = &mut state.screens.shell;
+    let Some(session) = shell.session.filter(|_| shell.running.is_none()) else {
+        return Vec::new();
+    };
+    let other = match shell.kind {
+        InterpreterKind::Bash => InterpreterKind::Python,
+        InterpreterKind::Python => InterpreterKind::Bash,
+    };
+    shell.show(session, other);
+    state.touch(Dirty::Now);
+    vec![ask()]
 }
 
 fn ask() -> Effect {
@@ -43,6 +60,7 @@ pub fn run(state: &mut State, session: SessionId, text: &str) -> Result<Vec<Effe
         session_id: session,
         request: ShellRequest {
             command: text.to_owned(),
+            kind: state.screens.shell.kind,
             timeout_seconds: None,
         },
     });
@@ -68,7 +86,7 @@ pub fn submitted(
         return Vec::new();
     };
     let shell = &mut state.screens.shell;
-    if shell.session != Some(request.session_id) {
+    if shell.session != Some(request.session_id) || shell.kind != request.request.kind {
         return Vec::new();
     }
     shell.running = None;
@@ -93,7 +111,7 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
     let row = page
         .items
         .iter()
-        .find(|row| Some(row.session_id) == shell.session && row.kind == InterpreterKind::Bash);
+        .find(|row| Some(row.session_id) == shell.session && row.kind == shell.kind);
     shell.row = row.cloned();
     state.touch(Dirty::Soon);
 }

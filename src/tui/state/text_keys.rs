@@ -100,6 +100,7 @@ pub fn text_action(state: &mut State, action: Action) -> Vec<Effect> {
             close_text(state);
             return Vec::new();
         }
+        Action::TextComplete if is_shell(state) => return shell_screen::switch(state),
         Action::TextComplete => {
             complete(state);
             return Vec::new();
@@ -151,6 +152,10 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
         Some(_) | None => {}
     }
     Vec::new()
+}
+
+fn is_shell(state: &State) -> bool {
+    matches!(state.modals.last(), Some(Modal::Text(entry)) if entry.purpose.below() == Below::Shell)
 }
 
 fn complete(state: &mut State) {

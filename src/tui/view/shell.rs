@@ -1,9 +1,10 @@
-//! What was run in the shell of a session, and what the last command of this console said: the newest last.
+//! What was run in the shell or the Python of a session, and what the last command of this console said: the newest last.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::protocol::enums::InterpreterKind;
 use crate::tui::sanitize;
 use crate::tui::state::shell::ShellPanel;
 use crate::tui::theme::roles::{Role, Theme};
@@ -21,17 +22,18 @@ pub fn draw(theme: &Theme, panel: &ShellPanel, area: Rect, buf: &mut Buffer) {
 
 fn lines(panel: &ShellPanel, width: usize) -> Vec<(Role, String)> {
     let mut lines = Vec::new();
+    let (none, prompt) = match panel.kind {
+        InterpreterKind::Bash => ("no shell: the first command starts one", "$"),
+        InterpreterKind::Python => ("no Python: the first line starts one", ">>>"),
+    };
     match &panel.row {
-        None => lines.push((
-            Role::TextMuted,
-            "no shell: the first command starts one".to_owned(),
-        )),
+        None => lines.push((Role::TextMuted, none.to_owned())),
         Some(row) => {
             for command in &row.recent {
                 let who = if command.by_person { "person" } else { "agent" };
                 let outcome = command.outcome.as_deref().unwrap_or("runs");
                 let text = command.command.lines().next().unwrap_or_default();
-                lines.push((Role::Outside, format!("{who} $ {text}")));
+                lines.push((Role::Outside, format!("{who} {prompt} {text}")));
                 lines.push((Role::TextMuted, format!("  {outcome}")));
             }
             let text = match row.background {

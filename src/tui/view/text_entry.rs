@@ -7,6 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::console::decision::Bound;
 use crate::protocol::command::MAX_TEXT_BYTES;
+use crate::protocol::enums::InterpreterKind;
 use crate::protocol::session::MAX_PREFERENCES;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
@@ -253,10 +254,15 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 let name = session.title.as_deref().unwrap_or(&session.conversation);
                 format!(" of {} on {}", sanitize::line(name, 40), session.channel)
             });
+            let (name, other) = match state.screens.shell.kind {
+                InterpreterKind::Bash => ("Shell", "Python"),
+                InterpreterKind::Python => ("Python", "shell"),
+            };
             (
-                format!("Shell{place}"),
-                "enter runs a line, as you: nobody is asked, and the audit has it; esc leaves"
-                    .to_owned(),
+                format!("{name}{place}"),
+                format!(
+                    "enter runs a line, as you: nobody is asked, the audit has it; tab: {other}"
+                ),
             )
         }
         TextPurpose::Preferences(_) => (

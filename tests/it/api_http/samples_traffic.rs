@@ -183,6 +183,7 @@ pub fn commands() -> Vec<Command> {
             session_id: session_id(),
             request: leverframe::protocol::tool::ShellRequest {
                 command: NASTY.to_owned(),
+                kind: leverframe::protocol::enums::InterpreterKind::Python,
                 timeout_seconds: Some(9),
             },
         }),

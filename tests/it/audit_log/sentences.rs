@@ -76,6 +76,15 @@ fn sentences_say_who_used_a_shell() {
         said("shell.ended", &detail),
         "the command of ana in a shell on team ended: exit status 2 after 0.1 s"
     );
+    let code = json!({ "command": "1 / 0", "outcome": "error after 0.1 s", "kind": "python" });
+    assert_eq!(
+        said("shell.started", &code),
+        "ana ran in the Python of a session on team: 1 / 0"
+    );
+    assert_eq!(
+        said("shell.ended", &code),
+        "the code of ana in a Python on team ended: error after 0.1 s"
+    );
     assert_eq!(
         said("tool.called", &json!({ "tool": "read_file" })),
         "ana called read_file on team, without a model"

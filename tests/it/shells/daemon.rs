@@ -129,7 +129,7 @@ async fn a_person_runs_commands_in_the_shell_and_the_audit_says_so() {
     assert!(good && said.contains("is-agent"), "{said}");
     let said = run(&daemon, &session, "echo is-$WORD").await;
     assert!(
-        said.contains("a person ran a command in this shell"),
+        said.contains("a person ran a command in the shell since your last one (1)"),
         "{said}"
     );
     assert!(said.contains("is-person"), "{said}");
@@ -171,6 +171,58 @@ async fn a_person_runs_commands_in_the_shell_and_the_audit_says_so() {
         first["detail"].as_str().unwrap().contains("echo is-$WORD"),
         "{first:#}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_runs_code_in_the_python_and_the_agent_hears_of_it() {
+    if harness::sandbox().is_none() {
+        return;
+    }
+    let home =
+        Home::new("[channels.api]\nautonomy = \"full\"\npermanent_full = true\n[tools.python]\n");
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let agent = async |code: &str| {
+        let args = json!({ "code": code });
+        let turn = daemon
+            .send(&session, &format!("TOOL:python{args}\nSAY:done"))
+            .await;
+        daemon.wait_state(&turn, "completed").await;
+        let steps = daemon.get(&format!("/v1/continuations/{turn}/steps")).await;
+        steps["items"].to_string()
+    };
+    agent("word = 'agent'").await;
+    let code = "print(f'is-{word}'); word = 'person'";
+    let (good, said) = cli(&home, &["shell", &session, "--python", code]).await;
+    assert!(good && said.contains("is-agent"), "{said}");
+    let said = agent("f'is-{word}'").await;
+    assert!(
+        said.contains("a person ran a command in Python since your last one (1)"),
+        "{said}"
+    );
+    assert!(said.contains("is-person"), "{said}");
+    assert!(!agent("word").await.contains("a person ran"));
+    let path = format!("/v1/sessions/{session}/shell");
+    let wrong = json!({ "command": "1 / 0", "kind": "python" });
+    let (status, ran) = daemon.request("POST", &path, Some(wrong)).await;
+    assert_eq!((status, &ran["is_error"]), (200, &json!(true)), "{ran:#}");
+    assert!(
+        ran["content"]
+            .as_str()
+            .unwrap()
+            .contains("ZeroDivisionError")
+    );
+    let shell = json!({ "command": "true" });
+    let (status, refused) = daemon.request("POST", &path, Some(shell)).await;
+    assert_eq!(status, 422, "{refused:#}");
+    assert!(refused["hint"].as_str().unwrap().contains("[tools.bash]"));
+    let rows = daemon.get("/v1/audit?action=shell.started&limit=10").await;
+    let rows = rows["items"].as_array().unwrap().clone();
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    for row in &rows {
+        let detail = row["detail"].as_str().unwrap();
+        assert!(detail.contains("python"), "{row:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

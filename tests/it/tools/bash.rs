@@ -422,7 +422,7 @@ async fn a_person_shares_the_shell_and_the_agent_hears_of_it() {
     assert!(said.content.contains("agent"), "{}", said.content);
     let said = shells.say("echo $WORD").await;
     assert!(
-        said.contains("a person ran a command in this shell") && said.contains("person\n"),
+        said.contains("a person ran a command in the shell") && said.contains("person\n"),
         "{said}"
     );
     let said = shells.say("echo $WORD").await;

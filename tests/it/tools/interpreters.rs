@@ -69,7 +69,7 @@ async fn why(table: &Interpreters<One>, session: SessionId) -> Option<String> {
 async fn an_interpreter_is_kept_told_of_and_ended_when_idle() {
     let (table, session, ended) = (table(8, SHORT), SessionId::generate(), Arc::default());
     let mut lease = started(&table, session, &ended).await;
-    lease.begin("make");
+    lease.begin("make", false);
     assert_eq!(table.list()[0].state, InterpreterState::Running);
     assert!(table.try_lock(session).is_none(), "a call has it");
     drop(lease);
@@ -125,7 +125,7 @@ async fn one_that_is_ended_during_a_call_is_not_kept() {
     let mut lease = started(&table, session, &ended).await;
     assert!(table.end(session, "a person ended it"));
     assert!(lease.ended().is_cancelled() && table.list().is_empty());
-    lease.begin("too late");
+    lease.begin("too late", false);
     assert!(table.list().is_empty());
     drop(lease);
     assert_eq!(ended.load(Ordering::SeqCst), 1);
