@@ -95,6 +95,16 @@ impl Day {
         }
     }
 
+    /// The days of a month, written `2026-01`: the first one, and the first one of the next month.
+    pub fn of_month(text: &str) -> Option<(Self, Self)> {
+        let first: jiff::civil::Date = format!("{text}-01").parse().ok()?;
+        let next = first.checked_add(jiff::Span::new().months(1)).ok()?;
+        Some((
+            first.to_string().parse().ok()?,
+            next.to_string().parse().ok()?,
+        ))
+    }
+
     /// When it begins in the time zone of this machine; none = it is out of range.
     pub fn begins(self) -> Option<Timestamp> {
         let seconds = self.0.checked_mul(86_400)?;

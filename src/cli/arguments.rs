@@ -398,11 +398,28 @@ pub enum AuditCommands {
         /// A head that was noted elsewhere, as `verify` prints it
         #[arg(long, value_name = "SEQ:HASH")]
         anchor: Option<crate::protocol::doctor::AuditAnchor>,
+        /// An exported file, in place of the audit itself
+        #[arg(long, value_name = "EXPORT")]
+        file: Option<PathBuf>,
     },
     /// Write all rows with their hashes, one JSON object a line, oldest first
     Export {
         /// New file; `-` writes to standard output
         file: PathBuf,
+        /// Sign it with this private key of ssh; the signature is in FILE.sig
+        #[arg(long, value_name = "KEY")]
+        sign: Option<PathBuf>,
+    },
+    /// Write what a month says, for a reader: who allowed what, refusals, levels, stops, spend
+    Report {
+        /// New file; standard output when left out or `-`
+        file: Option<PathBuf>,
+        /// The month, like 2026-01; the last whole one when left out
+        #[arg(long)]
+        month: Option<String>,
+        /// How it is written
+        #[arg(long, value_enum, default_value = "markdown")]
+        format: crate::cli::document::DocumentFormat,
     },
 }
 

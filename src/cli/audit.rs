@@ -1,26 +1,33 @@
-//! `leverframe audit list|verify|export`: through the daemon, or from the files where nothing runs.
+//! `leverframe audit list|verify|export|report`: through the daemon, or from the files where nothing runs.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::cli::arguments::AuditCommands;
+use crate::cli::audit_report::{MonthReport, month as month_of};
 use crate::cli::connect;
+use crate::cli::document;
 use crate::cli::exit::Failure;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::client::listing::TableRow;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, Day, Timestamp};
+use crate::protocol::costs::CostItem;
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
 use crate::protocol::duration;
-use crate::protocol::request::{ListAudit, VerifyAudit};
+use crate::protocol::enums::CostGrouping;
+use crate::protocol::request::{GetCosts, ListAudit, VerifyAudit};
 use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
-use crate::runtime::offline::OfflineAudit;
+use crate::runtime::offline::{OfflineAudit, verify_export};
 use crate::text::untrusted::limit_line;
 
 /// Rows read at once.
 const PAGE: u32 = 500;
+/// What a signature is for: ssh refuses it for anything else.
+const NAMESPACE: &str = "leverframe-audit";
 
 /// Where rows come from.
 enum Source<'a> {
@@ -40,6 +47,47 @@ impl Source<'_> {
                 let filter = filter.clone();
                 let page = client.call(ListAudit { filter, page }).await?;
                 Ok(page)
+            }
+        }
+    }
+
+    async fn spend(&self, from: Day, to: Day) -> Result<[Vec<CostItem>; 2], Failure> {
+        match self {
+            Self::Files(audit) => Ok(audit.spend(from, to)?),
+            Self::Client(client) => {
+                let costs = |by| GetCosts {
+                    by,
+                    since: Some(from),
+                    until: Some(to),
+                };
+                let by_model = client.call(costs(CostGrouping::Model)).await?;
+                let by_channel = client.call(costs(CostGrouping::Channel)).await?;
+                Ok([by_model.items, by_channel.items])
+            }
+        }
+    }
+
+    /// Takes each row of a filter, oldest first.
+    async fn each(
+        &self,
+        filter: AuditFilter,
+        mut take: impl FnMut(&AuditRow) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let filter = AuditFilter {
+            oldest_first: true,
+            ..filter
+        };
+        let mut cursor = None;
+        loop {
+            let request = PageRequest {
+                limit: Some(PAGE),
+                cursor,
+            };
+            let page = self.rows(&filter, request).await?;
+            page.items.iter().try_for_each(&mut take)?;
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(());
             }
         }
     }
@@ -110,8 +158,11 @@ async fn carry_out(
             };
             list(source, terminal, format, &filter, limit).await
         }
-        AuditCommands::Verify { anchor } => {
-            let report = source.verify(anchor).await?;
+        AuditCommands::Verify { anchor, file } => {
+            let report = match &file {
+                None => source.verify(anchor).await?,
+                Some(file) => verify_export(file, anchor.as_ref())?,
+            };
             match format {
                 Format::Json => terminal.json(&report)?,
                 Format::Human => print_report(terminal, &report)?,
@@ -124,7 +175,58 @@ async fn carry_out(
                 ))
             }
         }
-        AuditCommands::Export { file } => export(source, terminal, &file).await,
+        AuditCommands::Export { file, sign: None } => {
+            export(source, terminal, &file).await?;
+            Ok(())
+        }
+        AuditCommands::Export {
+            file,
+            sign: Some(key),
+        } => {
+            if file == Path::new("-") {
+                let problem =
+                    "--sign: name a file in place of `-`, beside which the signature is written";
+                return Err(Failure::Usage(problem.to_owned()));
+            }
+            export(source, terminal, &file).await?;
+            let signature = sign(&file, &key)?;
+            terminal.note(&format!("signed: {}", cell(&signature)))
+        }
+        AuditCommands::Report {
+            file,
+            month,
+            format: written,
+        } => {
+            let (name, first, next) =
+                month_of(month.as_deref(), &Clock::System).map_err(Failure::Usage)?;
+            let chain = source.verify(None).await?;
+            let spend = source.spend(first, Day(next.0 - 1)).await?;
+            let mut report = MonthReport::new(&name, chain, spend);
+            let filter = AuditFilter {
+                since: first.begins(),
+                until: next.begins(),
+                ..AuditFilter::default()
+            };
+            let each = |row: &AuditRow| {
+                report.take(row);
+                Ok(())
+            };
+            source.each(filter, each).await?;
+            let text = match format {
+                Format::Json => json_line(&report)? + "\n",
+                Format::Human => document::write(written, &report.title(), &report.blocks()),
+            };
+            match file.filter(|file| file != Path::new("-")) {
+                None => text.lines().try_for_each(|line| terminal.line(line)),
+                Some(file) => {
+                    let mut made = create(&file)?;
+                    made.write_all(text.as_bytes())
+                        .and_then(|()| made.sync_all())
+                        .map_err(anyhow::Error::from)?;
+                    Ok(())
+                }
+            }
+        }
     }
 }
 
@@ -201,7 +303,7 @@ fn print_report(terminal: &mut Terminal<'_>, report: &AuditReport) -> Result<(),
         ))?,
     }
     terminal.line(&format!(
-        "anchors  {} of earlier starts, {} missing",
+        "anchors  {} noted earlier, {} missing",
         report.anchors,
         report.anchors_missing.len()
     ))?;
@@ -223,44 +325,23 @@ async fn export(
     terminal: &mut Terminal<'_>,
     file: &Path,
 ) -> Result<(), Failure> {
-    let filter = AuditFilter {
-        oldest_first: true,
-        ..AuditFilter::default()
-    };
     let mut to = if file == Path::new("-") {
         None
     } else {
-        let made = std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(file)
-            .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
-        Some(std::io::BufWriter::new(made))
+        Some(std::io::BufWriter::new(create(file)?))
     };
-    let mut cursor = None;
     let mut rows = 0_u64;
-    loop {
-        let request = PageRequest {
-            limit: Some(PAGE),
-            cursor,
-        };
-        let page = source.rows(&filter, request).await?;
-        for row in &page.items {
-            match &mut to {
-                None => terminal.json(row)?,
-                Some(to) => {
-                    let line = json_line(row)?;
-                    writeln!(to, "{line}").map_err(anyhow::Error::from)?;
-                }
+    let each = |row: &AuditRow| {
+        rows += 1;
+        match &mut to {
+            None => terminal.json(row),
+            Some(to) => {
+                let line = json_line(row)?;
+                Ok(writeln!(to, "{line}").map_err(anyhow::Error::from)?)
             }
         }
-        rows += page.items.len() as u64;
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+    };
+    source.each(AuditFilter::default(), each).await?;
     if let Some(to) = to {
         let file = to
             .into_inner()
@@ -269,4 +350,34 @@ async fn export(
         terminal.note(&format!("{rows} rows"))?;
     }
     Ok(())
+}
+
+/// A new file that only its owner can read.
+fn create(file: &Path) -> Result<std::fs::File, Failure> {
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+}
+
+/// Signs a file with a key of ssh: the name of the signature. Whoever has the public key verifies it with `ssh-keygen`.
+fn sign(file: &Path, key: &Path) -> Result<String, Failure> {
+    let ended = Command::new("ssh-keygen")
+        .args(["-q", "-Y", "sign", "-n", NAMESPACE, "-f"])
+        .args([key, file])
+        .stdout(Stdio::null())
+        .status();
+    let shown = file.display();
+    match ended {
+        Ok(status) if status.success() => Ok(format!("{shown}.sig")),
+        Ok(_) => Err(Failure::Ended(format!(
+            "{shown} is written and not signed: ssh-keygen refused the key {}",
+            key.display()
+        ))),
+        Err(error) => Err(Failure::Ended(format!(
+            "{shown} is written and not signed: ssh-keygen does not start ({error}); install OpenSSH's client"
+        ))),
+    }
 }

@@ -123,9 +123,10 @@ pub async fn execute(
         } => {
             let request = ShellRequest {
                 command: command.join(" "),
-                kind: match python {
-                    true => InterpreterKind::Python,
-                    false => InterpreterKind::Bash,
+                kind: if python {
+                    InterpreterKind::Python
+                } else {
+                    InterpreterKind::Bash
                 },
                 timeout_seconds: timeout,
             };

@@ -64,23 +64,7 @@ pub async fn costs(
         })
         .await
         .map_err(from_store)?;
-    let mut items: BTreeMap<String, CostItem> = BTreeMap::new();
-    let mut total = CostItem::default();
-    for row in &rows {
-        let name = match by {
-            CostGrouping::Channel => row.channel.clone(),
-            CostGrouping::Model => row.model.clone(),
-            CostGrouping::Day => row.day.to_string(),
-        };
-        let saved = saved(engine, row);
-        add(&mut total, row, saved);
-        let item = items.entry(name.clone()).or_insert_with(|| CostItem {
-            name,
-            ..CostItem::default()
-        });
-        add(item, row, saved);
-    }
-    "total".clone_into(&mut total.name);
+    let (items, total) = sums(&rows, by, |row| saved(engine, row));
     let midnight = Day(today.0 + 1).begins();
     let of_today = added.iter().flat_map(|((channel, kinds, limit), added)| {
         standings(channel.as_deref(), *kinds, *limit, *added, &used, &open)
@@ -99,12 +83,38 @@ pub async fn costs(
         by,
         since,
         until,
-        items: items.into_values().collect(),
+        items,
         total,
         prices_as_of: prices::as_of().to_owned(),
         budgets,
         more_sessions: all_sessions - listed,
     })
+}
+
+/// One item for each channel, model or day, and all of them together. `saved` says what the prompt cache saved on a row.
+pub fn sums(
+    rows: &[SpendRow],
+    by: CostGrouping,
+    saved: impl Fn(&SpendRow) -> Option<f64>,
+) -> (Vec<CostItem>, CostItem) {
+    let mut items: BTreeMap<String, CostItem> = BTreeMap::new();
+    let mut total = CostItem::default();
+    for row in rows {
+        let name = match by {
+            CostGrouping::Channel => row.channel.clone(),
+            CostGrouping::Model => row.model.clone(),
+            CostGrouping::Day => row.day.to_string(),
+        };
+        let saved = saved(row);
+        add(&mut total, row, saved);
+        let item = items.entry(name.clone()).or_insert_with(|| CostItem {
+            name,
+            ..CostItem::default()
+        });
+        add(item, row, saved);
+    }
+    "total".clone_into(&mut total.name);
+    (items.into_values().collect(), total)
 }
 
 /// A limit of a day, with its kinds in tokens and money; of a channel, or of all.

@@ -15,6 +15,7 @@ use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
 use crate::engine::turn::attachments;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
+use crate::store::anchors;
 use crate::store::commands::put_dataset::ExpiredDatasets;
 use crate::store::commands::reclaim_space::NoteSweep;
 use crate::store::commands::sweep_artifacts::UnusedArtifacts;
@@ -130,6 +131,10 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
     let mut report = sweep.report;
     report.duration_ms = began.elapsed().as_millis() as u64;
     if !preview {
+        let head = engine.store.read(|reader| reader.audit_head()).await;
+        let head = head.map_err(from_store)?;
+        let (dir, epoch) = (&engine.settings.paths.data_dir, engine.store.epoch());
+        anchors::note(dir, engine.clock.now(), epoch, &head, false);
         tracing::info!(
             events = report.events,
             continuations = report.continuations,

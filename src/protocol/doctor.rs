@@ -196,7 +196,7 @@ pub struct AuditReport {
     pub head_hash: String,
     /// Where the chain breaks.
     pub broken: Option<AuditBreak>,
-    /// Anchors of earlier starts that were compared.
+    /// Anchors that were noted earlier and were compared.
     pub anchors: u64,
     /// Those that the chain does not contain any more.
     pub anchors_missing: Vec<AnchorCheck>,

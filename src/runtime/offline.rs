@@ -10,15 +10,18 @@ use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 
 use crate::client::console_client::{ConsoleClient, EventStream};
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, Day, Timestamp};
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::paths::locate;
 use crate::engine::call_diff;
+use crate::engine::costs;
 use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
+use crate::protocol::costs::CostItem;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
+use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventFilter, StreamItem};
 use crate::protocol::memory::MemoryStats;
 use crate::protocol::on_call::OnCallStatus;
@@ -35,7 +38,7 @@ use crate::store::offline::Offline;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::sessions::SessionFilter;
 use crate::store::reader::Reader;
-use crate::store::{EventsAfter, anchors, archive_files, check};
+use crate::store::{EventsAfter, anchors, archive_files, audit_export, check};
 use crate::text::redact::Redactor;
 use crate::tools::python::executable;
 use crate::tools::registry::BUILTIN_NAMES;
@@ -190,6 +193,14 @@ impl OfflineAudit {
             .read(|reader| reader.audit_rows(filter, page))?)
     }
 
+    /// What was spent from one day to another, both included, by model and by channel.
+    pub fn spend(&self, from: Day, to: Day) -> Result<[Vec<CostItem>; 2], OfflineError> {
+        let rows = self.database.read(|reader| reader.spend(from, to))?;
+        // What the prompt cache saved takes the prices of a daemon.
+        let by = |grouping| costs::sums(&rows, grouping, |_| None).0;
+        Ok([by(CostGrouping::Model), by(CostGrouping::Channel)])
+    }
+
     /// Walks the whole audit.
     pub fn verify(&self, given: Option<&AuditAnchor>) -> Result<AuditReport, OfflineError> {
         let noted = anchors::expected(&self.data_dir);
@@ -197,6 +208,17 @@ impl OfflineAudit {
             .database
             .read(|reader| reader.audit_report(&noted, given))?)
     }
+}
+
+/// Walks an exported audit, and says whether it contains `given`.
+///
+/// # Errors
+/// When the file cannot be read, or is no export.
+pub fn verify_export(file: &Path, given: Option<&AuditAnchor>) -> anyhow::Result<AuditReport> {
+    let shown = file.display();
+    let open = std::fs::File::open(file).with_context(|| format!("opening {shown}"))?;
+    audit_export::walk(std::io::BufReader::new(open), given)
+        .with_context(|| format!("{shown} is no export of an audit"))
 }
 
 /// Archived events of a data directory from a time on, in order, whatever runs on it.

@@ -1,8 +1,8 @@
-//! The head of the audit, noted outside the database at each start.
+//! The head of the audit, noted outside the database at each start and after each sweep, which is every six hours.
 //!
-//! A chain inside one file cannot show that its end was cut off; a line noted earlier can. The file
-//! `audit-anchors` holds one line a start: time, epoch, number and hash of the newest row, and `restored` where an
-//! older copy of the database had been put in place, which loses what came after the copy and is no secret.
+//! A chain inside one file cannot show that its end was cut off; a line noted earlier can. The file `audit-anchors` has
+//! lines with time, epoch, number and hash of the newest row, and `restored` where an older copy of the database had been
+//! put in place, which loses what came after the copy and is no secret. The log gets the same line.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,15 +10,15 @@ use std::path::Path;
 
 use crate::clock::Timestamp;
 use crate::protocol::doctor::AuditAnchor;
-use crate::protocol::hex::hex;
-use crate::store::audit_chain::AuditHead;
 
 const FILE: &str = "audit-anchors";
 
 /// Notes the head. A failure is a warning: the anchors are a second look, and the database is as durable without.
-pub(crate) fn note(dir: &Path, now: Timestamp, epoch: u64, head: &AuditHead, restored: bool) {
+pub(crate) fn note(dir: &Path, now: Timestamp, epoch: u64, head: &AuditAnchor, restored: bool) {
     let mark = if restored { " restored" } else { "" };
-    let line = format!("{now} {epoch} {} {}{mark}\n", head.seq, hex(&head.hash));
+    let (seq, hash) = (head.seq, &head.hash);
+    tracing::info!(seq, %hash, "the audit ends here");
+    let line = format!("{now} {epoch} {seq} {hash}{mark}\n");
     let written = std::fs::OpenOptions::new()
         .append(true)
         .create(true)

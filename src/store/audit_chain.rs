@@ -3,6 +3,8 @@
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
+use crate::protocol::doctor::{AuditAnchor, AuditRow};
+use crate::protocol::hex::hex;
 use crate::store::error::StoreError;
 use crate::store::sql::{Connection, Statements};
 
@@ -39,6 +41,19 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// That of a row as it is shown.
+    pub(crate) fn of(row: &AuditRow) -> Self {
+        Self {
+            action: row.action.clone(),
+            actor: row.actor.clone(),
+            actor_id: row.actor_id.clone(),
+            surface: row.surface.as_str().to_owned(),
+            channel: row.channel.clone(),
+            subject: row.subject.clone(),
+            detail: row.detail.clone(),
+        }
+    }
+
     /// The hash of its row, over the one of the row before.
     pub(crate) fn hash(&self, seq: u64, at: Timestamp, prev: &[u8; 32]) -> [u8; 32] {
         link(
@@ -60,6 +75,14 @@ impl Entry {
 }
 
 impl AuditHead {
+    /// The same as it is noted elsewhere.
+    pub(crate) fn anchor(&self) -> AuditAnchor {
+        AuditAnchor {
+            seq: self.seq,
+            hash: hex(&self.hash),
+        }
+    }
+
     /// The end of the stored chain.
     pub(crate) fn load(conn: &Connection) -> Result<Self, StoreError> {
         Ok(conn

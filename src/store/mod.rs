@@ -10,6 +10,7 @@ mod artifact_files;
 pub mod artifacts;
 pub mod audit;
 mod audit_chain;
+pub mod audit_export;
 pub mod backup;
 pub mod check;
 pub mod command;

@@ -209,7 +209,7 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
         &options.dir,
         options.clock.now(),
         epoch,
-        &head.audit,
+        &head.audit.anchor(),
         restored,
     );
 

@@ -142,6 +142,10 @@ string_enum!(/// What a session keeps running between its calls.
     Python = "python",
 });
 
+#[allow(
+    clippy::derivable_impls,
+    reason = "the macro that declares it takes no attributes of values"
+)]
 impl Default for InterpreterKind {
     fn default() -> Self {
         Self::Bash

@@ -643,7 +643,7 @@ impl WriteCommand for Decide {
             gate.id,
             &json!({
                 "kind": gate.kind, "decision": self.decision, "scope": self.scope, "until": self.decision(tx).until, "digest": gate.digest,
-                "revision": gate.revision, "call": gate.call_id, "reason": self.reason, "extra": self.extra,
+                "revision": gate.revision, "call": gate.call_id, "tool": gate.tool, "reason": self.reason, "extra": self.extra,
                 "seen_ms": self.seen_ms, "rule": self.rule.as_ref().map(|(id, _)| id),
             }),
         )?;

@@ -75,7 +75,7 @@ impl ExpireDue {
             &ActorRef::engine(),
             Some(&gate.channel),
             id,
-            &json!({ "kind": gate.kind, "digest": gate.digest, "revision": gate.revision }),
+            &json!({ "kind": gate.kind, "tool": gate.tool, "digest": gate.digest, "revision": gate.revision }),
         )?;
         if let Some(head) = head.as_mut() {
             // Its own call is closed here too: it waits, and waiting calls expire.

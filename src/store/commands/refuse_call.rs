@@ -41,7 +41,7 @@ impl WriteCommand for RefuseCall {
             &ActorRef::engine(),
             Some(&head.channel),
             call.id,
-            &json!({ "why": self.content }),
+            &json!({ "tool": call.name, "why": self.content }),
         )?;
         let result = CallResult {
             content: &self.content,

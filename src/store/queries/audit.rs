@@ -88,6 +88,11 @@ impl Reader<'_> {
         })
     }
 
+    /// Where the audit ends.
+    pub(crate) fn audit_head(&self) -> Result<AuditAnchor, StoreError> {
+        Ok(AuditHead::load(self.conn)?.anchor())
+    }
+
     /// Walks the whole audit and compares it with the places that were noted of it.
     pub fn audit_report(
         &self,
@@ -104,7 +109,7 @@ impl Reader<'_> {
         };
         let first_seq: Option<u64> = self.conn.value("SELECT min(seq) FROM audit", [])?;
         let first = first_seq.unwrap_or(0);
-        let head = AuditHead::load(self.conn)?;
+        let head = self.audit_head()?;
         let mut anchors_missing = Vec::new();
         for anchor in noted {
             let found = self.anchor(anchor, first)?;
@@ -117,7 +122,7 @@ impl Reader<'_> {
             rows,
             first_seq: first,
             head_seq: head.seq,
-            head_hash: hex(&head.hash),
+            head_hash: head.hash,
             broken,
             anchors: noted.len() as u64,
             anchors_missing,

@@ -73,6 +73,8 @@ pub(crate) struct ApprovalRow {
     pub(crate) channel: String,
     pub(crate) session_id: Option<SessionId>,
     pub(crate) continuation_id: Option<ContinuationId>,
+    /// Name of the tool of its call.
+    pub(crate) tool: Option<String>,
     pub(crate) call_id: Option<ToolCallId>,
     pub(crate) outbox_id: Option<OutboxId>,
     pub(crate) budget: Option<BudgetKind>,
@@ -228,7 +230,8 @@ impl WriteTx<'_> {
             .row_opt(
                 "SELECT kind, state, digest, revision, channel, session_id, continuation_id, tool_call_id, outbox_id,
                     coalesce(budget, budget_kind) AS budget, baseline, offered, expires_at, decision_body, decided_at,
-                    requester_id, budget_day, budget_extra
+                    requester_id, budget_day, budget_extra,
+                    (SELECT name FROM tool_calls c WHERE c.id = tool_call_id) AS tool
                  FROM approvals WHERE id = ?1",
                 [id],
                 |row| {
@@ -241,6 +244,7 @@ impl WriteTx<'_> {
                         channel: row.get("channel")?,
                         session_id: row.get("session_id")?,
                         continuation_id: row.get("continuation_id")?,
+                        tool: row.get("tool")?,
                         call_id: row.get("tool_call_id")?,
                         outbox_id: row.get("outbox_id")?,
                         budget: row

