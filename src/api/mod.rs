@@ -25,6 +25,7 @@ pub mod listener;
 pub mod mcp;
 pub mod mcp_servers;
 pub mod memory;
+pub mod metrics;
 pub mod on_call;
 pub mod openapi;
 pub mod peer;

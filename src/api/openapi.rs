@@ -284,6 +284,10 @@ fn response(success: Success, schemas: &mut Schemas) -> Value {
             "x-leverframe-event": schemas.written.subschema_for::<Event>(),
             "content": { "text/event-stream": { "schema": { "type": "string" } } },
         }),
+        AnswerShape::Text => json!({
+            "description": "plain text",
+            "content": { "text/plain": { "schema": { "type": "string" } } },
+        }),
         AnswerShape::Content => json!({
             "description": "the content, with its media type",
             "content": { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } },

@@ -87,6 +87,8 @@ pub enum AnswerShape {
     Events,
     /// Content of any type, as it is stored.
     Content,
+    /// Plain text.
+    Text,
 }
 
 /// What a handler returns.

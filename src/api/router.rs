@@ -20,7 +20,7 @@ use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
     artifacts, audit, cache, channels, continuations, datasets, events, gate, generic, health, mcp,
-    mcp_servers, memory, on_call, openapi, plain, sessions, webhooks,
+    mcp_servers, memory, metrics, on_call, openapi, plain, sessions, webhooks,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -41,6 +41,7 @@ pub fn table() -> Vec<Route> {
         mcp_servers::routes(),
         events::routes(),
         health::routes(),
+        metrics::routes(),
         generic::routes(),
         gate::routes(),
         mcp::routes(),

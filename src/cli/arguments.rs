@@ -144,6 +144,8 @@ pub enum Subcommands {
         #[arg(long, value_name = "SESSION=WORD", value_parser = conversation)]
         conversation: Vec<(String, crate::protocol::command::Waiting)>,
     },
+    /// Print the counters and latencies of the daemon, as Prometheus scrapes them
+    Metrics,
     /// Print the newest lines of the daemon's log
     Log(LogArguments),
     /// List a resource: datasets, fleet, interpreters, pairings, people, routines, servers, skills, tools; alone, which resources there are

@@ -12,9 +12,9 @@ use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
-    audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, models,
-    on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary, sweep,
-    take_over, why,
+    audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, metrics,
+    models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary,
+    sweep, take_over, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope, InterpreterKind};
@@ -201,6 +201,7 @@ pub async fn execute(
         Subcommands::Memory(command) => memory::run(client, terminal, format, command).await,
         Subcommands::Routine(command) => routine::run(client, terminal, format, command).await,
         Subcommands::Rules(command) => rules::run(client, terminal, format, command).await,
+        Subcommands::Metrics => metrics::run(client, terminal, format).await,
         Subcommands::Log(arguments) => log::run(client, terminal, format, arguments).await,
         Subcommands::Get { resource } => {
             get::run(client, terminal, format, resource.as_deref()).await

@@ -58,6 +58,7 @@ pub mod memory;
 pub mod memory_arguments;
 pub mod memory_erase;
 pub mod memory_lines;
+pub mod metrics;
 pub mod models;
 pub mod modes;
 pub mod on_call;

@@ -37,12 +37,14 @@ pub mod log_lines;
 pub mod maintenance;
 pub mod mcp;
 pub mod memory_cleanup;
+pub mod metrics;
 pub mod open_calls;
 pub mod outbound;
 pub mod people;
 
 pub mod policy;
 pub mod problem;
+pub mod process_facts;
 pub mod programs;
 pub mod progress;
 pub mod query;

@@ -13,7 +13,7 @@ use crate::engine::handle::{
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
-use crate::engine::{call_diff, costs, doctor, erase, fleet, skills, what_if, why};
+use crate::engine::{call_diff, costs, doctor, erase, fleet, metrics, skills, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -117,6 +117,7 @@ impl Engine {
                 let filter = &self.settings.log_filter;
                 ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))
             },
+            GetMetrics(_) => metrics::metrics(self),
             ListFleet(_) => fleet::list(self),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })

@@ -11,7 +11,7 @@ use crate::protocol::session::Usage;
 use crate::protocol::snapshot::EngineStatus;
 use crate::store::error::StoreError;
 use crate::store::input::BudgetKind;
-use crate::store::queries::channels::ChannelRow;
+use crate::store::queries::channels::{ChannelRow, LastTimes};
 
 /// A channel by name.
 pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Problem> {
@@ -28,42 +28,8 @@ pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Proble
 /// A stored channel with what its bridge reported.
 pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
     let link = engine.delivery.link(&row.name);
-    let local = ChannelHealth {
-        state: ChannelState::Local,
-        detail: None,
-        last_exchange_at: None,
-        last_inbound_at: None,
-        last_outbound_at: None,
-        reconnects: 0,
-        rate_limited_until: None,
-    };
     let bridged = row.kind.has_bridge();
-    let mut health = match link.health() {
-        Some(health) => health,
-        None if bridged => ChannelHealth {
-            state: ChannelState::Starting,
-            ..local
-        },
-        None => local,
-    };
-    if row.kind == ChannelKind::Routine {
-        let next = engine.scheduler.next_routine();
-        health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
-    }
-    health.last_exchange_at = health.last_exchange_at.max(row.last.exchange);
-    health.last_inbound_at = health.last_inbound_at.max(row.last.inbound);
-    health.last_outbound_at = health.last_outbound_at.max(row.last.outbound);
-    if row.paused {
-        health.state = ChannelState::Paused;
-    } else if health.state == ChannelState::Paused {
-        // Resumed a moment ago: the bridge connects, and has not said so yet.
-        health.state = ChannelState::Starting;
-        health.detail = None;
-    }
-    if bridged && !engine.settings.channels.contains_key(&row.name) {
-        health.state = ChannelState::Failed;
-        health.detail = Some("not in the configuration any more".to_owned());
-    }
+    let health = health(engine, &row.name, row.kind, row.paused, row.last);
     let taint_guard_in_full = engine.has_taint_guard(&row.name);
     let settings = engine.settings.channels.get(&row.name);
     let workspace = settings.map(|channel| channel.workspace.to_string_lossy().into_owned());
@@ -85,6 +51,54 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         asking: row.pairings.0,
         paired: row.pairings.1,
     }
+}
+
+/// How a channel is: what its bridge reported, with what the database knows.
+pub fn health(
+    engine: &Engine,
+    name: &str,
+    kind: ChannelKind,
+    paused: bool,
+    last: LastTimes,
+) -> ChannelHealth {
+    let link = engine.delivery.link(name);
+    let local = ChannelHealth {
+        state: ChannelState::Local,
+        detail: None,
+        last_exchange_at: None,
+        last_inbound_at: None,
+        last_outbound_at: None,
+        reconnects: 0,
+        rate_limited_until: None,
+    };
+    let bridged = kind.has_bridge();
+    let mut health = match link.health() {
+        Some(health) => health,
+        None if bridged => ChannelHealth {
+            state: ChannelState::Starting,
+            ..local
+        },
+        None => local,
+    };
+    if kind == ChannelKind::Routine {
+        let next = engine.scheduler.next_routine();
+        health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
+    }
+    health.last_exchange_at = health.last_exchange_at.max(last.exchange);
+    health.last_inbound_at = health.last_inbound_at.max(last.inbound);
+    health.last_outbound_at = health.last_outbound_at.max(last.outbound);
+    if paused {
+        health.state = ChannelState::Paused;
+    } else if health.state == ChannelState::Paused {
+        // Resumed a moment ago: the bridge connects, and has not said so yet.
+        health.state = ChannelState::Starting;
+        health.detail = None;
+    }
+    if bridged && !engine.settings.channels.contains_key(name) {
+        health.state = ChannelState::Failed;
+        health.detail = Some("not in the configuration any more".to_owned());
+    }
+    health
 }
 
 /// The engine as a whole.

@@ -33,6 +33,7 @@ pub mod leftovers;
 pub mod log;
 pub mod mcp;
 pub mod memory;
+pub mod metrics;
 pub mod models;
 pub mod on_call;
 pub mod options;

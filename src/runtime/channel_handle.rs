@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
@@ -110,6 +111,7 @@ impl ChannelPort for ChannelHandle {
         Ok(Box::new(PartLease {
             engine: self.engine.clone(),
             link: Arc::clone(&self.link),
+            channel: self.channel.clone(),
             part,
             held: Some(held),
             stage: Stage::Waiting,
@@ -201,8 +203,8 @@ enum Stage {
     Waiting,
     /// Its intent is being recorded; nothing was sent.
     Beginning,
-    /// Being sent.
-    Sending,
+    /// Being sent, since then.
+    Sending(Instant),
     /// Its end is recorded.
     Finished,
 }
@@ -211,6 +213,7 @@ enum Stage {
 struct PartLease {
     engine: Engine,
     link: Arc<Link>,
+    channel: String,
     part: Outbound,
     /// Nobody else gets the part while this lives: it goes last, after every record.
     held: Option<HeldPart>,
@@ -227,7 +230,7 @@ impl Lease for PartLease {
         match self.stage {
             Stage::Waiting => {}
             // Whoever begins twice would send twice.
-            Stage::Beginning | Stage::Sending | Stage::Finished => {
+            Stage::Beginning | Stage::Sending(_) | Stage::Finished => {
                 let detail = format!("{} was begun before", self.part.id);
                 return Err(Problem::internal(detail));
             }
@@ -235,20 +238,22 @@ impl Lease for PartLease {
         self.stage = Stage::Beginning;
         let begun = self.engine.begin_send(&self.link, self.part.id).await;
         self.stage = match &begun {
-            Ok(()) => Stage::Sending,
+            Ok(()) => Stage::Sending(Instant::now()),
             Err(_) => Stage::Waiting,
         };
         begun
     }
 
     async fn finish(&mut self, outcome: SendOutcome) -> Result<(), Problem> {
-        match self.stage {
-            Stage::Sending => {}
+        let begun = match self.stage {
+            Stage::Sending(begun) => begun,
             Stage::Waiting | Stage::Beginning | Stage::Finished => {
                 let detail = format!("{} is not being sent", self.part.id);
                 return Err(Problem::internal(detail));
             }
-        }
+        };
+        let metrics = self.engine.store.metrics();
+        metrics.send_took(&self.channel, begun.elapsed());
         self.engine.end_send(self.part.id, outcome).await?;
         self.stage = Stage::Finished;
         Ok(())
@@ -263,7 +268,7 @@ impl Drop for PartLease {
             Stage::Waiting | Stage::Finished => return,
             // The intent may be on disk.
             Stage::Beginning => false,
-            Stage::Sending => true,
+            Stage::Sending(_) => true,
         };
         // Without a runtime the process ends, and recovery settles the part.
         if tokio::runtime::Handle::try_current().is_ok() {

@@ -14,6 +14,7 @@ use crate::engine::problem::from_store;
 use crate::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
+use crate::store::metrics::OpenStream;
 use crate::store::{EventsAfter, Store};
 
 /// Events read from the log at once.
@@ -73,6 +74,7 @@ impl ConsoleClient for InProcessClient {
             filter,
             ready: VecDeque::new(),
             ended: false,
+            _counted: self.engine.store.metrics().open_stream(),
         };
         Ok(Box::pin(stream::unfold(
             follower,
@@ -94,6 +96,7 @@ struct Follower {
     filter: EventFilter,
     ready: VecDeque<Event>,
     ended: bool,
+    _counted: OpenStream,
 }
 
 impl Follower {

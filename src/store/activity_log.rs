@@ -3,27 +3,18 @@
 //! At the level `info` no line holds text of people, models or tools. `debug` adds how such a text begins. The lines
 //! have the target [`TARGET`]; `docs/src/operate/logs.md` lists their fields.
 
-use std::collections::HashMap;
-
 use tracing::field::{DisplayValue, display};
 use tracing::{Level, enabled};
 
-use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, OutboxId};
+use crate::protocol::ids::OutboxId;
 use crate::protocol::session::Usage;
+use crate::store::open_turns::OpenTurn;
 
 /// What the lines are filtered by, as in `LEVERFRAME_LOG=warn,leverframe::activity=info`.
 pub const TARGET: &str = "leverframe::activity";
-
-/// Writes the lines, and remembers of each open turn what its last line tells.
-#[derive(Debug, Default)]
-pub struct ActivityLog {
-    /// Channel and time of the message; none of a turn that began before this process.
-    turns: HashMap<ContinuationId, (String, Timestamp)>,
-}
 
 /// How a turn ended.
 struct TurnEnd<'a> {
@@ -80,123 +71,109 @@ fn shown<T: std::fmt::Display>(value: Option<T>) -> Option<DisplayValue<T>> {
     value.map(display)
 }
 
-impl ActivityLog {
-    /// Writes the line of an event, if it has one.
-    pub fn note(&mut self, event: &Event) {
-        if !enabled!(target: TARGET, Level::INFO) {
-            return;
-        }
-        if let Some(end) = TurnEnd::of(&event.body) {
-            return self.turn(event, &end);
-        }
-        match &event.body {
-            EventBody::MessageReceived { channel, .. } => {
-                if let Some(id) = event.continuation_id {
-                    self.turns.insert(id, (channel.clone(), event.at));
-                }
-            }
-            EventBody::ModelFinished {
-                model,
-                step,
-                usage,
-                latency_ms,
-                error,
-                notes: _,
-            } => tracing::info!(
-                target: TARGET,
-                event = event.body.kind(),
-                session = shown(event.session_id),
-                continuation = shown(event.continuation_id),
-                step,
-                model,
-                duration_ms = latency_ms,
-                input_tokens = usage.input_tokens,
-                cached_input_tokens = usage.cached_input_tokens,
-                output_tokens = usage.output_tokens,
-                cost_usd = usage.cost_usd,
-                failed = error.is_some(),
-                text = at_debug(error.as_deref()),
-                "model call"
-            ),
-            EventBody::ToolFinished {
-                call_id,
-                name,
-                state,
-                preview,
-                duration_ms,
-                cached,
-            } => tracing::info!(
-                target: TARGET,
-                event = event.body.kind(),
-                session = shown(event.session_id),
-                continuation = shown(event.continuation_id),
-                call = %call_id,
-                tool = name,
-                state = state.as_str(),
-                duration_ms,
-                cached = cached.is_some(),
-                text = at_debug(Some(preview)),
-                "tool call"
-            ),
-            EventBody::ApprovalDecided { approval } | EventBody::ApprovalExpired { approval } => {
-                decision(event, approval);
-            }
-            EventBody::ReplySent {
-                outbox_id,
-                class,
-                channel,
-                part,
-            } => tracing::info!(
-                target: TARGET,
-                event = event.body.kind(),
-                session = shown(event.session_id),
-                continuation = shown(event.continuation_id),
-                delivery = %outbox_id,
-                channel,
-                class = class.as_str(),
-                part,
-                "send"
-            ),
-            EventBody::ReplyFailed {
-                outbox_id,
-                channel,
-                error,
-                state: _,
-            } => send_failure(event, *outbox_id, channel, error),
-            EventBody::ReplyUnknown {
-                outbox_id,
-                channel,
-                detail,
-            } => send_failure(event, *outbox_id, channel, detail),
-            _ => {}
-        }
+/// Writes the line of an event, if it has one; `ended` is the turn that it ends or interrupts.
+pub fn note(event: &Event, ended: Option<&OpenTurn>) {
+    if !enabled!(target: TARGET, Level::INFO) {
+        return;
     }
-
-    fn turn(&mut self, event: &Event, end: &TurnEnd<'_>) {
-        // A turn that was interrupted can go on; its time counts from its message all the same.
-        let id = event.continuation_id;
-        let known = match end.state {
-            ContinuationState::Interrupted => id.and_then(|id| self.turns.get(&id).cloned()),
-            _ => id.and_then(|id| self.turns.remove(&id)),
-        };
-        let (channel, since) = known.unzip();
-        tracing::info!(
+    if let Some(end) = TurnEnd::of(&event.body) {
+        return turn(event, &end, ended);
+    }
+    match &event.body {
+        EventBody::ModelFinished {
+            model,
+            step,
+            usage,
+            latency_ms,
+            error,
+            notes: _,
+        } => tracing::info!(
             target: TARGET,
             event = event.body.kind(),
             session = shown(event.session_id),
-            continuation = shown(id),
+            continuation = shown(event.continuation_id),
+            step,
+            model,
+            duration_ms = latency_ms,
+            input_tokens = usage.input_tokens,
+            cached_input_tokens = usage.cached_input_tokens,
+            output_tokens = usage.output_tokens,
+            cost_usd = usage.cost_usd,
+            failed = error.is_some(),
+            text = at_debug(error.as_deref()),
+            "model call"
+        ),
+        EventBody::ToolFinished {
+            call_id,
+            name,
+            state,
+            preview,
+            duration_ms,
+            cached,
+        } => tracing::info!(
+            target: TARGET,
+            event = event.body.kind(),
+            session = shown(event.session_id),
+            continuation = shown(event.continuation_id),
+            call = %call_id,
+            tool = name,
+            state = state.as_str(),
+            duration_ms,
+            cached = cached.is_some(),
+            text = at_debug(Some(preview)),
+            "tool call"
+        ),
+        EventBody::ApprovalDecided { approval } | EventBody::ApprovalExpired { approval } => {
+            decision(event, approval);
+        }
+        EventBody::ReplySent {
+            outbox_id,
+            class,
             channel,
-            state = end.state.as_str(),
-            duration_ms = since.map(|since| event.at.millis_since(since)),
-            input_tokens = end.usage.map(|usage| usage.input_tokens),
-            output_tokens = end.usage.map(|usage| usage.output_tokens),
-            cost_usd = end.usage.and_then(|usage| usage.cost_usd),
-            code = end.code,
-            by = end.by,
-            text = at_debug(end.text),
-            "turn"
-        );
+            part,
+        } => tracing::info!(
+            target: TARGET,
+            event = event.body.kind(),
+            session = shown(event.session_id),
+            continuation = shown(event.continuation_id),
+            delivery = %outbox_id,
+            channel,
+            class = class.as_str(),
+            part,
+            "send"
+        ),
+        EventBody::ReplyFailed {
+            outbox_id,
+            channel,
+            error,
+            state: _,
+        } => send_failure(event, *outbox_id, channel, error),
+        EventBody::ReplyUnknown {
+            outbox_id,
+            channel,
+            detail,
+        } => send_failure(event, *outbox_id, channel, detail),
+        _ => {}
     }
+}
+
+fn turn(event: &Event, end: &TurnEnd<'_>, known: Option<&OpenTurn>) {
+    tracing::info!(
+        target: TARGET,
+        event = event.body.kind(),
+        session = shown(event.session_id),
+        continuation = shown(event.continuation_id),
+        channel = known.map(|turn| turn.channel.as_str()),
+        state = end.state.as_str(),
+        duration_ms = known.map(|turn| event.at.millis_since(turn.since)),
+        input_tokens = end.usage.map(|usage| usage.input_tokens),
+        output_tokens = end.usage.map(|usage| usage.output_tokens),
+        cost_usd = end.usage.and_then(|usage| usage.cost_usd),
+        code = end.code,
+        by = end.by,
+        text = at_debug(end.text),
+        "turn"
+    );
 }
 
 /// Text of people, models and tools, where the level allows it.

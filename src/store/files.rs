@@ -91,18 +91,42 @@ fn size(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|about| about.len())
 }
 
+/// Sizes in bytes of a database and of what is around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// The database; none = it is not there.
+    pub size: Option<u64>,
+    /// The write-ahead log.
+    pub log_size: u64,
+    /// What can still be written on its file system, when it says so.
+    pub free: Option<u64>,
+}
+
+/// Asks for the sizes and for nothing else.
+pub fn sizes(database: &Path) -> Sizes {
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    Sizes {
+        size: size(database),
+        log_size: size(Path::new(&log)).unwrap_or(0),
+        free: rustix::fs::statvfs(database.parent().unwrap_or(Path::new("/")))
+            .ok()
+            .map(|about| about.f_bavail.saturating_mul(about.f_frsize)),
+    }
+}
+
 /// Looks at the files around a database.
 pub fn look(database: &Path) -> FileFacts {
     let dir = database.parent().unwrap_or(Path::new("/"));
-    let mut log = database.as_os_str().to_owned();
-    log.push("-wal");
-    let free = rustix::fs::statvfs(dir)
-        .ok()
-        .map(|about| about.f_bavail.saturating_mul(about.f_frsize));
+    let Sizes {
+        size,
+        log_size,
+        free,
+    } = sizes(database);
     FileFacts {
         database: database.to_owned(),
-        size: size(database),
-        log_size: size(Path::new(&log)).unwrap_or(0),
+        size,
+        log_size,
         free,
         sidecar_epoch: read_sidecar(&dir.join("epoch"))
             .ok()

@@ -17,6 +17,7 @@ use crate::store::commands::recover::Recovery;
 use crate::store::dataset_files::DatasetFiles;
 use crate::store::error::StoreError;
 use crate::store::event_log::EventsAfter;
+use crate::store::metrics::Metrics;
 use crate::store::reader::{Reader, in_read_transaction};
 use crate::store::schema;
 use crate::store::sql::Connection;
@@ -160,6 +161,7 @@ impl Store {
 
     /// Publishes an ephemeral event. Its `seq` is cleared.
     pub fn publish(&self, event: Event) {
+        self.inner.shared.metrics.note_ephemeral(&event.body);
         // Nobody listening is fine.
         let _ = self
             .inner
@@ -173,6 +175,17 @@ impl Store {
         let current = self.inner.shared.generation;
         self.read(move |reader| reader.events_after(seq, limit, current))
             .await
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.shared.metrics
+    }
+
+    /// Commands that wait for the writer.
+    pub fn queue_length(&self) -> usize {
+        let queue = &self.inner.queue;
+        queue.max_capacity().saturating_sub(queue.capacity())
     }
 
     /// Number of the last committed event.

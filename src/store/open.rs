@@ -12,7 +12,6 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
-use crate::store::activity_log::ActivityLog;
 use crate::store::artifact_files::ArtifactFiles;
 use crate::store::audit_chain::AuditHead;
 use crate::store::command::{Durability, WriteTx};
@@ -24,6 +23,8 @@ use crate::store::handle::{Inner, OpenOptions, OpenedStore, Store};
 use crate::store::integrity;
 use crate::store::log_head::{LogGeneration, LogHead, StagedLog};
 use crate::store::meta;
+use crate::store::metrics::Metrics;
+use crate::store::open_turns::OpenTurns;
 use crate::store::ownership::{Sidecar, io, read_sidecar, take_lock, write_sidecar};
 use crate::store::schema::{self, DatabaseFile};
 use crate::store::sql::Statements;
@@ -220,6 +221,7 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
         last_seq: AtomicU64::new(head.seq),
         problem: watch::Sender::new(None),
         events: events.clone(),
+        metrics: Metrics::default(),
         outbox_changes: watch::Sender::new(0),
         outbox_touched: AtomicBool::new(false),
     });
@@ -241,7 +243,7 @@ fn take(options: &OpenOptions) -> Result<OpenedStore, StoreError> {
         head,
         proved: false,
         shared: Arc::clone(&shared),
-        activity: ActivityLog::default(),
+        turns: OpenTurns::default(),
         synchronous: Durability::Durable,
         stuck_at: 0,
         wal: options.dir.join("leverframe.db-wal"),

@@ -7,18 +7,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::protocol::event::Event;
-use crate::store::activity_log::ActivityLog;
+use crate::store::activity_log;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::log_head::{LogGeneration, LogHead, StagedLog};
 use crate::store::meta;
+use crate::store::metrics::Metrics;
+use crate::store::open_turns::OpenTurns;
 use crate::store::ownership::write_sidecar;
 use crate::store::schema;
 use crate::store::sql::{Statements, is_fsync_failure};
@@ -65,6 +67,7 @@ pub(crate) struct Shared {
     /// Why nothing can be written; none = the last durable write succeeded.
     pub(crate) problem: watch::Sender<Option<String>>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
+    pub(crate) metrics: Metrics,
     /// Counts commits that changed the outbox.
     pub(crate) outbox_changes: watch::Sender<u64>,
     /// Set by the update hook while a transaction touches the outbox.
@@ -169,7 +172,7 @@ pub(crate) struct Writer {
     /// Whether the last commit put something on the disk for good.
     pub(crate) proved: bool,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) activity: ActivityLog,
+    pub(crate) turns: OpenTurns,
     pub(crate) synchronous: Durability,
     /// Pages in the log when a reader last kept a part of it from being copied; 0 = none did.
     pub(crate) stuck_at: u32,
@@ -332,7 +335,9 @@ impl Writer {
             job.answer();
         }
         for event in &events {
-            self.activity.note(event);
+            let ended = self.turns.note(event);
+            activity_log::note(event, ended.as_ref());
+            self.shared.metrics.note(event, ended.as_ref());
         }
     }
 
@@ -341,7 +346,12 @@ impl Writer {
         let class = jobs.iter().fold(Durability::Relaxed, |class, job| {
             class.stronger(job.durability())
         });
+        let begun = Instant::now();
         let result = self.transaction(jobs, class);
+        let took = begun.elapsed();
+        self.shared
+            .metrics
+            .commit(class, jobs.len(), took, result.is_ok());
         if result.is_err()
             && !self.conn.is_autocommit()
             && let Err(error) = self.conn.execute_batch("ROLLBACK")

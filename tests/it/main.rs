@@ -49,6 +49,7 @@ mod memory_data;
 mod model_calls;
 mod model_profiles;
 mod models;
+mod monitoring;
 mod on_call;
 mod pairings;
 mod platform_faults;

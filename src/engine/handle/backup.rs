@@ -31,7 +31,7 @@ pub async fn write(
     } else {
         backup_files::collect(&settings.paths, &engine.redactor, Secrets::Registered)
     };
-    let report = engine
+    let made = engine
         .store
         .backup(BackupRequest {
             file: PathBuf::from(path),
@@ -41,7 +41,10 @@ pub async fn write(
             notes: found.notes,
         })
         .await
-        .map_err(from_backup)?;
+        .map_err(from_backup);
+    let outcome = if made.is_ok() { "ok" } else { "error" };
+    engine.store.metrics().backup(outcome);
+    let report = made?;
     tracing::info!(path = %report.path, by = %caller.actor.label(), size = report.size, "backup written");
     engine
         .store

@@ -29,6 +29,7 @@ use crate::protocol::mcp::{McpServer, McpServerReview};
 use crate::protocol::memory::{
     Compaction, Erasure, Memory, MemoryFilter, MemoryMatch, MemoryReview, MemoryStats, Summary,
 };
+use crate::protocol::metrics::Metrics;
 use crate::protocol::models::ProviderModels;
 use crate::protocol::on_call::{OnCallStatus, Person};
 use crate::protocol::pairing::Pairing;
@@ -501,6 +502,9 @@ requests! {
 
     /// The channels by name: how each stands, what waits, what it spent today, and its turns of the last 24 hours.
     ListFleet: Read -> Page<FleetChannel> {}
+
+    /// Counters, latencies and what waits, for Prometheus. Reading them counts nothing by itself.
+    GetMetrics: Read -> Metrics {}
 
     /// The newest lines of the daemon's log, oldest first. The daemon keeps about 1 MiB of them in memory.
     GetLog: Read -> Log {

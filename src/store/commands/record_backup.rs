@@ -3,7 +3,11 @@
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::meta;
 use serde_json::json;
+
+/// When the newest backup was made, in milliseconds since 1970; in the table `meta`.
+pub const LAST_BACKUP: &str = "last_backup";
 
 /// Appends the audit row of a backup. Durable.
 #[derive(Debug, Clone)]
@@ -21,6 +25,8 @@ impl WriteCommand for RecordBackup {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let made = tx.now.as_millis().to_string();
+        meta::set(tx.conn, LAST_BACKUP, &made)?;
         tx.audit(
             "backup.written",
             &self.by,

@@ -21,6 +21,7 @@ pub mod memory_review;
 pub mod memory_rows;
 pub mod memory_search;
 pub mod memory_vectors;
+pub mod metrics;
 pub mod on_call;
 pub mod outbox;
 pub mod page;

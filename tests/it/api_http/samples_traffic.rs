@@ -483,6 +483,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
         samples_datasets::queries()[0].clone(),
         samples_datasets::queries()[1].clone(),
         (
+            Query::GetMetrics(leverframe::protocol::request::GetMetrics {}),
+            Answer::GetMetrics(leverframe::protocol::metrics::Metrics {
+                text: "# TYPE leverframe_turns_total counter\n".to_owned(),
+            }),
+        ),
+        (
             Query::GetLog(leverframe::protocol::request::GetLog {
                 level: Some(leverframe::protocol::enums::LogLevel::Warn),
                 after: Some(7),

@@ -2,4 +2,4 @@
 
 mod answers;
 mod callback;
-mod world;
+pub mod world;
