@@ -144,6 +144,9 @@ pub enum Subcommands {
         #[arg(long, value_name = "SESSION=WORD", value_parser = conversation)]
         conversation: Vec<(String, crate::protocol::command::Waiting)>,
     },
+    /// Run the daemon as a service of systemd: the unit, hardened
+    #[command(subcommand)]
+    Service(crate::cli::service::ServiceCommands),
     /// Print the counters and latencies of the daemon, as Prometheus scrapes them
     Metrics,
     /// Print the newest lines of the daemon's log

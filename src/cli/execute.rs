@@ -37,6 +37,7 @@ pub async fn execute(
         | Subcommands::Doctor {
             database: Some(_), ..
         }
+        | Subcommands::Service(_)
         | Subcommands::Keys
         | Subcommands::Gate(_)
         | Subcommands::Mcp(_)

@@ -74,6 +74,8 @@ pub mod resolve;
 pub mod routine;
 pub mod rules;
 pub mod run;
+pub mod service;
+pub mod service_unit;
 pub mod sessions;
 pub mod shell;
 pub mod skills;

@@ -16,7 +16,7 @@ use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, completions, conform, connect, doctor, emergency, events, gate, gate_call,
-    gate_test, init, keys, mcp, models, status, themes,
+    gate_test, init, keys, mcp, models, service, status, themes,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -228,6 +228,9 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 _ => Some(located(&flags, &environment)?.data_dir),
             };
             gate::run(terminal, format, &environment, data_dir, command)
+        }
+        Some(Subcommands::Service(command)) => {
+            service::run(terminal, format, &flags, &Environment::capture(), command)
         }
         Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
         Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),

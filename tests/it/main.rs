@@ -67,6 +67,7 @@ mod response_cache;
 mod retention;
 mod routines;
 mod rules;
+mod service;
 mod sessions;
 mod shells;
 mod skills;

@@ -7,4 +7,4 @@ mod killed;
 mod migrations;
 mod quarantine;
 mod refusals;
-mod tools;
+pub mod tools;

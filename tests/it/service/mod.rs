@@ -1,0 +1,4 @@
+//! Suite: `leverframe service`. The unit is what the book shows, systemd takes it, and the sandbox works under it.
+
+mod files;
+mod unit;
