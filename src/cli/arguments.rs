@@ -181,9 +181,14 @@ pub enum Subcommands {
     /// Write a configuration file
     Init(InitArguments),
     /// Write a backup into one new file: database, artifacts, configuration, no secrets
+    #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
     Backup {
+        /// What to do with a backup in place of writing one
+        #[command(subcommand)]
+        command: Option<BackupCommands>,
         /// The file; must not exist
-        file: PathBuf,
+        #[arg(required = true)]
+        file: Option<PathBuf>,
     },
     /// Put a backup back; it starts in quarantine
     Restore {
@@ -291,6 +296,19 @@ pub enum Subcommands {
         /// Play what the event archive tells of it, also where the database holds it still
         #[arg(long)]
         archive: bool,
+    },
+}
+
+/// `backup`.
+#[derive(Debug, Subcommand)]
+pub enum BackupCommands {
+    /// Restore a backup into a directory that goes away again, and check all of it
+    Verify {
+        /// The backup
+        file: PathBuf,
+        /// Where to unpack it for that time; the directory for temporary files when left out
+        #[arg(long, value_name = "DIR")]
+        within: Option<PathBuf>,
     },
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::cli::connect;
 use crate::cli::exit::Failure;
 use crate::cli::find::submit;
-use crate::cli::terminal::{Format, Terminal};
+use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::settings::Paths;
-use crate::protocol::backup::{BackupReport, RestoreReport};
+use crate::protocol::backup::{BackupReport, BackupVerification, RestoreReport};
 use crate::protocol::request::CreateBackup;
 use crate::runtime::backup;
 
@@ -90,6 +90,71 @@ fn bytes(size: u64) -> String {
     } else {
         format!("{:.1} KiB", size / 1024.0)
     }
+}
+
+/// Restores a backup into a directory that goes away again, and says what that proved.
+pub async fn verify(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    file: &Path,
+    within: Option<PathBuf>,
+) -> Result<(), Failure> {
+    let file = absolute(file)?;
+    let within = within.unwrap_or_else(std::env::temp_dir);
+    let verified = tokio::task::spawn_blocking(move || backup::verify(&file, &within));
+    let found = verified.await.map_err(anyhow::Error::from)??;
+    match format {
+        Format::Json => terminal.json(&found)?,
+        Format::Human => show_verification(terminal, &found)?,
+    }
+    if found.violations.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Ended(format!(
+        "{} can be restored, and {} things in it do not hold: keep an earlier backup",
+        found.path,
+        found.violations.len()
+    )))
+}
+
+fn show_verification(
+    terminal: &mut Terminal<'_>,
+    found: &BackupVerification,
+) -> Result<(), Failure> {
+    terminal.line(&format!(
+        "{}  made {} by version {}  checked in {:.1} s",
+        cell(&found.path),
+        found.created_at,
+        cell(&found.version),
+        found.duration_ms as f64 / 1000.0
+    ))?;
+    let migrated = found
+        .migrated_to
+        .map_or_else(String::new, |to| format!(", migrated to {to}"));
+    terminal.line(&format!(
+        "restored: {} files, {}, each with the SHA-256 of the manifest; {} of them configuration",
+        found.members,
+        bytes(found.bytes),
+        found.config_files
+    ))?;
+    terminal.line(&format!(
+        "opened: schema {}{migrated}, {} sessions, {} turns",
+        found.schema, found.sessions, found.continuations
+    ))?;
+    terminal.line(&format!(
+        "{} rules over {} rows, {} violations",
+        found.rules,
+        found.rows,
+        found.violations.len()
+    ))?;
+    terminal.line(&format!(
+        "the audit chain holds over {} rows; {} artifacts have the content of their names",
+        found.audit_rows, found.artifacts
+    ))?;
+    for violation in &found.violations {
+        terminal.line(&format!("does not hold: {}", cell(violation)))?;
+    }
+    Ok(())
 }
 
 /// Puts a backup back.

@@ -178,7 +178,7 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let redactor = start::redactor(&settings);
-    logging::start(&settings, Destination::StandardError, redactor.clone())?;
+    logging::start(&settings, Destination::Daemon, redactor.clone())?;
     let mut signals = EndSignals::listen_as_daemon()?;
     let reload = ReloadSignal::listen()?;
     let data_dir = settings.paths.data_dir.clone();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser as _;
 
-use crate::cli::arguments::{Arguments, Subcommands};
+use crate::cli::arguments::{Arguments, BackupCommands, Subcommands};
 use crate::cli::channel_add;
 use crate::cli::channel_arguments::ChannelCommands;
 use crate::cli::execute::execute;
@@ -179,8 +179,16 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 }
             }
         }
-        Some(Subcommands::Backup { file }) => {
+        Some(Subcommands::Backup {
+            command: Some(BackupCommands::Verify { file, within }),
+            ..
+        }) => backup::verify(terminal, format, &file, within).await,
+        Some(Subcommands::Backup {
+            command: None,
+            file,
+        }) => {
             let paths = located(&flags, &Environment::capture())?;
+            let file = file.ok_or_else(|| Failure::Usage("backup needs a FILE".to_owned()))?;
             backup::backup(terminal, format, &file, &paths, &flags).await
         }
         Some(Subcommands::Restore { file, force }) => {

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::config::backup::BackupTable;
 use crate::config::error::{ConfigError, Fault};
+use crate::config::log::LogTable;
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::platform::SenderIdentity;
 use crate::config::settings::{
@@ -43,6 +45,8 @@ pub struct ConfigFile {
     pub engine: EngineTable,
     /// `[retention]`.
     pub retention: RetentionTable,
+    /// `[backup]`.
+    pub backup: BackupTable,
     /// `[console]`.
     pub console: ConsoleTable,
     /// `[log]`.
@@ -636,16 +640,6 @@ pub struct ConsoleTable {
     pub title: Option<bool>,
     /// Whether addresses and paths are links of the terminal.
     pub links: Option<Links>,
-}
-
-/// `[log]`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LogTable {
-    /// Filter, for example `leverframe=debug`.
-    pub filter: Option<String>,
-    /// JSON lines.
-    pub json: Option<bool>,
 }
 
 /// `[server]`.

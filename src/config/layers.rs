@@ -23,8 +23,8 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{
-    attachments, datasets, hooks, http_tools, hygiene, key_files, mcp_servers, memory, ownership,
-    skills, tools,
+    attachments, backup_schedule, datasets, hooks, http_tools, hygiene, key_files, log_files,
+    mcp_servers, memory, ownership, skills, tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -235,6 +235,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         budgets: budgets(&inputs, &config)?,
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,
+        backup: backup_schedule::resolve(&inputs)?,
         response_cache: cache::resolve(&inputs)?,
         hooks,
         key_files,
@@ -256,6 +257,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .or_else(|| config.log.filter.clone())
             .unwrap_or_else(|| "info".to_owned()),
         log_json: config.log.json.unwrap_or(false),
+        log_file: log_files::resolve(&inputs)?,
         demo: flags.demo,
         source: Source {
             flags: flags.clone(),

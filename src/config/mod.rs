@@ -3,7 +3,9 @@
 #![warn(missing_docs)]
 
 pub mod attachments;
+pub mod backup;
 pub mod backup_files;
+pub mod backup_schedule;
 pub mod cache;
 pub mod channels;
 pub mod datasets;
@@ -19,6 +21,8 @@ pub mod hygiene;
 pub mod inputs;
 pub mod key_files;
 pub mod layers;
+pub mod log;
+pub mod log_files;
 pub mod mcp;
 pub mod mcp_servers;
 pub mod memory;

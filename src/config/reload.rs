@@ -43,6 +43,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         approvals: _,
         budgets: _,
         retention: _,
+        backup: _,
         hygiene: _,
         attachments: _,
         datasets: _,
@@ -64,6 +65,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         listen,
         log_filter,
         log_json,
+        log_file,
     } = running;
     loaded.paths = running.paths.clone();
     pins.pin("instance", instance, &mut loaded.instance);
@@ -83,6 +85,10 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     pins.pin("server.listen", listen, &mut loaded.listen);
     pins.pin("log.filter", log_filter, &mut loaded.log_filter);
     pins.pin("log.json", log_json, &mut loaded.log_json);
+    pins.pin("log.file", &log_file.path, &mut loaded.log_file.path);
+    let bytes = &mut loaded.log_file.max_bytes;
+    pins.pin("log.max_mib", &log_file.max_bytes, bytes);
+    pins.pin("log.keep", &log_file.keep, &mut loaded.log_file.keep);
     pins.pin("response_cache", response_cache, &mut loaded.response_cache);
     pin_engine(&mut pins, engine, &mut loaded.engine);
     pin_memory(&mut pins, memory, &mut loaded.memory);

@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::clock::quiet_hours::QuietHours;
+use crate::config::backup::BackupSettings;
 use crate::config::flags::Flags;
+use crate::config::log::LogFileSettings;
 use crate::config::mcp::McpServerSettings;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::config::placeholders::Placeholders;
@@ -67,6 +69,8 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// How long things are kept.
     pub retention: RetentionSettings,
+    /// Backups that the daemon makes by itself; none = it makes none.
+    pub backup: Option<BackupSettings>,
     /// The response cache.
     pub response_cache: ResponseCacheSettings,
     /// What the operator plugged in.
@@ -105,6 +109,8 @@ pub struct Settings {
     pub log_filter: String,
     /// JSON lines instead of text.
     pub log_json: bool,
+    /// Files of the log.
+    pub log_file: LogFileSettings,
     /// Whether this is `--demo`.
     pub demo: bool,
     /// What it was made from.

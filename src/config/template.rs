@@ -329,6 +329,12 @@ self_approval = "console"
 # file_changes_days = 30     # files that tools changed or deleted can be put back for so long
 # audit_days = 400           # who allowed what, at least 365
 
+# [backup]                   # the daemon makes none by itself without it
+# every = "24h"
+# folder = "/var/backups/leverframe"    # must be there, best on another disk
+# keep_daily = 7             # days of which the newest stays
+# keep_weekly = 4            # weeks of which the newest stays
+
 # [response_cache]           # channels keep none until one says response_cache = "user" or "channel"
 # ttl_minutes = 60
 # max_entries = 500

@@ -174,6 +174,7 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             format!("{who} took a copy of the dataset {name}{place}")
         }
         "backup.written" => format!("{who} wrote a backup{}", facts.because("path")),
+        "backup.removed" => format!("{who} removed old backups"),
         "configuration.reloaded" => format!("{who} reloaded the configuration"),
         other => {
             let (what, verb) = other.split_once('.').unwrap_or((other, "changed"));

@@ -12,6 +12,7 @@ use crate::agents;
 use crate::clock::{Clock, Timestamp};
 use crate::config::paths::hidden_from_tools;
 use crate::config::settings::{ChannelSettings, Settings};
+use crate::engine::backups::state::Backups;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::dataset_uploads::Datasets;
 use crate::engine::delivery::Delivery;
@@ -123,6 +124,8 @@ pub struct Shared {
     pub response_cache: Caching,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
+    /// Backups that are made by themselves.
+    pub backups: Backups,
     /// Hygiene of the memory.
     pub hygiene: Hygiene,
     /// Searches by meaning.
@@ -193,6 +196,7 @@ impl Engine {
                 datasets: Datasets::default(),
                 response_cache,
                 tool_cache,
+                backups: Backups::default(),
                 hygiene: Hygiene::default(),
                 embeddings: Embeddings::default(),
                 skills: Skills::default(),

@@ -11,6 +11,7 @@ use crate::config::key_files::workspace_around;
 use crate::config::ownership;
 use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, PythonSettings, Settings};
+use crate::engine::backups;
 use crate::engine::core::Engine;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
@@ -739,6 +740,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
         },
     };
     let mut found = findings(&facts);
+    found.push(backups::doctor::running(engine).await);
     found.extend(skills(&list(engine).await?.items));
     let servers = mcp::review::list(engine).await?.items;
     found.extend(mcp::doctor::running(&servers));

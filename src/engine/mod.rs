@@ -4,6 +4,7 @@
 
 pub mod approvals;
 pub mod arrival;
+pub mod backups;
 pub mod budget;
 pub mod call_diff;
 pub mod call_shape;

@@ -4,6 +4,7 @@
 //!
 //! The store has classified everything in flight already; nothing here repeats an effect.
 
+use crate::engine::backups;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::datasets;
@@ -104,6 +105,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     engine.spawn(interpreters::end_with_sessions(engine.clone()));
     engine.spawn(sweeper::run(engine.clone()));
     engine.spawn(hygiene::run(engine.clone()));
+    engine.spawn(backups::run(engine.clone()));
     engine.spawn(erase::resume(engine.clone()));
     // Deadlines stand still during a quarantine: nothing can be answered, so nothing may run out.
     engine.spawn(once_released(

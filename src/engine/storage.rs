@@ -71,6 +71,7 @@ impl Engine {
             .into_iter()
             .chain(self.clock.doubt())
             .chain(self.hygiene.problem())
+            .chain(self.backups.problem())
             .collect()
     }
 }

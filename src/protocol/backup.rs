@@ -76,6 +76,44 @@ pub struct BackupReport {
     pub notes: Vec<String>,
 }
 
+/// What restoring a backup into a directory that went away again has shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackupVerification {
+    /// The backup.
+    pub path: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Version of the program that made it.
+    pub version: String,
+    /// Schema version of its database.
+    pub schema: i64,
+    /// The schema version that its database was brought to; none = it has this program's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrated_to: Option<i64>,
+    /// Files in it, each with the size and the SHA-256 that the manifest says.
+    pub members: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Rules of the database that were checked.
+    pub rules: u64,
+    /// Rows that they looked at.
+    pub rows: u64,
+    /// Rows of the audit, whose chain holds.
+    pub audit_rows: u64,
+    /// Sessions in it.
+    pub sessions: u64,
+    /// Continuations in it.
+    pub continuations: u64,
+    /// Artifacts in it, each with the content that its name says.
+    pub artifacts: u64,
+    /// Configuration files in it.
+    pub config_files: u64,
+    /// What does not hold; empty = it can be relied on.
+    pub violations: Vec<String>,
+    /// How long that took, in milliseconds.
+    pub duration_ms: u64,
+}
+
 /// What restoring a backup gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreReport {

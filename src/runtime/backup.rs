@@ -11,10 +11,11 @@ use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::settings::Paths;
 use crate::engine::problem::{from_backup, from_restore};
-use crate::protocol::backup::{BackupReport, RestoreReport};
+use crate::protocol::backup::{BackupReport, BackupVerification, RestoreReport};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::runtime::start;
 use crate::store::backup::{BackupRequest, backup_at_rest};
+use crate::store::backup_check;
 use crate::store::restore::{Existing, RestoreRequest};
 use crate::text::redact::Redactor;
 
@@ -45,6 +46,11 @@ pub fn at_rest(
         notes: found.notes,
     };
     backup_at_rest(&paths.data_dir, INSTANCE, &request).map_err(from_backup)
+}
+
+/// Restores the backup `file` into a new directory in `within`, and looks at all of it.
+pub fn verify(file: &Path, within: &Path) -> Result<BackupVerification, Problem> {
+    backup_check::run(file, within, Clock::System.now()).map_err(from_restore)
 }
 
 /// Puts the backup `file` into the data directory of `paths`, and its configuration where none is. With `force`, a

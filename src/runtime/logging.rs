@@ -26,16 +26,24 @@ use crate::protocol::enums::LogLevel;
 use crate::text::redact::Redactor;
 use crate::text::untrusted::escape_line;
 
-/// A log file that would grow beyond this is renamed to `leverframe.log.1`, while the process runs too.
-const MAX_LOG_BYTES: u64 = 16 * 1024 * 1024;
-
 /// Where log lines go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// `<data dir>/leverframe.log`.
+    /// `<data dir>/leverframe.log`: the screen is up.
     File,
-    /// Standard error.
-    StandardError,
+    /// What the configuration names, else standard error.
+    Daemon,
+}
+
+/// The file that this process logs into.
+static OPEN: OnceLock<Arc<Mutex<LogFile>>> = OnceLock::new();
+
+/// Opens the log file of this process again: somebody may have moved it away, to put it aside themselves.
+pub fn reopen() -> io::Result<()> {
+    match OPEN.get() {
+        Some(file) => file.lock().unwrap_or_else(PoisonError::into_inner).reopen(),
+        None => Ok(()),
+    }
 }
 
 /// The log file of a data directory.
@@ -62,11 +70,17 @@ pub fn start(
         filter.with_target("rmcp", LevelFilter::ERROR)
     };
     let sink = match destination {
-        Destination::File => Sink::File(Arc::new(Mutex::new(LogFile::open(
-            log_file(&settings.paths.data_dir),
-            MAX_LOG_BYTES,
-        )?))),
-        Destination::StandardError => Sink::StandardError,
+        Destination::File => Some(log_file(&settings.paths.data_dir)),
+        Destination::Daemon => settings.log_file.path.clone(),
+    };
+    let sink = match sink {
+        Some(path) => {
+            let limits = &settings.log_file;
+            let file = LogFile::open(path, limits.max_bytes, limits.keep)?;
+            let file = OPEN.get_or_init(|| Arc::new(Mutex::new(file)));
+            Sink::File(Arc::clone(file))
+        }
+        None => Sink::StandardError,
     };
     let kept = Keeping {
         lines: lines(),
@@ -149,19 +163,21 @@ impl Visit for EventText {
     }
 }
 
-/// A log file that keeps itself and the one before it within a size.
+/// A log file that keeps itself and those before it within a size.
 pub struct LogFile {
     path: PathBuf,
     max_bytes: u64,
+    /// Files before it that stay: `.1` is the newest of them.
+    keep: u32,
     file: File,
     bytes: u64,
 }
 
 impl LogFile {
     /// Opens the file for appending; one that is too long already becomes the one before.
-    pub fn open(path: PathBuf, max_bytes: u64) -> anyhow::Result<Self> {
+    pub fn open(path: PathBuf, max_bytes: u64, keep: u32) -> anyhow::Result<Self> {
         if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > max_bytes) {
-            rotate(&path).with_context(|| format!("renaming {}", path.display()))?;
+            rotate(&path, keep).with_context(|| format!("renaming {}", path.display()))?;
         }
         let file =
             append(&path).with_context(|| format!("opening the log file {}", path.display()))?;
@@ -169,9 +185,17 @@ impl LogFile {
         Ok(Self {
             path,
             max_bytes,
+            keep,
             file,
             bytes,
         })
+    }
+
+    /// Opens it again under its name.
+    pub fn reopen(&mut self) -> io::Result<()> {
+        self.file = append(&self.path)?;
+        self.bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
+        Ok(())
     }
 
     /// Appends a line. Where the file cannot be renamed, it grows rather than losing the line.
@@ -179,7 +203,7 @@ impl LogFile {
         let grown = self.bytes.saturating_add(line.len() as u64);
         if self.bytes > 0
             && grown > self.max_bytes
-            && let Ok(file) = rotate(&self.path).and_then(|()| append(&self.path))
+            && let Ok(file) = rotate(&self.path, self.keep).and_then(|()| append(&self.path))
         {
             self.file = file;
             self.bytes = 0;
@@ -190,8 +214,24 @@ impl LogFile {
     }
 }
 
-fn rotate(path: &Path) -> io::Result<()> {
-    std::fs::rename(path, path.with_extension("log.1"))
+/// Puts the file aside: what was `.1` becomes `.2`, and so on. The oldest goes.
+fn rotate(path: &Path, keep: u32) -> io::Result<()> {
+    let aside = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    if keep == 0 {
+        return std::fs::remove_file(path);
+    }
+    for number in (1..keep).rev() {
+        match std::fs::rename(aside(number), aside(number + 1)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    std::fs::rename(path, aside(1))
 }
 
 fn append(path: &Path) -> io::Result<File> {

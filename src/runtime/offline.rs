@@ -15,6 +15,7 @@ use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::paths::locate;
+use crate::engine::backups;
 use crate::engine::call_diff;
 use crate::engine::costs;
 use crate::engine::doctor::{self, Facts, Process, findings};
@@ -123,6 +124,15 @@ pub fn doctor(
         Some(Ok(database)) if with_check => Some(verify(database, &path)?),
         Some(_) | None => None,
     };
+    let known = match &opened {
+        Some(Ok(database)) => Some(database.read(|reader| {
+            Ok(backups::doctor::Known {
+                newest: reader.newest_backup()?,
+                made: reader.made_backups()?,
+            })
+        })?),
+        Some(Err(_)) | None => None,
+    };
     let sandbox = Sandbox::probe();
     let files = look(&path);
     let facts = Facts {
@@ -146,11 +156,15 @@ pub fn doctor(
                 .and_then(|settings| settings.python.as_ref().map(executable::find)),
         },
     };
+    let mut found = findings(&facts);
+    found.extend(
+        known.map(|known| backups::doctor::stopped(settings.as_ref().ok(), &known, facts.now)),
+    );
     Ok(Doctor {
         at: facts.now,
         database: path.display().to_string(),
         live: false,
-        findings: findings(&facts),
+        findings: found,
         check,
     })
 }

@@ -9,12 +9,16 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
 use crate::protocol::request::{Command, Envelope, Outcome, ReloadConfiguration};
+use crate::runtime::logging;
 use crate::runtime::signals::ReloadSignal;
 
 /// Carries out every reload that comes by signal, like one that comes over the socket.
 pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHandle<()> {
     tokio::spawn(async move {
         while signal.next().await {
+            if let Err(error) = logging::reopen() {
+                tracing::error!(%error, "the log file cannot be opened again; the one of before is written");
+            }
             tracing::info!("SIGHUP: reading the configuration again");
             let envelope = Envelope {
                 command: Command::ReloadConfiguration(ReloadConfiguration { preview: false }),

@@ -12,6 +12,7 @@ pub mod audit;
 mod audit_chain;
 pub mod audit_export;
 pub mod backup;
+pub mod backup_check;
 pub mod check;
 pub mod command;
 pub mod commands;

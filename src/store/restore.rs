@@ -131,7 +131,7 @@ pub fn restore(request: &RestoreRequest) -> Result<RestoreOutcome, RestoreError>
     })
 }
 
-fn place(path: &Path, error: &io::Error) -> RestoreError {
+pub(crate) fn place(path: &Path, error: &io::Error) -> RestoreError {
     if is_full(error) {
         return RestoreError::Full(format!("{}: {error}", path.display()));
     }
@@ -260,10 +260,10 @@ impl Staging {
     }
 }
 
-type BackupContents = (BackupManifest, Vec<(String, Vec<u8>)>);
+pub(crate) type BackupContents = (BackupManifest, Vec<(String, Vec<u8>)>);
 
 /// Unpacks the members into a directory and compares each with the manifest.
-fn unpack(file: &Path, into: &Path) -> Result<BackupContents, RestoreError> {
+pub(crate) fn unpack(file: &Path, into: &Path) -> Result<BackupContents, RestoreError> {
     let refuse = |why: String| RestoreError::NotABackup {
         file: file.display().to_string(),
         why,
@@ -341,6 +341,21 @@ fn unpack(file: &Path, into: &Path) -> Result<BackupContents, RestoreError> {
         )));
     }
     Ok((manifest, config))
+}
+
+/// The manifest of a backup, without a look at what follows.
+pub(crate) fn read_manifest_of(file: &Path, input: File) -> Result<BackupManifest, RestoreError> {
+    let broken = |error: io::Error| RestoreError::NotABackup {
+        file: file.display().to_string(),
+        why: format!("it cannot be read as a tar ({error})"),
+    };
+    let mut archive = tar::Archive::new(input);
+    let mut entries = archive.entries().map_err(broken)?;
+    let first = entries.next().ok_or_else(|| RestoreError::NotABackup {
+        file: file.display().to_string(),
+        why: "it is empty".to_owned(),
+    })?;
+    read_manifest(file, &mut first.map_err(broken)?)
 }
 
 fn read_manifest(
@@ -505,7 +520,7 @@ impl<R: Read> Read for Tee<'_, R> {
 }
 
 /// Checks that the unpacked database is the sound one that the manifest speaks of, and marks it as a copy.
-fn verify(
+pub(crate) fn verify(
     file: &Path,
     dir: &Path,
     manifest: &BackupManifest,

@@ -60,6 +60,9 @@ pub async fn reload(
             .collect(),
     };
     let models = models(&engine, &settings)?;
+    if !preview {
+        engine.backups.configuration_changed();
+    }
     let waits = |change: &SettingChange| change.effect == ReloadEffect::Restart;
     if preview || report.changes.iter().all(waits) {
         return Ok(report);

@@ -110,7 +110,7 @@ impl Engine {
             RevokePairing(c) => pairings::settle(self, by, &c.pairing, PairingState::Revoked),
             EmergencyStop(c) => emergency::stop(self, by, c.reason),
             ReleaseEmergencyStop(c) => emergency::release(self, by, c.waiting, c.conversations),
-            CreateBackup(c) => backup::write(self, by, c.path),
+            CreateBackup(c) => backup::on_demand(self, by, c.path),
             ReloadConfiguration(c) => configuration::reload(self, by, c.preview),
             Sweep(c) => sweeper::on_demand(self, by, c.preview),
             BeginDatasetUpload(c) => datasets::begin(self, by, c),

@@ -4,10 +4,8 @@ use crate::clock::Timestamp;
 use crate::protocol::enums::{ApprovalKind, ChannelKind, ContinuationState, OutboxState};
 use crate::protocol::session::Usage;
 use crate::store::audit_chain::AuditHead;
-use crate::store::commands::record_backup::LAST_BACKUP;
 use crate::store::error::StoreError;
 use crate::store::input::BudgetKind;
-use crate::store::meta;
 use crate::store::queries::channels::{EngineFlags, LastTimes};
 use crate::store::reader::Reader;
 use crate::store::sql::Statements;
@@ -117,9 +115,7 @@ impl Reader<'_> {
             ),
             flags: self.flags()?,
             audit_seq: AuditHead::load(self.conn)?.seq,
-            last_backup: meta::get(self.conn, LAST_BACKUP)?
-                .and_then(|text| text.parse().ok())
-                .map(Timestamp),
+            last_backup: self.newest_backup()?,
         })
     }
 }

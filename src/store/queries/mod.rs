@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod audit;
+pub mod backups;
 pub mod channels;
 pub mod compactions;
 pub mod continuations;

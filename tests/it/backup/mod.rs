@@ -7,4 +7,6 @@ mod killed;
 mod migrations;
 mod quarantine;
 mod refusals;
+mod scheduled;
 pub mod tools;
+mod verify;

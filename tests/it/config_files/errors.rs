@@ -56,6 +56,52 @@ fn unknown_keys_with_the_nearest_name() {
 }
 
 #[test]
+fn backups_that_could_not_be_made() {
+    const FOLDER: &str = "folder = \"/var/backups/leverframe\"\n";
+    refused(
+        &format!("[backup]\nevery = \"soon\"\n{FOLDER}"),
+        2,
+        &["backup.every", "`soon` cannot be used", "like 24h or 1d"],
+    );
+    refused(
+        &format!("[backup]\nevery = \"5s\"\n{FOLDER}"),
+        2,
+        &["`5s` cannot be used", "from 1m to 366d"],
+    );
+    refused(
+        "[backup]\nevery = \"1d\"\nfolder = \"backups\"\n",
+        3,
+        &["backup.folder", "is not an absolute path", "~/backups"],
+    );
+    refused(
+        &format!("[backup]\nevery = \"1d\"\n{FOLDER}keep_daily = 100000\n"),
+        4,
+        &["backup.keep_daily", "a number from 0 to 3660"],
+    );
+    for text in [
+        format!("[backup]\n{FOLDER}"),
+        "[backup]\nevery = \"1d\"\n".to_owned(),
+    ] {
+        let message = Case::new(&text).error().to_string();
+        assert!(message.contains("is missing"), "{message}");
+    }
+}
+
+#[test]
+fn a_log_file_that_is_no_place() {
+    refused(
+        "[log]\nfile = \"x.log\"\n",
+        2,
+        &["log.file", "is not an absolute path"],
+    );
+    refused(
+        "[log]\nkeep = 101\n",
+        2,
+        &["log.keep", "a number from 0 to 100"],
+    );
+}
+
+#[test]
 fn parameters_of_a_model_that_cannot_be_sent() {
     const LOCAL: &str =
         "[providers.local]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";

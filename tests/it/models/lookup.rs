@@ -121,6 +121,12 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         listen: None,
         log_filter: "info".to_owned(),
         log_json: false,
+        backup: None,
+        log_file: leverframe::config::log::LogFileSettings {
+            path: None,
+            max_bytes: 1 << 24,
+            keep: 1,
+        },
         demo: false,
         source: Source::default(),
     }

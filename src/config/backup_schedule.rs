@@ -1,0 +1,67 @@
+//! `[backup]`: which of its settings can be used.
+
+use crate::config::backup::{BackupSettings, BackupTable};
+use crate::config::error::ConfigError;
+use crate::config::inputs::{Inputs, number};
+use crate::config::paths::{expand, resolved};
+use crate::protocol::duration::seconds;
+
+/// Shortest and longest time between two backups, in seconds.
+const EVERY: std::ops::RangeInclusive<i64> = 60..=366 * 24 * 3600;
+/// Most backups of one kind that can be kept.
+const MOST: u32 = 3660;
+
+/// The settings; none = no backup is made by itself.
+pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigError> {
+    let config = inputs.config();
+    let table = &config.backup;
+    if *table == BackupTable::default() {
+        return Ok(None);
+    }
+    let fault = |key: &str, problem: String| inputs.fault(&["backup", key], problem);
+    let Some(every) = &table.every else {
+        let fault = fault(
+            "every",
+            "is missing: without it no backup is made".to_owned(),
+        );
+        return Err(fault.expected("a time like 24h or 1d").into());
+    };
+    let every_seconds = seconds(every)
+        .filter(|seconds| EVERY.contains(seconds))
+        .ok_or_else(|| {
+            fault("every", format!("`{every}` cannot be used"))
+                .expected("a time from 1m to 366d, like 24h or 1d")
+        })?;
+    let Some(folder) = &table.folder else {
+        let fault = fault(
+            "folder",
+            "is missing: where backups lie is not known".to_owned(),
+        );
+        return Err(fault
+            .expected("a directory outside of the data directory")
+            .into());
+    };
+    if !folder.starts_with(['/', '~']) {
+        let fault = fault("folder", format!("`{folder}` is not an absolute path"));
+        return Err(fault
+            .expected("a path like /var/backups/leverframe or ~/backups")
+            .into());
+    }
+    let folder = expand(folder, inputs.environment, &inputs.paths.config_dir);
+    if resolved(&folder).starts_with(resolved(&inputs.paths.data_dir)) {
+        let fault = fault(
+            "folder",
+            format!("{} lies in the data directory", folder.display()),
+        );
+        let step = "Name a directory outside of it, best on another disk: what destroys the one must not destroy both";
+        return Err(fault.next_step(step).into());
+    }
+    let kept = |key, given, default| number(inputs, &["backup", key], given, default, 0..=MOST);
+    Ok(Some(BackupSettings {
+        every_seconds,
+        folder,
+        keep_daily: kept("keep_daily", table.keep_daily, 7)?,
+        keep_weekly: kept("keep_weekly", table.keep_weekly, 4)?,
+        verify: table.verify.unwrap_or(true),
+    }))
+}
