@@ -257,6 +257,13 @@ pub enum Subcommands {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages into a directory, one a command
+    ///
+    /// `leverframe man ~/.local/share/man/man1`, then `man leverframe-approvals`.
+    Man {
+        /// The directory; made where it is missing
+        directory: PathBuf,
+    },
     /// The console's themes, or the roles of one
     Themes {
         /// Name of a theme

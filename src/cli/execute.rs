@@ -43,6 +43,7 @@ pub async fn execute(
         | Subcommands::Mcp(_)
         | Subcommands::Channels(ChannelCommands::Add(_))
         | Subcommands::Completions { .. }
+        | Subcommands::Man { .. }
         | Subcommands::Themes { .. }
         | Subcommands::Events(_)
         | Subcommands::Status(_)

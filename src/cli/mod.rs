@@ -51,6 +51,7 @@ pub mod keys;
 pub mod leftovers;
 pub mod list;
 pub mod log;
+pub mod man;
 pub mod mcp;
 pub mod mcp_login;
 pub mod mcp_serve;

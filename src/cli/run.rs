@@ -16,7 +16,7 @@ use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, completions, conform, connect, doctor, emergency, events, gate, gate_call,
-    gate_test, init, keys, mcp, models, service, status, themes,
+    gate_test, init, keys, man, mcp, models, service, status, themes,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -241,6 +241,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             service::run(terminal, format, &flags, &Environment::capture(), command)
         }
         Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
+        Some(Subcommands::Man { directory }) => man::run(terminal, &directory),
         Some(Subcommands::Completions { shell }) => completions::run(terminal, shell),
         Some(Subcommands::Themes { name }) => {
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
