@@ -84,7 +84,8 @@ impl Reader<'_> {
                 .conn
                 .value("SELECT count(*) FROM sessions WHERE state = 'active'", [])?,
             continuations: self.conn.rows(
-                "SELECT state, count(*) AS count FROM continuations WHERE ended_at IS NULL
+                "SELECT state, count(*) AS count FROM continuations
+                 WHERE state IN ('pending', 'running', 'awaiting_approval', 'interrupted')
                  GROUP BY state ORDER BY state",
                 [],
                 |row| Ok((row.get("state")?, row.get("count")?)),

@@ -247,3 +247,38 @@ async fn nobody_scrapes_without_a_token() {
         assert!(!answer.text().await.unwrap().contains("leverframe_"));
     }
 }
+
+/// A scrape of a large database takes as long as one of a small one: no statement walks over what is not open.
+#[test]
+fn no_statement_of_a_scrape_walks_over_a_table_that_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = leverframe::store::Store::open(leverframe::store::OpenOptions {
+        dir: folder.path().to_owned(),
+        clock: leverframe::clock::Clock::System,
+        readers: 1,
+        instance: "test".to_owned(),
+    })
+    .unwrap();
+    let conn = rusqlite::Connection::open(folder.path().join("leverframe.db")).unwrap();
+    let source = include_str!("../../../src/store/queries/metrics.rs");
+    let statements: Vec<&str> = source
+        .split('"')
+        .filter(|text| text.starts_with("SELECT "))
+        .collect();
+    assert!(statements.len() >= 5, "{statements:?}");
+    for statement in statements {
+        let mut plan = conn
+            .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+            .unwrap();
+        let steps: Vec<String> = plan
+            .query_map([], |row| row.get("detail"))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let walks = steps
+            .iter()
+            .any(|step| step.starts_with("SCAN") && !step.contains("channel_accounts"));
+        assert!(!walks, "{statement}\n{steps:?}");
+    }
+    drop(opened);
+}
