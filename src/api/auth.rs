@@ -34,6 +34,13 @@ pub const OPEN_PATH: &str = "/healthz";
 pub const MCP_PATH: &str = "/mcp";
 /// Where hooks of external agents send what they say.
 const GATE_PATH: &str = "/v1/gate/";
+/// Where clients of OpenAI's interface send their requests.
+const CHAT_PATHS: [&str; 4] = [
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/responses/",
+    "/v1/models",
+];
 
 /// Paths that need no credential. One that is shown is looked at all the same: clients find out here that it is wrong.
 const PUBLIC_PATHS: &[&str] = &["/readyz", "/openapi.json"];
@@ -74,16 +81,22 @@ impl Caller {
         }
     }
 
-    /// The one path that the caller may use, and what begins with it; none = the engine judges what it asks.
-    fn only_path(&self) -> Option<&'static str> {
+    /// The paths that the caller may use; none = the engine judges what it asks. One with `/` at its end stands for
+    /// what begins so.
+    fn only_paths(&self) -> Option<Vec<&'static str>> {
         let Actor::Token { scopes, .. } = &self.actor else {
             return None;
         };
-        match scopes.as_slice() {
-            [Scope::Mcp] => Some(MCP_PATH),
-            [Scope::Gate] => Some(GATE_PATH),
-            _ => None,
+        let mut paths = Vec::new();
+        for scope in scopes {
+            match scope {
+                Scope::Mcp => paths.push(MCP_PATH),
+                Scope::Gate => paths.push(GATE_PATH),
+                Scope::Chat => paths.extend(CHAT_PATHS),
+                Scope::Read | Scope::Operate | Scope::Approve | Scope::Admin => return None,
+            }
         }
+        (!paths.is_empty()).then_some(paths)
     }
 }
 
@@ -232,14 +245,20 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
         return Ok(None);
     }
     let caller = door.authenticate(peer, headers)?;
-    if let Some(only) = caller.only_path()
-        && !request.uri().path().starts_with(only)
-    {
-        return Err(forbidden(
-            "not allowed",
-            format!("{} opens {only} and nothing else", caller.actor.label()),
-            "use a token with another scope",
-        ));
+    if let Some(only) = caller.only_paths() {
+        let path = request.uri().path();
+        let opens = |one: &&str| path == *one || (one.ends_with('/') && path.starts_with(*one));
+        if !only.iter().any(|one| opens(one)) {
+            return Err(forbidden(
+                "not allowed",
+                format!(
+                    "{} opens {} and nothing else",
+                    caller.actor.label(),
+                    only.join(", ")
+                ),
+                "use a token with another scope",
+            ));
+        }
     }
     Ok(Some(caller))
 }

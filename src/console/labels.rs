@@ -38,7 +38,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::UpdateSession(_) => "session changed".to_owned(),
         Command::EndSession(_) => "session ended".to_owned(),
         Command::ResumeSession(_) => "session resumed".to_owned(),
-        Command::SendMessage(_) | Command::Ask(_) => "message accepted".to_owned(),
+        Command::SendMessage(_) | Command::Ask(_) | Command::Converse(_) => {
+            "message accepted".to_owned()
+        }
         Command::CallTool(_) => "call accepted".to_owned(),
         Command::AskGate(_) => "answered".to_owned(),
         Command::AllowLater(_) => {

@@ -33,6 +33,7 @@ use crate::engine::tool_cache::state::ToolCache;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
+use crate::protocol::chat::is_of_client;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -304,6 +305,11 @@ impl Engine {
     pub fn has_taint_guard(&self, channel: &str) -> bool {
         let settings = self.settings.channels.get(channel);
         settings.is_none_or(|settings| settings.taint_guard_in_full)
+    }
+
+    /// Whether what is said in a conversation leaves through a bridge.
+    pub fn delivers(&self, channel: &str, conversation: &str) -> bool {
+        self.has_bridge(channel) && !is_of_client(conversation)
     }
 
     /// Whether replies on a channel go through a bridge (and so through the outbox).

@@ -38,12 +38,7 @@ pub fn chat_actor(settings: &Settings, platform_id: String) -> Actor {
 
 /// The stable id of an actor, as stored with what they do.
 pub fn actor_id(actor: &Actor) -> String {
-    match actor {
-        Actor::Operator { uid, .. } => format!("operator:{uid}"),
-        Actor::Token { name, .. } => format!("token:{name}"),
-        Actor::Person { platform_id, .. } => platform_id.clone(),
-        Actor::Engine => "engine".to_owned(),
-    }
+    actor.id()
 }
 
 /// Where somebody reads direct messages: each a channel and a conversation key.
@@ -97,10 +92,13 @@ pub fn role_word(settings: &Settings, requester: &Requester) -> &'static str {
 pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
     match actor {
         Actor::Operator { .. } | Actor::Engine => true,
-        Actor::Token { scopes, .. } => scopes.contains(&scope) || scopes.contains(&Scope::Admin),
+        Actor::Token { scopes, .. } => {
+            let wider = scope == Scope::Chat && scopes.contains(&Scope::Operate);
+            scopes.contains(&scope) || scopes.contains(&Scope::Admin) || wider
+        }
         Actor::Person { role, .. } => match scope {
             Scope::Read | Scope::Operate => true,
-            Scope::Mcp | Scope::Gate => false,
+            Scope::Mcp | Scope::Gate | Scope::Chat => false,
             Scope::Approve => *role >= Role::Approver,
             Scope::Admin => *role >= Role::Owner,
         },

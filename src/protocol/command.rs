@@ -40,6 +40,16 @@ pub enum Actor {
 }
 
 impl Actor {
+    /// The stable id, as stored with what they do.
+    pub fn id(&self) -> String {
+        match self {
+            Actor::Operator { uid, .. } => format!("operator:{uid}"),
+            Actor::Token { name, .. } => format!("token:{name}"),
+            Actor::Person { platform_id, .. } => platform_id.clone(),
+            Actor::Engine => "engine".to_owned(),
+        }
+    }
+
     /// A short stable label: a person's configured name, else the platform id, token or login name.
     pub fn label(&self) -> String {
         match self {

@@ -12,6 +12,7 @@ pub mod bridge;
 pub mod budget;
 pub mod cache;
 pub mod channel;
+pub mod chat;
 pub mod citation;
 pub mod command;
 pub mod configuration;

@@ -79,7 +79,10 @@ pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
 }
 
 /// The options of a message, without secrets; the error names the field and what is right.
-fn check_options(engine: &Engine, mut options: TurnOptions) -> Result<TurnOptions, Problem> {
+pub(super) fn check_options(
+    engine: &Engine,
+    mut options: TurnOptions,
+) -> Result<TurnOptions, Problem> {
     if options.call.is_some() {
         return Err(Problem::invalid(
             "`options.call` is not a message's: use the command `call_tool`",
@@ -136,7 +139,7 @@ fn check_options(engine: &Engine, mut options: TurnOptions) -> Result<TurnOption
 }
 
 /// The options as a part of a message's digest; none where there are none.
-fn options_text(options: &TurnOptions) -> Result<Option<String>, Problem> {
+pub(super) fn options_text(options: &TurnOptions) -> Result<Option<String>, Problem> {
     if *options == TurnOptions::default() {
         return Ok(None);
     }
@@ -146,7 +149,11 @@ fn options_text(options: &TurnOptions) -> Result<Option<String>, Problem> {
 }
 
 /// Refuses a message that is one too many. Nothing of it is kept: its sender knows at once, and can send it again.
-async fn check_rate(engine: &Engine, caller: &Caller, channel: &str) -> Result<(), Problem> {
+pub(super) async fn check_rate(
+    engine: &Engine,
+    caller: &Caller,
+    channel: &str,
+) -> Result<(), Problem> {
     let requester = people::requester(&caller.actor);
     let Some((over, record)) = hooks::limit_message(engine, channel, &requester) else {
         return Ok(());
@@ -326,7 +333,7 @@ pub fn origin(caller: &Caller, channel: &str, conversation: &str, body_digest: [
 }
 
 /// Stores the files of a turn, then the turn that refers to them, and starts it.
-async fn submit_with_files(
+pub(super) async fn submit_with_files(
     engine: &Engine,
     mut turn: IngestTurn,
     files: Vec<attachments::File>,

@@ -22,6 +22,7 @@ pub mod cache;
 pub mod channels;
 pub mod configuration;
 pub mod continuations;
+pub mod converse;
 pub mod datasets;
 pub mod decide;
 pub mod decision;
@@ -81,6 +82,7 @@ impl Engine {
             ResumeSession(c) => sessions::resume(self, by, c.session_id),
             SendMessage(c) => messages::send(self, by, c),
             Ask(c) => messages::ask(self, by, c),
+            Converse(c) => converse::converse(self, by, c),
             TakeOverSession(c) => take_over::take(self, by, c.session_id, c.force),
             SendAsBot(c) => take_over::say(self, by, c.session_id, c.take_over_id, c.text),
             GiveBackSession(c) => take_over::give_back(self, by, c.session_id, c.force),

@@ -92,7 +92,7 @@ async fn carry_out(
 /// What the chat of a turn sees of it, where the channel has a bridge.
 fn chat_progress(engine: &Engine, rows: &TurnRows) -> Option<ChatProgress> {
     let settings = engine.settings.channels.get(&rows.channel)?;
-    if !engine.has_bridge(&rows.channel) {
+    if !engine.delivers(&rows.channel, &rows.conversation) {
         return None;
     }
     let link = engine.delivery.link(&rows.channel);
@@ -105,7 +105,7 @@ fn keep_typing(
     rows: &TurnRows,
 ) -> impl Future<Output = std::convert::Infallible> + use<> {
     let link = engine
-        .has_bridge(&rows.channel)
+        .delivers(&rows.channel, &rows.conversation)
         .then(|| engine.delivery.link(&rows.channel));
     let conversation = platform_conversation(&rows.conversation).to_owned();
     async move {

@@ -171,7 +171,7 @@ pub fn parts_for(
     label: &str,
     text: &str,
 ) -> Vec<NewPart> {
-    if !engine.has_bridge(channel) {
+    if !engine.delivers(channel, conversation) {
         return Vec::new();
     }
     let known = engine.delivery.link(channel).capabilities();
@@ -201,7 +201,7 @@ pub fn parts_for(
 
 fn notice(driver: &Driver<'_>, text: String) -> Vec<NewNotice> {
     let rows = &driver.rows;
-    if !driver.engine.has_bridge(&rows.channel) {
+    if !driver.engine.delivers(&rows.channel, &rows.conversation) {
         return Vec::new();
     }
     vec![NewNotice {
@@ -339,7 +339,7 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> Result<(),
 /// What the chat is told when the turn starts to wait for people.
 pub async fn waiting_notice(driver: &Driver<'_>) -> Result<Vec<NewNotice>, TurnError> {
     let engine = driver.engine;
-    if !engine.has_bridge(&driver.rows.channel) {
+    if !engine.delivers(&driver.rows.channel, &driver.rows.conversation) {
         return Ok(Vec::new());
     }
     let calls = driver.rows.calls.iter().filter(|row| {

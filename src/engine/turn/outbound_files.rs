@@ -39,7 +39,7 @@ pub async fn keep(
 
 /// The parts that a bridge sends after the text of an answer; none where no bridge carries the channel.
 pub async fn parts(engine: &Engine, rows: &TurnRows) -> Result<Vec<NewPart>, StoreError> {
-    if !engine.has_bridge(&rows.channel) {
+    if !engine.delivers(&rows.channel, &rows.conversation) {
         return Ok(Vec::new());
     }
     let id = rows.id;

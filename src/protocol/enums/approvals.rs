@@ -166,6 +166,8 @@ string_enum!(/// What a token (or socket peer) may do.
     Mcp = "mcp",
     /// Ask the gate about calls, wait for the answers, and report; nothing else.
     Gate = "gate",
+    /// Talk to an agent as a client of OpenAI's interface, in conversations of its own; nothing else.
+    Chat = "chat",
 });
 
 string_enum!(/// Where a command came from.

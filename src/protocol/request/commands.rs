@@ -15,14 +15,15 @@ use crate::protocol::artifact::NewAttachment;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
 use crate::protocol::channel::Channel;
+use crate::protocol::chat::EarlierMessage;
 use crate::protocol::command::{
-    Accepted, Actor, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
+    Accepted, BudgetRequest, DecisionRequest, DeliveryResolution, Waiting,
 };
 use crate::protocol::configuration::ConfigurationReload;
 use crate::protocol::dataset::{Base64Bytes, Dataset, DatasetPart, DatasetUpload};
 use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{
-    DatasetFormat, ExternalAgent, HookPoint, InterpreterKind, MemoryKind, Scope, Surface,
+    DatasetFormat, ExternalAgent, HookPoint, InterpreterKind, MemoryKind, Scope,
 };
 use crate::protocol::file_change::FileChange;
 use crate::protocol::gate::GateAnswer;
@@ -52,31 +53,6 @@ use crate::protocol::skill::Skill;
 use crate::protocol::snapshot::{EngineStatus, Page, SweepReport};
 use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
 use crate::protocol::uncertain::ConversationChoice;
-
-/// A command with its origin.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Envelope<C = Command> {
-    /// What to do.
-    pub command: C,
-    /// Who asks.
-    pub actor: Actor,
-    /// Where it came from.
-    pub surface: Surface,
-    /// Makes a repeated submission return the first one's result. Scoped to the actor.
-    pub idempotency_key: Option<String>,
-}
-
-impl<C: Into<Command>> Envelope<C> {
-    /// The same with the command as it goes over the wire.
-    pub fn wire(self) -> Envelope {
-        Envelope {
-            command: self.command.into(),
-            actor: self.actor,
-            surface: self.surface,
-            idempotency_key: self.idempotency_key,
-        }
-    }
-}
 
 requests! {
     /// Everything a surface can submit.
@@ -175,6 +151,35 @@ requests! {
         /// Ask the model even where a response is cached, and cache the new one.
         #[serde(default)]
         fresh: bool,
+        /// Files that come with it, at most 10.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<NewAttachment>,
+        /// What the turn may use, and how models are asked in it.
+        #[serde(default)]
+        options: TurnOptions,
+    }
+
+    /// Submits a message of a chat client to a conversation of its own. A repeated key gives the turn that it began,
+    /// whichever session the repetition names.
+    Converse: Chat -> Accepted {
+        /// Channel whose agent answers.
+        channel: String,
+        /// The session that goes on; none = a new one, or the active one of the conversation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        /// Key of the conversation, 1 to 128 characters, without the prefix of its client.
+        conversation: String,
+        /// The text, at most 256 KiB.
+        text: String,
+        /// What was said before the session began, oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        earlier: Vec<EarlierMessage>,
+        /// Whether the session ends with the turn.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        once: bool,
+        /// Lower limits for this turn.
+        #[serde(default)]
+        budgets: BudgetRequest,
         /// Files that come with it, at most 10.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<NewAttachment>,

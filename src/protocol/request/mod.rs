@@ -4,10 +4,12 @@
 //! from an entry a struct, its place among the requests on the wire, and the place of its reply among the answers.
 
 mod commands;
+mod envelope;
 mod queries;
 mod table;
 
 pub use commands::*;
+pub use envelope::Envelope;
 pub use queries::*;
 pub use table::Request;
 pub(crate) use table::dispatch;

@@ -20,7 +20,9 @@ impl WriteCommand for QueueChannelTest {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<OutboxId, StoreError> {
-        let id = tx.queue_notice(&self.notice)?;
+        let id = tx
+            .queue_notice(&self.notice)?
+            .ok_or_else(|| StoreError::not_found("conversation", &self.notice.conversation))?;
         tx.audit(
             "channel.tested",
             &self.by,

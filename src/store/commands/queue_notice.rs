@@ -5,7 +5,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 
-/// Queues a notice. Durable; answers its row.
+/// Queues a notice. Durable; answers its row, where somebody hears it.
 #[derive(Debug, Clone)]
 pub struct QueueNotice {
     /// The notice.
@@ -13,10 +13,10 @@ pub struct QueueNotice {
 }
 
 impl WriteCommand for QueueNotice {
-    type Output = OutboxId;
+    type Output = Option<OutboxId>;
     const DURABILITY: Durability = Durability::Durable;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<OutboxId, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<OutboxId>, StoreError> {
         tx.queue_notice(&self.notice)
     }
 }

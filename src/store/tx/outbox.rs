@@ -3,6 +3,7 @@
 use crate::clock::Timestamp;
 use crate::protocol::artifact::SentFile;
 use crate::protocol::channel::SendIdempotency;
+use crate::protocol::chat::is_of_client;
 use crate::protocol::enums::{OutboxClass, OutboxState};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::store::command::WriteTx;
@@ -125,9 +126,15 @@ impl WriteTx<'_> {
         Ok(id)
     }
 
-    /// Queues a word of ours.
-    pub(crate) fn queue_notice(&mut self, notice: &NewNotice) -> Result<OutboxId, StoreError> {
-        self.queue(&NewRow {
+    /// Queues a word of ours; none = nobody hears it there: a chat client fetches its answers.
+    pub(crate) fn queue_notice(
+        &mut self,
+        notice: &NewNotice,
+    ) -> Result<Option<OutboxId>, StoreError> {
+        if is_of_client(&notice.conversation) {
+            return Ok(None);
+        }
+        let row = NewRow {
             channel: &notice.channel,
             conversation: &notice.conversation,
             continuation_id: notice.continuation_id,
@@ -140,7 +147,8 @@ impl WriteTx<'_> {
             target_ref: None,
             reply_to: notice.reply_to.as_deref(),
             file: None,
-        })
+        };
+        self.queue(&row).map(Some)
     }
 
     /// Queues a reminder of an approval, as an answer to the message with its card.

@@ -89,6 +89,20 @@ pub fn commands() -> Vec<Command> {
             attachments: Vec::new(),
             options: leverframe::protocol::options::TurnOptions::default(),
         }),
+        Command::Converse(leverframe::protocol::request::Converse {
+            channel: "api".to_owned(),
+            session_id: Some(session_id()),
+            conversation: "h.1".to_owned(),
+            text: NASTY.to_owned(),
+            earlier: vec![leverframe::protocol::chat::EarlierMessage {
+                role: leverframe::protocol::chat::EarlierRole::Assistant,
+                text: NASTY.to_owned(),
+            }],
+            once: true,
+            budgets: BudgetRequest::default(),
+            attachments: Vec::new(),
+            options: leverframe::protocol::options::TurnOptions::default(),
+        }),
         Command::CallTool(leverframe::protocol::request::CallTool {
             session_id: session_id(),
             tool: "read_file".to_owned(),
@@ -225,6 +239,7 @@ pub fn outcomes() -> Vec<Outcome> {
     vec![
         Outcome::SendMessage(accepted()),
         Outcome::Ask(accepted()),
+        Outcome::Converse(accepted()),
         Outcome::StartSession(session()),
         Outcome::UpdateSession(session()),
         Outcome::EndSession(session()),

@@ -67,6 +67,7 @@ pub async fn notice(
             },
         })
         .await
+        .unwrap()
 }
 
 async fn begin(world: &World, id: OutboxId, idempotency: SendIdempotency) -> BeginSendOutcome {

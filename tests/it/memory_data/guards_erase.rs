@@ -69,7 +69,7 @@ async fn sending(world: &World) -> OutboxId {
         reply_to: None,
         continuation_id: None,
     };
-    let outbox_id = world.ok(QueueNotice { notice }).await;
+    let outbox_id = world.ok(QueueNotice { notice }).await.unwrap();
     world
         .ok(BeginSend {
             outbox_id,

@@ -1,0 +1,30 @@
+//! A command on its way to the engine, with who gives it.
+
+use crate::protocol::command::Actor;
+use crate::protocol::enums::Surface;
+use crate::protocol::request::commands::Command;
+
+/// A command with its origin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope<C = Command> {
+    /// What to do.
+    pub command: C,
+    /// Who asks.
+    pub actor: Actor,
+    /// Where it came from.
+    pub surface: Surface,
+    /// Makes a repeated submission return the first one's result. Scoped to the actor.
+    pub idempotency_key: Option<String>,
+}
+
+impl<C: Into<Command>> Envelope<C> {
+    /// The same with the command as it goes over the wire.
+    pub fn wire(self) -> Envelope {
+        Envelope {
+            command: self.command.into(),
+            actor: self.actor,
+            surface: self.surface,
+            idempotency_key: self.idempotency_key,
+        }
+    }
+}
