@@ -248,7 +248,7 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
     if let Some(only) = caller.only_paths() {
         let path = request.uri().path();
         let opens = |one: &&str| path == *one || (one.ends_with('/') && path.starts_with(*one));
-        if !only.iter().any(|one| opens(one)) {
+        if !only.iter().any(opens) {
             return Err(forbidden(
                 "not allowed",
                 format!(

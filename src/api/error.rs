@@ -5,6 +5,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::protocol::approval::Decision;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -13,8 +14,19 @@ use crate::protocol::problem::{Problem, ProblemKind};
 #[derive(Debug)]
 pub struct Refusal {
     status: StatusCode,
-    problem: Box<Problem>,
+    refused: Box<Refused>,
     header: Option<(HeaderName, HeaderValue)>,
+}
+
+/// What is refused and why, whatever shape it leaves in.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// The problem.
+    pub problem: Problem,
+    /// The field of the body that is wrong, where one is.
+    pub parameter: Option<String>,
+    /// A word for this case.
+    pub code: Option<&'static str>,
 }
 
 impl Refusal {
@@ -22,9 +34,30 @@ impl Refusal {
     pub fn with_status(status: StatusCode, problem: Problem) -> Self {
         Self {
             status,
-            problem: Box::new(problem),
+            refused: Box::new(Refused {
+                problem,
+                parameter: None,
+                code: None,
+            }),
             header: None,
         }
+    }
+
+    /// The same, with the field of the body that is wrong.
+    pub fn parameter(mut self, name: impl Into<String>) -> Self {
+        self.refused.parameter = Some(name.into());
+        self
+    }
+
+    /// The same, with a word for this case.
+    pub fn code(mut self, code: &'static str) -> Self {
+        self.refused.code = Some(code);
+        self
+    }
+
+    /// What it says.
+    pub fn refused(&self) -> &Refused {
+        &self.refused
     }
 
     /// The same with one more header.
@@ -72,21 +105,30 @@ pub(super) struct Document<'a> {
     winner: Option<&'a Decision>,
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let kind = serde_json::to_value(self.problem.kind)
+impl Refused {
+    /// As a document (RFC 9457).
+    pub fn document(&self, status: StatusCode) -> Value {
+        let problem = &self.problem;
+        let kind = serde_json::to_value(problem.kind)
             .ok()
             .and_then(|kind| kind.as_str().map(str::to_owned))
             .unwrap_or_default();
         let document = Document {
             r#type: format!("urn:leverframe:problem:{kind}"),
-            title: &self.problem.title,
-            status: self.status.as_u16(),
-            detail: &self.problem.detail,
-            hint: self.problem.hint.as_deref(),
-            kind: self.problem.kind,
-            winner: self.problem.winner.as_deref(),
+            title: &problem.title,
+            status: status.as_u16(),
+            detail: &problem.detail,
+            hint: problem.hint.as_deref(),
+            kind: problem.kind,
+            winner: problem.winner.as_deref(),
         };
+        serde_json::to_value(&document).unwrap_or_default()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let document = self.refused.document(self.status);
         let body = serde_json::to_vec(&document).unwrap_or_default();
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = self.status;
@@ -98,6 +140,8 @@ impl IntoResponse for Refusal {
         if let Some((name, value)) = self.header {
             headers.insert(name, value);
         }
+        // Whoever writes another shape at the end finds it here.
+        response.extensions_mut().insert(*self.refused);
         response
     }
 }

@@ -27,6 +27,7 @@ pub mod mcp_servers;
 pub mod memory;
 pub mod metrics;
 pub mod on_call;
+pub mod openai;
 pub mod openapi;
 pub mod peer;
 pub mod plain;

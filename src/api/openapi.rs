@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::api::error;
 use crate::api::events::{EPHEMERAL, KINDS};
 use crate::api::form::{Body, Form, Object, Shape};
+use crate::api::openai::error::{ErrorDocument, ErrorShape, shape_at};
 use crate::api::route::{AnswerShape, Needs, Route, Success, path_names};
 use crate::client::remote::wire::PROTOCOL_HEADER;
 use crate::protocol::event::Event;
@@ -192,7 +193,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
             "description": "makes a repeated request return the first one's result",
             "schema": { "type": "string" },
         })),
-        Needs::Nothing | Needs::Read => {}
+        Needs::Nothing | Needs::Read | Needs::Credential => {}
     }
     let mut responses = Map::new();
     for success in &route.answers {
@@ -201,13 +202,20 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
             response(*success, schemas),
         );
     }
-    responses.insert(
-        "default".to_owned(),
-        json!({
+    let refusal = match shape_at(route.path) {
+        ErrorShape::Problem | ErrorShape::Both => json!({
             "description": "a problem",
             "content": { "application/problem+json": { "schema": problem } },
         }),
-    );
+        ErrorShape::OpenAi => {
+            let error = schemas.written.subschema_for::<ErrorDocument>();
+            json!({
+                "description": "an error of OpenAI's interface",
+                "content": { "application/json": { "schema": error } },
+            })
+        }
+    };
+    responses.insert("default".to_owned(), refusal);
     let mut operation = json!({
         "operationId": operation_id(route),
         "summary": route.about,
@@ -217,7 +225,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
     match route.needs {
         Needs::Nothing => operation["security"] = json!([]),
         Needs::Read => operation["x-leverframe-scope"] = json!("read"),
-        Needs::Engine => {}
+        Needs::Credential | Needs::Engine => {}
     }
     match &route.form.body {
         Body::None => {}
@@ -262,7 +270,8 @@ fn body(object: &Object, form: &Form, schemas: &mut Schemas) -> Value {
     if !object.required.is_empty() {
         fields.insert("required".to_owned(), json!(object.required));
     }
-    fields.insert("additionalProperties".to_owned(), json!(false));
+    // Unless the type says that it takes others.
+    fields.entry("additionalProperties").or_insert(json!(false));
     schema
 }
 

@@ -18,15 +18,15 @@ use crate::protocol::request::{
     GetSession, GetShiftSummary, GetSkill, GetSnapshot, GetWhatIf, GiveBackSession, ListApprovals,
     ListAudit, ListCacheEntries, ListChannelTools, ListChannels, ListCompactions,
     ListContinuations, ListDeliveries, ListFileChanges, ListFleet, ListGrants, ListHooks,
-    ListHygieneRuns, ListInterpreters, ListLeftovers, ListMemories, ListModels, ListPairings,
-    ListPeople, ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps,
-    ListTools, ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory,
-    PreviewEraseUser, PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop,
-    ReloadConfiguration, RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery,
-    ResumeChannel, ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell,
-    RunRoutine, SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules,
-    SupersedeMemories, Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill,
-    TryHook, UndoFileChange, UndoHygiene, UpdateSession,
+    ListHygieneRuns, ListInterpreters, ListLeftovers, ListMemories, ListPairings, ListPeople,
+    ListRoutineRuns, ListRoutines, ListRules, ListSessions, ListSkills, ListSteps, ListTools,
+    ListUncertain, ListUpcomingRuns, PauseChannel, PinCacheEntry, PinMemory, PreviewEraseUser,
+    PreviewHygiene, RefusePairing, RehearseCall, ReleaseEmergencyStop, ReloadConfiguration,
+    RemoveGrant, RemoveRoutine, RemoveRule, ResetHook, ResolveDelivery, ResumeChannel,
+    ResumeSession, ReviewMemories, RevokePairing, RunHygiene, RunInShell, RunRoutine,
+    SearchMemories, SendAsBot, SetOnCall, SetPolicy, StartSession, SuggestRules, SupersedeMemories,
+    Sweep, TakeOverSession, TestChannel, TestModel, TestRules, TrustSkill, TryHook, UndoFileChange,
+    UndoHygiene, UpdateSession,
 };
 use crate::protocol::routine::RoutinePatch;
 use crate::protocol::rule::RulePatch;
@@ -136,7 +136,6 @@ fn installation() -> Vec<Route> {
         query::<GetLog>("/v1/log"),
         query::<GetShiftSummary>("/v1/summary"),
         query::<GetCosts>("/v1/costs").or("by", CostGrouping::Day.as_str()),
-        query::<ListModels>("/v1/models"),
         command::<TestModel>(Post, "/v1/models/test"),
         command::<DiscoverModels>(Post, "/v1/models/discover"),
     ]

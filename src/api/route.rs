@@ -65,6 +65,8 @@ pub enum Needs {
     Nothing,
     /// The scope `read`.
     Read,
+    /// Any credential; the route says what it shows to whom.
+    Credential,
     /// The engine judges the command it becomes.
     Engine,
 }

@@ -15,12 +15,13 @@ use axum::routing::on;
 use crate::api::auth::{self, Caller};
 use crate::api::error::{Refusal, json};
 use crate::api::form::{Body, read_query, shortened};
+use crate::api::openai::error::shaped;
 use crate::api::request::{BODY_LIMIT, Call, read_body};
 use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
     artifacts, audit, cache, channels, continuations, datasets, events, gate, generic, health, mcp,
-    mcp_servers, memory, metrics, on_call, openapi, plain, sessions, webhooks,
+    mcp_servers, memory, metrics, on_call, openai, openapi, plain, sessions, webhooks,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -44,6 +45,7 @@ pub fn table() -> Vec<Route> {
         metrics::routes(),
         generic::routes(),
         gate::routes(),
+        openai::routes(),
         mcp::routes(),
         webhooks::routes(),
         vec![description()],
@@ -99,7 +101,7 @@ pub fn build(api: Arc<Api>) -> Router {
 async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<Response, Refusal> {
     let caller = request.extensions().get::<Caller>().cloned();
     match route.needs {
-        Needs::Nothing | Needs::Engine => {}
+        Needs::Nothing | Needs::Credential | Needs::Engine => {}
         Needs::Read => check_read(caller.as_ref())?,
     }
     let path: BTreeMap<String, String> = request
@@ -180,7 +182,8 @@ async fn unknown_method(request: Request) -> Refusal {
 
 /// Headers of every answer, refusals included.
 async fn mark(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+    let path = request.uri().path().to_owned();
+    let mut response = shaped(&path, next.run(request).await);
     let headers = response.headers_mut();
     headers.insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL_VERSION));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -74,7 +74,7 @@ where
         return pending(&accepted, accepted.state);
     };
     let followed = tokio::select! {
-        followed = tokio::time::timeout(wait, follow(api, accepted.continuation_id)) => followed.ok(),
+        followed = tokio::time::timeout(wait, follow(api, accepted.continuation_id, is_worth_showing)) => followed.ok(),
         // The message is accepted whatever happens to the waiting.
         () = api.shutdown.cancelled() => None,
     };
@@ -116,28 +116,29 @@ fn is_worth_showing(state: ContinuationState) -> bool {
         )
 }
 
-/// The continuation once it is terminal or waits for a person; none when the stream ended first.
-async fn follow(api: &Api, id: ContinuationId) -> Result<Option<Continuation>, Refusal> {
+/// The continuation once it is in a state that is waited for; none when the stream ended first.
+pub async fn follow(
+    api: &Api,
+    id: ContinuationId,
+    until: fn(ContinuationState) -> bool,
+) -> Result<Option<Continuation>, Refusal> {
     let filter = EventFilter {
         continuation_id: Some(id),
         ..EventFilter::default()
     };
     let mut events = api.client.events(filter).await?;
     let now = api.client.call(GetContinuation { id }).await?;
-    if is_worth_showing(now.state) {
+    if until(now.state) {
         return Ok(Some(now));
     }
     while let Some(item) = events.next().await {
         let look = match item? {
-            StreamItem::Event(event) => event
-                .body
-                .continuation_state()
-                .is_some_and(is_worth_showing),
+            StreamItem::Event(event) => event.body.continuation_state().is_some_and(until),
             StreamItem::Reset => true,
         };
         if look {
             let now = api.client.call(GetContinuation { id }).await?;
-            if is_worth_showing(now.state) {
+            if until(now.state) {
                 return Ok(Some(now));
             }
         }

@@ -51,6 +51,7 @@ mod model_profiles;
 mod models;
 mod monitoring;
 mod on_call;
+mod openai_clients;
 mod pairings;
 mod platform_faults;
 mod policy;

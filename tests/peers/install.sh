@@ -93,6 +93,10 @@ install_slack_client() { install_python slack_client; }
 install_openapi_python() { install_python openapi_python --no-deps; }
 install_openapi_typescript() { install_node openapi_typescript typescript/bin/tsc; }
 
+# OpenAI's own libraries, as clients of our agents.
+install_openai_python() { install_python openai_python --no-deps; }
+install_openai_node() { install_node openai_node openai/index.mjs; }
+
 # The Model Context Protocol: its conformance suite with the Node that it needs (22), reference servers, the inspector and
 # the TypeScript clients of both eras (290 packages, 350 MB, of which Node is 190).
 install_mcp_node() { install_node mcp_node @modelcontextprotocol/conformance/dist/index.js; }
@@ -122,7 +126,7 @@ main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
         set -- aimock telegram_client discord_client local_slack slack_client synapse openapi_python openapi_typescript \
-            mcp_node mcp_python
+            mcp_node mcp_python openai_python openai_node
     fi
     local peer
     for peer in "$@"; do

@@ -50,6 +50,10 @@ async fn every_route_of_the_document_exists_and_takes_exactly_its_fields() {
             if schema["oneOf"].is_array() {
                 continue;
             }
+            // Requests of clients of OpenAI have more than we know.
+            if schema["additionalProperties"] == true {
+                continue;
+            }
             let line = format!("{} {}", method.to_uppercase(), filled(path));
             let detail = server.call(&line, r#"{"zzz":1}"#).await.json()["detail"].to_string();
             assert!(detail.contains("zzz"), "{line}: {detail}");
@@ -293,8 +297,16 @@ async fn reading_routes_become_the_query_they_name() {
             format!("GET /v1/{path}")
         };
         fake.knows(Ok(answer.clone()));
+        if path == "models" {
+            let page = samples::page(samples::channel());
+            fake.knows(Ok(Answer::ListChannels(page)));
+        }
         let reply = server.call(&line, "").await;
         assert_eq!(reply.status, 200, "{line}: {}", reply.body);
+        if path == "models" {
+            // Behind its own query it asks for channels.
+            fake.queries.lock().unwrap().pop();
+        }
         let asked = fake.queries.lock().unwrap().last().unwrap().clone();
         let (mut asked, mut query) = (asked, query);
         for query in [&mut asked, &mut query] {
@@ -318,7 +330,13 @@ async fn reading_routes_become_the_query_they_name() {
             assert_eq!(reply.body, artifact.text, "{line}");
         } else {
             let value = serde_json::to_value(&answer).unwrap()["value"].take();
-            assert_eq!(reply.json(), value, "{line}");
+            let mut body = reply.json();
+            if path == "models" {
+                let fields = body.as_object_mut().unwrap();
+                assert_eq!(fields.remove("object"), Some("list".into()));
+                assert!(fields.remove("data").is_some());
+            }
+            assert_eq!(body, value, "{line}");
         }
     }
 }
