@@ -98,6 +98,7 @@ async fn submit(engine: &Engine, command: Command) -> Result<Outcome, Problem> {
         actor: Actor::Operator {
             uid: 0,
             name: "anna".to_owned(),
+            person: None,
         },
         surface: Surface::Http,
         idempotency_key: None,

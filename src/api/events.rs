@@ -15,7 +15,7 @@ use futures_util::stream::{ReadyChunks, unfold};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::auth::Caller;
+use crate::api::auth::{Caller, Door};
 use crate::api::error::Refusal;
 use crate::api::form::{parameter, shortened};
 use crate::api::request::Call;
@@ -29,6 +29,8 @@ use crate::protocol::problem::Problem;
 
 /// Silence after which a stream gets a comment, so that both ends notice a dead connection.
 pub const PING: Duration = Duration::from_secs(15);
+/// How long a token is taken for good before it is looked up again: a revoked one loses its streams within a second.
+const TRUST: Duration = Duration::from_millis(800);
 /// Events put into one write when they are ready together.
 const BATCH: usize = 64;
 
@@ -64,6 +66,7 @@ pub const KINDS: &[&str] = &[
     "approval.expired",
     "approval.assigned",
     "approval.reminded",
+    "approval.first_allowed",
     "reply.queued",
     "reply.sent",
     "reply.failed",
@@ -145,9 +148,17 @@ struct Feed {
 }
 
 impl Feed {
-    /// Looks the credential up again, at most once per ping.
+    /// How long a credential is taken for good before it is looked up again. What a socket admits stays admitted.
+    fn trust(&self) -> Duration {
+        match *self.api.door {
+            Door::Unix { .. } => self.api.ping,
+            Door::Tcp { .. } => self.api.ping.min(TRUST),
+        }
+    }
+
+    /// Looks the credential up again where that was long enough ago.
     fn is_admitted(&mut self) -> bool {
-        if self.admitted.elapsed() < self.api.ping {
+        if self.admitted.elapsed() < self.trust() {
             return true;
         }
         self.admitted = Instant::now();
@@ -183,12 +194,20 @@ async fn follow(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 /// The next bytes of the stream; none = it ends.
 async fn next_chunk(feed: &mut Feed) -> Option<Bytes> {
-    let items = tokio::select! {
-        biased;
-        () = feed.api.shutdown.cancelled() => return None,
-        items = feed.items.next() => items?,
-        () = tokio::time::sleep(feed.api.ping) => {
-            return feed.is_admitted().then(|| Bytes::from_static(b": ping\n\n"));
+    let (quiet, pause) = (Instant::now(), feed.trust());
+    let items = loop {
+        tokio::select! {
+            biased;
+            () = feed.api.shutdown.cancelled() => return None,
+            items = feed.items.next() => break items?,
+            () = tokio::time::sleep(pause) => {
+                if !feed.is_admitted() {
+                    return None;
+                }
+                if quiet.elapsed() >= feed.api.ping {
+                    return Some(Bytes::from_static(b": ping\n\n"));
+                }
+            }
         }
     };
     if !feed.is_admitted() {

@@ -85,7 +85,7 @@ fn check_scope(actor: &Actor) -> Result<(), Refusal> {
             actor.label()
         ),
     )
-    .hint("`leverframe mcp token add NAME` makes a token for a host")
+    .hint("`leverframe token create NAME --scope mcp` makes a token for a host")
     .into())
 }
 

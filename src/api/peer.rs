@@ -27,6 +27,7 @@ pub fn operator(uid: u32) -> Actor {
     Actor::Operator {
         uid,
         name: login_name(uid),
+        person: None,
     }
 }
 

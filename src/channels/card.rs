@@ -139,14 +139,18 @@ fn elsewhere(approval: &Approval) -> Vec<Line> {
 
 /// Whom it waits for in particular, in the words of whoever assigned it.
 fn waiting_for(approval: &Approval) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(first) = &approval.allowed_by {
+        lines.push(bold(reveal_line(&first.in_words()).into_owned()));
+    }
     let Some(one) = &approval.assignment else {
-        return Vec::new();
+        return lines;
     };
-    let mut lines = vec![bold(format!(
+    lines.push(bold(format!(
         "Waiting for {}, assigned by {}",
         reveal_line(&one.to),
         reveal_line(&one.by)
-    ))];
+    )));
     if let Some(note) = &one.note {
         lines.push(plain(format!("Note: {}", cut(&reveal_line(note), 600))));
     }

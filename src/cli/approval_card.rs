@@ -120,6 +120,14 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
     if let Some(expires) = approval.expires_at {
         terminal.line(&format!("expires   {expires}"))?;
     }
+    if let Some(first) = &approval.allowed_by {
+        terminal.line(&format!(
+            "so far    {} ({}, {})",
+            cell(&first.in_words()),
+            first.surface,
+            first.at
+        ))?;
+    }
     if let Some(waiting) = &approval.assignment {
         let note = waiting.note.as_deref();
         terminal.line(&format!(

@@ -248,7 +248,16 @@ pub async fn decide(
     let decided = decide_found(client, terminal, approval, order).await?;
     match format {
         Format::Json => terminal.json(&decided),
-        Format::Human => terminal.line(&format!("{}  {}", decided.id, decided.state)),
+        Format::Human => {
+            let so_far = decided
+                .allowed_by
+                .as_ref()
+                .filter(|_| decided.state == ApprovalState::Pending)
+                .map_or_else(String::new, |first| {
+                    format!("; {}", cell(&first.in_words()))
+                });
+            terminal.line(&format!("{}  {}{so_far}", decided.id, decided.state))
+        }
     }
 }
 

@@ -293,6 +293,9 @@ pub enum Subcommands {
         #[arg(long, requires = "name")]
         note: Option<String>,
     },
+    /// Named tokens: who reaches this over HTTP, and what each may do
+    #[command(subcommand)]
+    Token(crate::cli::token::TokenCommands),
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),

@@ -14,7 +14,7 @@ use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
     audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, metrics,
     models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary,
-    sweep, take_over, why,
+    sweep, take_over, token, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope, InterpreterKind};
@@ -202,6 +202,7 @@ pub async fn execute(
         Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,
         Subcommands::Memory(command) => memory::run(client, terminal, format, command).await,
         Subcommands::Routine(command) => routine::run(client, terminal, format, command).await,
+        Subcommands::Token(command) => token::through(client, terminal, format, command).await,
         Subcommands::Rules(command) => rules::run(client, terminal, format, command).await,
         Subcommands::Metrics => metrics::run(client, terminal, format).await,
         Subcommands::Log(arguments) => log::run(client, terminal, format, arguments).await,

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::runtime::alone::{AloneFailure, Unusable};
+use crate::runtime::start::StartError;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +31,25 @@ pub enum Failure {
     /// Anything else.
     #[error("{0:#}")]
     Other(#[from] anyhow::Error),
+}
+
+impl From<Unusable> for Failure {
+    fn from(error: Unusable) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl From<AloneFailure> for Failure {
+    fn from(error: AloneFailure) -> Self {
+        match error {
+            AloneFailure::Unusable(error) => error.into(),
+            AloneFailure::Start(error @ StartError::Locked(_)) => {
+                Problem::new(ProblemKind::Conflict, "in use", error.to_string()).into()
+            }
+            AloneFailure::Start(StartError::Other(error)) => error.into(),
+            AloneFailure::Problem(problem) => problem.into(),
+        }
+    }
 }
 
 impl Failure {

@@ -32,6 +32,7 @@ pub fn envelope<C>(command: C, idempotency_key: Option<String>) -> Envelope<C> {
         actor: Actor::Operator {
             uid,
             name: uid.to_string(),
+            person: None,
         },
         surface: Surface::Cli,
         idempotency_key,

@@ -8,12 +8,9 @@ use crate::cli::exit::Failure;
 use crate::cli::gate_call::CallArguments;
 use crate::cli::gate_install::{self, InstallArguments, UninstallArguments};
 use crate::cli::gate_test::TestArguments;
-use crate::cli::program_token::{self, TokenCommands};
 use crate::cli::terminal::{Format, Terminal};
 use crate::config::environment::Environment;
-use crate::config::paths::locate;
 use crate::protocol::enums::ExternalAgent;
-use crate::runtime::program_tokens::ProgramTokens;
 
 /// `gate`.
 #[derive(Debug, Subcommand)]
@@ -30,9 +27,6 @@ pub enum GateCommands {
     Uninstall(UninstallArguments),
     /// Try with the real program whether a no stops it, and what happens where nobody answers
     Test(TestArguments),
-    /// Tokens for programs of other machines, which ask over HTTP and may do nothing else
-    #[command(subcommand)]
-    Token(TokenCommands),
     /// Where hooks are installed, and what switches them off
     Status {
         /// Look into the settings of this project too
@@ -48,11 +42,7 @@ impl GateCommands {
             Self::Claude(call) => Some((ExternalAgent::Claude, call)),
             Self::Codex(call) => Some((ExternalAgent::Codex, call)),
             Self::Gemini(call) => Some((ExternalAgent::Gemini, call)),
-            Self::Install(_)
-            | Self::Uninstall(_)
-            | Self::Test(_)
-            | Self::Token(_)
-            | Self::Status { .. } => None,
+            Self::Install(_) | Self::Uninstall(_) | Self::Test(_) | Self::Status { .. } => None,
         }
     }
 }
@@ -70,12 +60,6 @@ pub fn run(
             gate_install::install(terminal, environment, data_dir, &given)
         }
         GateCommands::Uninstall(given) => gate_install::uninstall(terminal, environment, &given),
-        GateCommands::Token(command) => {
-            let (paths, _) = locate(None, data_dir.as_deref(), environment)
-                .map_err(|error| Failure::Usage(error.to_string()))?;
-            let tokens = ProgramTokens::gate(&paths.data_dir);
-            program_token::run(terminal, format, &paths.data_dir, &tokens, command)
-        }
         GateCommands::Status { project } => {
             gate_install::status(terminal, format, environment, project.as_deref())
         }

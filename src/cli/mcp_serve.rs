@@ -21,6 +21,7 @@ pub async fn run(data_dir: &Path, client: Option<String>) -> Result<(), Failure>
     let actor = Actor::Operator {
         uid,
         name: uid.to_string(),
+        person: None,
     };
     let principal =
         Principal::new(actor, client).map_err(|why| Failure::Usage(format!("--client: {why}")))?;

@@ -15,32 +15,12 @@ use crate::config::flags::Flags;
 use crate::protocol::models::{
     CheckVerdict, Discovery, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::{DiscoverModels, ListModels, TestModel};
-use crate::runtime::models::{self, TestFailure, Unusable};
-use crate::runtime::start::StartError;
+use crate::runtime::{alone, models};
 
 /// Time a daemon has for a test: a model may have to be loaded.
 const TEST_TIME: Duration = Duration::from_secs(600);
-
-impl From<Unusable> for Failure {
-    fn from(error: Unusable) -> Self {
-        Failure::Usage(error.to_string())
-    }
-}
-
-impl From<TestFailure> for Failure {
-    fn from(error: TestFailure) -> Self {
-        match error {
-            TestFailure::Unusable(error) => error.into(),
-            TestFailure::Start(error @ StartError::Locked(_)) => {
-                Problem::new(ProblemKind::Conflict, "in use", error.to_string()).into()
-            }
-            TestFailure::Start(StartError::Other(error)) => error.into(),
-            TestFailure::Problem(problem) => problem.into(),
-        }
-    }
-}
 
 /// Who answers.
 enum Source<'a> {
@@ -123,7 +103,7 @@ impl Source<'_> {
             Self::Client(client) => submit(*client, TestModel { model }).await,
             Self::Files(flags, environment) => {
                 let test = find::envelope(TestModel { model }, None);
-                Ok(models::test(flags, environment, test).await?)
+                Ok(alone::handle(flags, environment, test).await?)
             }
         }
     }

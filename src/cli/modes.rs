@@ -396,7 +396,8 @@ fn options(
             uid,
             name: environment
                 .user()
-                .map_or_else(|| format!("uid {uid}"), str::to_owned),
+                .map_or_else(|| uid.to_string(), str::to_owned),
+            person: None,
         },
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,

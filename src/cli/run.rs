@@ -16,7 +16,7 @@ use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, completions, conform, connect, doctor, emergency, events, gate, gate_call,
-    gate_test, init, keys, man, mcp, models, service, status, themes,
+    gate_test, init, keys, man, mcp, models, service, status, themes, token,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -212,6 +212,11 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
             models::run(terminal, format, &flags, &environment, &data_dir, command).await
+        }
+        Some(Subcommands::Token(command)) => {
+            let environment = Environment::capture();
+            let (_, data_dir) = places(&flags, &environment)?;
+            token::run(terminal, format, &flags, &environment, &data_dir, command).await
         }
         Some(Subcommands::Channels(ChannelCommands::Add(arguments))) => {
             let paths = located(&flags, &Environment::capture())?;

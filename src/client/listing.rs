@@ -10,14 +10,15 @@ use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
 use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::mcp::McpServer;
-use crate::protocol::on_call::Person;
+use crate::protocol::on_call::{LastAction, Person};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
     Answer, ListDatasets, ListFleet, ListInterpreters, ListMcpServers, ListPairings, ListPeople,
-    ListRoutines, ListSkills, ListTools, Query,
+    ListRoutines, ListSkills, ListTokens, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
+use crate::protocol::token::Token;
 use crate::protocol::tool::{Interpreter, Tool};
 use crate::text::bars::bars;
 use crate::text::untrusted::{limit_line, reveal_line};
@@ -92,6 +93,7 @@ resources! {
     "routines", "what runs by a schedule", Routine, ListRoutines {};
     "servers", "tool servers, what they do, and what agents get of them", McpServer, ListMcpServers {};
     "skills", "instructions of workspaces and skills, and which are trusted", Skill, ListSkills {};
+    "tokens", "who reaches this over HTTP, and what each may do", Token, ListTokens { all: false };
     "tools", "what agents can call, and how that went", Tool, ListTools {};
 }
 
@@ -324,19 +326,60 @@ impl TableRow for FleetChannel {
 }
 
 impl TableRow for Person {
-    const HEADS: &'static [&'static str] = &["NAME", "ROLE", "IDS", "CHANNELS", "NOW"];
+    const HEADS: &'static [&'static str] = &[
+        "NAME", "ROLE", "IDS", "TOKENS", "CHANNELS", "NOW", "LAST", "DID",
+    ];
     const NOTHING: &'static str = "nobody stands under [people] in the configuration";
 
     fn cells(&self) -> Vec<String> {
         let on_call = self.on_call.then(|| "on call".to_owned());
         let quiet = self.quiet_until.map(|until| format!("quiet until {until}"));
+        let last = |say: fn(&LastAction) -> String| {
+            self.last_action
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), say)
+        };
         let now: Vec<String> = [on_call, quiet].into_iter().flatten().collect();
         vec![
             cell(&self.name),
             self.role.to_string(),
             cell(&or_dash(self.ids.join(", "))),
+            cell(&or_dash(self.tokens.join(", "))),
             cell(&or_dash(self.channels.join(", "))),
             or_dash(now.join(", ")),
+            last(|last| last.at.to_string()),
+            last(|last| cell(&last.action)),
+        ]
+    }
+}
+
+impl TableRow for Token {
+    const HEADS: &'static [&'static str] = &[
+        "NAME",
+        "SCOPES",
+        "PERSON",
+        "CREATED",
+        "EXPIRES",
+        "LAST USED",
+    ];
+    const NOTHING: &'static str =
+        "no tokens: `leverframe token create NAME --scope read` makes one";
+
+    fn cells(&self) -> Vec<String> {
+        let scopes: Vec<&str> = self.scopes.iter().map(|scope| scope.as_str()).collect();
+        let ends = match (self.revoked_at, self.expires_at) {
+            (Some(at), _) => format!("revoked {at}"),
+            (None, Some(at)) => at.to_string(),
+            (None, None) => "never".to_owned(),
+        };
+        let used = self.last_used_at.map(|at| at.to_string());
+        vec![
+            cell(&self.name),
+            scopes.join(","),
+            cell(self.person.as_deref().unwrap_or("-")),
+            self.created_at.to_string(),
+            ends,
+            used.unwrap_or_else(|| "never".to_owned()),
         ]
     }
 }

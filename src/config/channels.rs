@@ -11,10 +11,12 @@ use crate::config::file::ChannelTable;
 use crate::config::inputs::{Inputs, limit, names_server_tool, number, parameters};
 use crate::config::paths;
 use crate::config::people::quiet_hours;
+use crate::config::person::PersonSettings;
 use crate::config::platforms;
-use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, SessionScope};
+use crate::config::settings::{ChannelSettings, ReplyStyle, SessionScope};
+use crate::protocol::approval::RISK_ENTRY;
 use crate::protocol::budget::{FloodLimits, Limit};
-use crate::protocol::enums::{Autonomy, CacheScope, ChannelKind, Risk};
+use crate::protocol::enums::{Autonomy, CacheScope, ChannelKind, Risk, Role};
 use crate::protocol::mcp::covers_servers;
 use crate::protocol::options::ModelParameters;
 
@@ -229,7 +231,9 @@ impl Channel<'_> {
                 "allowed_chats",
                 table.allowed_chats.as_ref(),
             )?,
-            approval_to: self.approval_to(people)?,
+            approval_to: self.names("approval_to", self.table.approval_to.as_ref(), people)?,
+            approvers: self.approvers(people)?,
+            two_people: self.two_people(people)?,
             taint_guard_in_full: table.taint_guard_in_full.unwrap_or(true),
             chat_max_risk: table.chat_max_risk.unwrap_or(Risk::Medium),
             max_wait_seconds: self.max_wait_seconds()?,
@@ -469,19 +473,73 @@ impl Channel<'_> {
         Ok(ids)
     }
 
-    fn approval_to(
+    /// A list of people.
+    fn names(
         &self,
+        key: &str,
+        names: Option<&Vec<String>>,
         people: &BTreeMap<String, PersonSettings>,
     ) -> Result<Vec<String>, ConfigError> {
-        let names = self.table.approval_to.clone().unwrap_or_default();
+        let names = names.cloned().unwrap_or_default();
         for name in &names {
             if !people.contains_key(name) {
-                let fault = self.fault("approval_to", format!("there is no [people.{name}]"));
+                let fault = self.fault(key, format!("there is no [people.{name}]"));
                 let fault = fault.nearest(name, people.keys().map(String::as_str));
                 return Err(fault.expected("names under [people]").into());
             }
         }
         Ok(names)
+    }
+
+    /// Who decides here. Each of them has a role that decides, else nobody could.
+    fn approvers(
+        &self,
+        people: &BTreeMap<String, PersonSettings>,
+    ) -> Result<Vec<String>, ConfigError> {
+        let names = self.names("approvers", self.table.approvers.as_ref(), people)?;
+        let role = |name: &String| people.get(name).map(|person| person.role);
+        if let Some(name) = names.iter().find(|name| role(name) < Some(Role::Approver)) {
+            let fault = self.fault("approvers", format!("{name} has the role user"));
+            let step = format!("Set role = \"approver\" under [people.{name}]");
+            return Err(fault.expected("people who decide").next_step(step).into());
+        }
+        Ok(names)
+    }
+
+    /// What takes two people. There are two who can decide here, else nobody could.
+    fn two_people(
+        &self,
+        people: &BTreeMap<String, PersonSettings>,
+    ) -> Result<Vec<String>, ConfigError> {
+        let written = self.table.two_people.clone().unwrap_or_default();
+        let (risks, tools): (Vec<String>, Vec<String>) = written
+            .into_iter()
+            .partition(|entry| entry.starts_with(RISK_ENTRY));
+        for entry in &risks {
+            if let Err(error) = entry.trim_start_matches(RISK_ENTRY).parse::<Risk>() {
+                let fault = self.fault("two_people", format!("`{entry}`: {error}"));
+                return Err(fault.expected("for example risk:high").into());
+            }
+        }
+        let entries = [self.list("two_people", "", Some(&tools))?, risks].concat();
+        let named = self
+            .table
+            .approvers
+            .as_ref()
+            .filter(|names| !names.is_empty());
+        let decide = people.iter().filter(|(name, person)| {
+            person.role >= Role::Approver && named.is_none_or(|names| names.contains(name))
+        });
+        if !entries.is_empty() && decide.count() < 2 {
+            let fault = self.fault(
+                "two_people",
+                "two people must allow this, and fewer can decide here",
+            );
+            let step =
+                "Give a second person the role approver under [people], or name them in approvers";
+            return Err(fault.next_step(step).into());
+        }
+        Ok(entries)
     }
 
     fn workspace(&self) -> Result<PathBuf, ConfigError> {

@@ -4,19 +4,16 @@
 //! be a secret.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::config::backup::BackupTable;
-use crate::config::error::{ConfigError, Fault};
 use crate::config::log::LogTable;
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::platform::SenderIdentity;
 use crate::config::settings::{
     Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
 };
-use crate::config::toml_text::TomlText;
 use crate::protocol::budget::Limit;
 use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, Risk, Role,
@@ -384,6 +381,10 @@ pub struct ChannelTable {
     pub allowed_chats: Option<Vec<String>>,
     /// Names under `[people]` whom the bot asks; empty: all approvers.
     pub approval_to: Option<Vec<String>>,
+    /// Names under `[people]` who decide what this channel asks, and nobody else; empty: whoever may decide.
+    pub approvers: Option<Vec<String>>,
+    /// What two people must allow: names of tools, prefixes with `*`, and `risk:high` for this risk and higher ones.
+    pub two_people: Option<Vec<String>>,
     /// Highest risk that somebody can decide in the chat.
     pub chat_max_risk: Option<Risk>,
     /// Seconds after which the bot tells the chat that work goes on.
@@ -723,50 +724,4 @@ pub struct ToolTable {
     pub result: Option<String>,
     /// Declared: whether its answers do not count as untrusted content.
     pub trusted: Option<bool>,
-}
-
-/// A file that was read, with its text for positions in errors.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LoadedFile {
-    /// What it says.
-    pub config: ConfigFile,
-    text: TomlText,
-}
-
-impl LoadedFile {
-    /// Reads a file; none when there is none.
-    pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
-        Self::text(path)?.map(Self::of).transpose()
-    }
-
-    /// The text of a file that is not understood yet; none when there is none.
-    pub fn text(path: &Path) -> Result<Option<TomlText>, ConfigError> {
-        TomlText::read(
-            path,
-            "Name a readable file with --config or LEVERFRAME_CONFIG",
-        )
-    }
-
-    /// Reads text as if it were the file at `path`.
-    pub fn parse(path: &Path, text: impl Into<String>) -> Result<Self, ConfigError> {
-        Self::of(TomlText::new(path, text))
-    }
-
-    /// Understands a text.
-    pub fn of(text: TomlText) -> Result<Self, ConfigError> {
-        Ok(Self {
-            config: text.parse()?,
-            text,
-        })
-    }
-
-    /// Every value of this file as TOML, by dotted key.
-    pub fn values(&self) -> BTreeMap<String, String> {
-        self.text.values()
-    }
-
-    /// A fault at a key of this file; at the nearest table around it when the key is not written.
-    pub fn fault(&self, keys: &[&str], problem: impl Into<String>) -> Fault {
-        self.text.fault(keys, problem)
-    }
 }

@@ -2,8 +2,9 @@
 
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::file::{ConfigFile, LoadedFile};
+use crate::config::file::ConfigFile;
 use crate::config::flags::Flags;
+use crate::config::loaded_file::LoadedFile;
 use crate::config::paths::FileChoice;
 use crate::config::settings::Paths;
 use crate::protocol::budget::Limit;

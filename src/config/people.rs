@@ -6,8 +6,8 @@ use crate::clock::quiet_hours::QuietHours;
 use crate::clock::zone;
 use crate::config::error::ConfigError;
 use crate::config::inputs::Inputs;
+use crate::config::person::PersonSettings;
 use crate::config::platform::SenderIdentity;
-use crate::config::settings::PersonSettings;
 
 /// Everybody.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, ConfigError> {
@@ -117,6 +117,9 @@ fn not_an_id(id: &str) -> Option<&'static str> {
     }
     if local.is_empty() || local.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Some("has no id after the platform, or a space in it");
+    }
+    if platform == "unix" && local.parse::<u32>().is_err() {
+        return Some("is not the number of a user of this machine; `id -u` prints it");
     }
     if platform == "telegram" && !local.chars().all(|c| c.is_ascii_digit()) {
         return Some("is not the numeric id; names can be changed and taken over");

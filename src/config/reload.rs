@@ -203,6 +203,8 @@ fn pin_channel(
         allowed_users: _,
         allowed_chats: _,
         approval_to: _,
+        approvers: _,
+        two_people: _,
         chat_max_risk: _,
         max_wait_seconds: _,
         model: _,

@@ -14,12 +14,13 @@ use crate::config::flags::Flags;
 use crate::config::log::LogFileSettings;
 use crate::config::mcp::McpServerSettings;
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
+use crate::config::person::PersonSettings;
 use crate::config::placeholders::Placeholders;
 use crate::config::platform::PlatformSettings;
 pub use crate::config::secret::Secret;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
-    Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk, Role,
+    Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk,
 };
 use crate::protocol::options::ModelParameters;
 
@@ -440,6 +441,10 @@ pub struct ChannelSettings {
     pub allowed_chats: Vec<String>,
     /// Names under `[people]` that are asked; empty = all approvers.
     pub approval_to: Vec<String>,
+    /// Names under `[people]` who decide what it asks, and nobody else; empty = whoever may decide.
+    pub approvers: Vec<String>,
+    /// Tools and risks that two people must allow, as [`takes_two`](crate::protocol::approval::takes_two) reads them.
+    pub two_people: Vec<String>,
     /// Highest risk that can be decided from chat.
     pub chat_max_risk: Risk,
     /// Seconds before the chat is told that work goes on.
@@ -481,17 +486,6 @@ pub struct ChannelSettings {
     /// What pauses a conversation.
     pub floods: FloodLimits,
     /// When nobody is to be disturbed about what comes from here.
-    pub quiet_hours: Option<QuietHours>,
-}
-
-/// One person.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PersonSettings {
-    /// Platform ids: `telegram:123456`.
-    pub ids: Vec<String>,
-    /// Role.
-    pub role: Role,
-    /// When this person is not to be disturbed.
     pub quiet_hours: Option<QuietHours>,
 }
 

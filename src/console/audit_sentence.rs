@@ -34,6 +34,7 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
     let conversation = facts.text("conversation").unwrap_or("a conversation");
     match row.action.as_str() {
         "approval.decided" => decided(row, &facts, tool, &place),
+        "approval.first_allowed" => format!("{who} allowed {tool}{place}, as the first of two"),
         "approval.edited" => format!("{who} changed the arguments of {tool}{place}"),
         "approval.expired" => format!("nobody decided on {tool}{place} in time"),
         "approval.returned" => {
@@ -136,6 +137,9 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
             let name = facts.text("name").unwrap_or("a skill");
             format!("{who} does not trust {name} any more")
         }
+        "token.created" => format!("{who} made the token {}", row.subject),
+        "token.revoked" => format!("{who} revoked the token {}", row.subject),
+        "token.login" => format!("{who} logged in with the token {}", row.subject),
         "mcp.trusted" => {
             let server = facts.text("server").unwrap_or("a tool server");
             format!("{who} trusted {server} as a tool server")

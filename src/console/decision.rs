@@ -3,9 +3,10 @@
 use crate::clock::Timestamp;
 use crate::console::arming::Subject;
 use crate::console::format;
-use crate::protocol::approval::{Approval, snooze_end};
+use crate::console::world::World;
+use crate::protocol::approval::{Approval, snooze_end, takes_two};
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::enums::{DecisionKind, DecisionScope};
+use crate::protocol::enums::{ApprovalKind, DecisionKind, DecisionScope};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::request::{Command, Decide};
 
@@ -29,6 +30,37 @@ pub fn title(approval: &Approval) -> String {
     } else {
         approval.tool.clone()
     }
+}
+
+/// Who alone decides this, where its channel names them, and whether whoever sits here is one of them. Where nobody
+/// knows who that is, the daemon tells.
+pub fn approvers<'w>(world: &'w World, approval: &Approval) -> Option<(&'w [String], bool)> {
+    let named = &world.channels.get(&approval.channel)?.approvers;
+    let is_me = |name: &String| world.on_call_status.is_me(name);
+    let me = world.on_call_status.you.is_empty() || named.iter().any(is_me);
+    (!named.is_empty()).then_some((named, me))
+}
+
+/// What is to be said of a call that two people must allow; none = one is enough.
+pub fn two_people(world: &World, approval: &Approval) -> Option<String> {
+    if let Some(first) = &approval.allowed_by {
+        return Some(first.in_words());
+    }
+    let list = &world.channels.get(&approval.channel)?.two_people;
+    let takes_two =
+        approval.kind == ApprovalKind::Execute && takes_two(list, &approval.tool, approval.risk);
+    takes_two.then(|| "two people must allow it".to_owned())
+}
+
+/// Why whoever sits here decides nothing of this; none = they may.
+pub fn decided_by_others(world: &World, approval: &Approval) -> Option<String> {
+    let (named, me) = approvers(world, approval)?;
+    let verb = if named.len() == 1 {
+        "decides"
+    } else {
+        "decide"
+    };
+    (!me).then(|| format!("only {} {verb} here", named.join(" or ")))
 }
 
 /// A request with nothing but the decision and what it is bound to.

@@ -197,7 +197,8 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         | EventBody::ApprovalDecided { approval }
         | EventBody::ApprovalExpired { approval }
         | EventBody::ApprovalAssigned { approval }
-        | EventBody::ApprovalReminded { approval } => {
+        | EventBody::ApprovalReminded { approval }
+        | EventBody::ApprovalFirstAllowed { approval } => {
             loading::put(world, (**approval).clone());
             count_pending(world, approval.session_id, &approval.channel);
         }

@@ -3,7 +3,7 @@
 use crate::console::decision;
 use crate::protocol::approval::Approval;
 use crate::protocol::configuration::ConfigurationReload;
-use crate::protocol::enums::{DecisionScope, ReloadEffect, VerdictKind};
+use crate::protocol::enums::{ApprovalState, DecisionScope, ReloadEffect, VerdictKind};
 use crate::protocol::on_call::NOBODY;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
@@ -65,6 +65,11 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 (None, Some(DecisionScope::Once) | None) => decision.decision.text().done,
             };
             match outcome {
+                Outcome::Decide(Approval {
+                    state: ApprovalState::Pending,
+                    allowed_by: Some(first),
+                    ..
+                }) => format!("{what}: {}", first.in_words()),
                 Outcome::Decide(approval) => format!("{done}: {what}{}", starts_later(approval)),
                 _ => format!("{done}: {what}"),
             }
@@ -193,6 +198,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             },
             _ => "assigned".to_owned(),
         },
+        Command::CreateToken(command) => format!("token {} made", command.name),
+        Command::RevokeToken(command) => format!("token {} revoked", command.name),
         Command::SetOnCall(SetOnCall { request }) if request.name == NOBODY => {
             "nobody is on call".to_owned()
         }

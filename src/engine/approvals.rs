@@ -194,10 +194,11 @@ pub fn recipients(
         return Vec::new();
     };
     let mut recipients = Vec::new();
+    let decides = |name: &String| home.approvers.is_empty() || home.approvers.contains(name);
     for (name, person) in settings
         .people
         .iter()
-        .filter(|(name, person)| person.role >= Role::Approver && asked(name))
+        .filter(|(name, person)| person.role >= Role::Approver && decides(name) && asked(name))
     {
         for id in &person.ids {
             let Some((platform, user)) = id.split_once(':') else {

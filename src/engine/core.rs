@@ -21,6 +21,7 @@ use crate::engine::emergency::{ActiveStop, Emergency};
 use crate::engine::gate_callers::GateCallers;
 use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::state::Hygiene;
+use crate::engine::known_tokens::Tokens;
 use crate::engine::log_lines::LogLines;
 use crate::engine::maintenance::Maintenance;
 use crate::engine::mcp::state::ToolServers;
@@ -137,6 +138,8 @@ pub struct Shared {
     pub servers: ToolServers,
     /// External agents that wait for an answer.
     pub gate: GateCallers,
+    /// Named tokens.
+    pub tokens: Tokens,
 }
 
 impl std::ops::Deref for Engine {
@@ -203,6 +206,7 @@ impl Engine {
                 skills: Skills::default(),
                 servers,
                 gate: GateCallers::default(),
+                tokens: Tokens::default(),
                 hooks,
                 store: parts.store,
                 configuration: RwLock::new(configuration),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::clock::Timestamp;
-use crate::config::file::LoadedFile;
 use crate::config::key_files::workspace_around;
+use crate::config::loaded_file::LoadedFile;
 use crate::config::ownership;
 use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, PythonSettings, Settings};

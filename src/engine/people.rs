@@ -2,12 +2,11 @@
 //!
 //! Authorisation is by stable platform ids only; display names never enter here.
 
-use crate::config::settings::{
-    ApprovalSettings, ChannelSettings, PersonSettings, SelfApproval, Settings,
-};
-use crate::protocol::approval::{Approval, Requester};
+use crate::config::person::PersonSettings;
+use crate::config::settings::{ChannelSettings, SelfApproval, Settings};
+use crate::protocol::approval::{self, Approval, Requester};
 use crate::protocol::command::Actor;
-use crate::protocol::enums::{ChannelKind, Risk, Role, Scope, Surface};
+use crate::protocol::enums::{ApprovalKind, ChannelKind, Risk, Role, Scope, Surface};
 
 /// A person of the configuration with the name they are configured under.
 pub struct Person<'a> {
@@ -17,13 +16,28 @@ pub struct Person<'a> {
     pub settings: &'a PersonSettings,
 }
 
-/// The person a platform id is linked to.
-pub fn person<'a>(settings: &'a Settings, platform_id: &str) -> Option<Person<'a>> {
+/// The person that a stable id is linked to. The configuration writes the user of a socket as `unix:1000`.
+pub fn person<'a>(settings: &'a Settings, stable_id: &str) -> Option<Person<'a>> {
+    let uid = stable_id.strip_prefix("operator:");
+    let is_this =
+        |id: &String| id == stable_id || (uid.is_some() && id.strip_prefix("unix:") == uid);
     settings
         .people
         .iter()
-        .find(|(_, person)| person.ids.iter().any(|id| id == platform_id))
+        .find(|(_, person)| person.ids.iter().any(is_this))
         .map(|(name, settings)| Person { name, settings })
+}
+
+/// The actor with the person that they are linked to now.
+pub fn named(settings: &Settings, mut actor: Actor) -> Actor {
+    let linked = person(settings, &actor_id(&actor)).map(|person| person.name.to_owned());
+    match &mut actor {
+        Actor::Operator { person, .. } => *person = linked,
+        // The token's own record has said it, where it is somebody's.
+        Actor::Token { person, .. } => *person = person.take().or(linked),
+        Actor::Person { .. } | Actor::Engine => {}
+    }
+    actor
 }
 
 /// The actor behind a platform-authenticated sender.
@@ -58,14 +72,10 @@ pub fn direct_conversations(settings: &Settings, platform_id: &str) -> Vec<(Stri
 
 /// Who asks, when the asking is done by an actor directly (console, HTTP, command line).
 pub fn requester(actor: &Actor) -> Requester {
-    let person = match actor {
-        Actor::Person { name, .. } => name.clone(),
-        Actor::Operator { .. } | Actor::Token { .. } | Actor::Engine => None,
-    };
     Requester {
         id: actor_id(actor),
         display: actor.label(),
-        person,
+        person: actor.person().map(str::to_owned),
     }
 }
 
@@ -97,12 +107,20 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
             scopes.contains(&scope) || scopes.contains(&Scope::Admin) || wider
         }
         Actor::Person { role, .. } => match scope {
-            Scope::Read | Scope::Operate => true,
             Scope::Mcp | Scope::Gate | Scope::Chat => false,
-            Scope::Approve => *role >= Role::Approver,
-            Scope::Admin => *role >= Role::Owner,
+            Scope::Read | Scope::Operate | Scope::Approve | Scope::Admin => gives(*role, scope),
         },
     }
+}
+
+/// Whether a role lets its holder have a token with a scope.
+pub fn gives(role: Role, scope: Scope) -> bool {
+    let least = match scope {
+        Scope::Read | Scope::Operate | Scope::Chat | Scope::Mcp | Scope::Gate => Role::User,
+        Scope::Approve => Role::Approver,
+        Scope::Admin => Role::Owner,
+    };
+    role >= least
 }
 
 /// Whether an actor may give a command that needs a scope. A host of the Model Context Protocol operates through that
@@ -176,11 +194,27 @@ pub fn same_human(settings: &Settings, one: &str, other: &str) -> bool {
         }
 }
 
+/// Whether an actor is who asked, whatever either of them came by.
+fn is_requester(settings: &Settings, actor: &Actor, requester: &Requester) -> bool {
+    let same_person = actor.person().is_some_and(|name| {
+        requester.person.as_deref() == Some(name)
+            || person(settings, &requester.id).is_some_and(|person| person.name == name)
+    });
+    same_person || same_human(settings, &actor_id(actor), &requester.id)
+}
+
+/// Whether a surface is one on which requesters decide what they asked themselves, where `self_approval` is `console`:
+/// people are at it with a credential of this installation.
+fn is_console(surface: Surface) -> bool {
+    match surface {
+        Surface::Console | Surface::Http | Surface::Cli | Surface::Engine => true,
+        Surface::Chat | Surface::Scripted | Surface::Mcp | Surface::Gate => false,
+    }
+}
+
 /// Why an actor may not decide an approval; none = they may.
 pub fn may_not_decide(
     settings: &Settings,
-    approvals: &ApprovalSettings,
-    chat_max_risk: Risk,
     approval: &Approval,
     actor: &Actor,
     surface: Surface,
@@ -194,20 +228,15 @@ pub fn may_not_decide(
             Actor::Operator { .. } | Actor::Engine => "this actor may not decide".to_owned(),
         });
     }
-    let own_request = same_human(settings, &actor_id(actor), &approval.requester.id);
-    let in_chat = match surface {
-        Surface::Chat | Surface::Scripted => true,
-        Surface::Console
-        | Surface::Http
-        | Surface::Cli
-        | Surface::Engine
-        | Surface::Mcp
-        | Surface::Gate => false,
-    };
-    if own_request {
-        match approvals.self_approval {
+    let channel = settings.channels.get(&approval.channel);
+    let approvers = channel.map_or(&[][..], |channel| &channel.approvers);
+    if let Some(reason) = is_no_approver(&approval.channel, approvers, actor) {
+        return Some(reason);
+    }
+    if is_requester(settings, actor, &approval.requester) {
+        match settings.approvals.self_approval {
             SelfApproval::Always => {}
-            SelfApproval::Console if !in_chat => {}
+            SelfApproval::Console if is_console(surface) => {}
             SelfApproval::Console => {
                 return Some(
                     "your own request is decided from the console (approvals.self_approval = \"console\")".to_owned(),
@@ -220,6 +249,8 @@ pub fn may_not_decide(
             }
         }
     }
+    let chat_max_risk = channel.map_or(Risk::Medium, |channel| channel.chat_max_risk);
+    let in_chat = matches!(surface, Surface::Chat | Surface::Scripted);
     if in_chat && approval.risk > chat_max_risk {
         return Some(format!(
             "{} risk is decided from the console (chat_max_risk = \"{chat_max_risk}\")",
@@ -227,4 +258,35 @@ pub fn may_not_decide(
         ));
     }
     None
+}
+
+/// Whether two people must allow what an approval asks about.
+pub fn takes_two_people(settings: &Settings, approval: &Approval) -> bool {
+    let channel = settings.channels.get(&approval.channel);
+    approval.kind == ApprovalKind::Execute
+        && channel.is_some_and(|channel| {
+            approval::takes_two(&channel.two_people, &approval.tool, approval.risk)
+        })
+}
+
+/// Why an actor is none of those who decide what a channel asks; none = they are, or nobody is named.
+fn is_no_approver(channel: &str, approvers: &[String], actor: &Actor) -> Option<String> {
+    let is_listed = |name: &str| approvers.iter().any(|one| one == name);
+    if approvers.is_empty() || *actor == Actor::Engine || actor.person().is_some_and(is_listed) {
+        return None;
+    }
+    let only = format!(
+        "channel `{channel}` lets only {} decide (approvers)",
+        approvers.join(", ")
+    );
+    Some(match (actor, actor.person()) {
+        (_, Some(name)) => format!("{only}; you are {name}"),
+        (Actor::Operator { uid, .. }, None) => format!(
+            "{only}; nobody said who you are: `unix:{uid}` is an id of nobody under [people]"
+        ),
+        (Actor::Token { name, .. }, None) => {
+            format!("{only}; token `{name}` is nobody's: make one with `--person`")
+        }
+        (Actor::Person { .. } | Actor::Engine, None) => only,
+    })
 }

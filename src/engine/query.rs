@@ -119,6 +119,7 @@ impl Engine {
             },
             GetMetrics(_) => metrics::metrics(self),
             ListFleet(_) => fleet::list(self),
+            ListTokens(q) => read_here(self, move |rows| rows.tokens(q.all).map(Page::from)),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
         })
     }

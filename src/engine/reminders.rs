@@ -6,6 +6,7 @@
 use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Origin, Recipient};
 use crate::engine::core::Engine;
+use crate::engine::people;
 use crate::protocol::enums::Risk;
 use crate::protocol::on_call::OnCall;
 use crate::store::commands::remind::Remind;
@@ -131,8 +132,10 @@ impl Plan {
 
 /// Whether a person put the question off.
 fn snoozed(engine: &Engine, approval: &WaitingApproval, name: &str) -> bool {
-    let person = engine.settings.people.get(name);
-    person.is_some_and(|person| person.ids.iter().any(|id| approval.snoozed.contains(id)))
+    let is_theirs = |id: &String| {
+        people::person(&engine.settings, id).is_some_and(|person| person.name == name)
+    };
+    approval.snoozed.iter().any(is_theirs)
 }
 
 fn text(approval: &WaitingApproval, now: Timestamp) -> String {

@@ -224,7 +224,12 @@ impl Engine {
         }
         let once = IdempotentIngest {
             record: self.record_row(arrival, Disposition::Command, detail, None),
-            then: decide::command(self, &arrival.caller, &approval, request),
+            then: decide::by_two(
+                self,
+                &arrival.caller,
+                &approval,
+                decide::command(self, &arrival.caller, &approval, request),
+            ),
         };
         let (outcome, report) = self.store.write(once).await.map_err(from_store)?;
         let feedback = match report {
@@ -238,7 +243,15 @@ impl Engine {
     fn feedback(&self, id: ApprovalId, word: DecisionKind, report: DecideReport) -> String {
         decision::settle(self, &report);
         match decision::outcome(id, report) {
-            Ok(_) => format!("Recorded: {word}."),
+            Ok(approval) => match approval.allowed_by {
+                Some(first) if approval.state == ApprovalState::Pending => {
+                    format!(
+                        "Recorded: {}. Somebody else must allow it too.",
+                        first.in_words()
+                    )
+                }
+                Some(_) | None => format!("Recorded: {word}."),
+            },
             Err(problem) => format!("{}: {}.", problem.title, problem.detail),
         }
     }

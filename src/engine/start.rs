@@ -27,6 +27,7 @@ use crate::engine::routine::begin_due;
 use crate::engine::skills;
 use crate::engine::storage;
 use crate::engine::sweeper;
+use crate::engine::tokens;
 use crate::engine::turn::runner;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::{Autonomy, Surface};
@@ -57,6 +58,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     leftovers::look_again(engine, recovery.quarantine).await?;
     rehearsals::remove_left(engine).await;
     skills::load(engine).await?;
+    tokens::load(engine).await?;
     mcp::load(engine).await?;
     interpreters::remove_left(engine);
     // Of a restored copy, another process may be in the middle of them.

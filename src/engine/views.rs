@@ -39,6 +39,8 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         kind: row.kind,
         policy: row.policy,
         taint_guard_in_full,
+        approvers: settings.map_or_else(Vec::new, |channel| channel.approvers.clone()),
+        two_people: settings.map_or_else(Vec::new, |channel| channel.two_people.clone()),
         health,
         paused: row.paused,
         workspace,

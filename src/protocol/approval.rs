@@ -169,6 +169,41 @@ pub struct Decision {
     pub starts_at: Option<Timestamp>,
 }
 
+/// The first of two people who must allow a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstApproval {
+    /// Name under `[people]`.
+    pub person: String,
+    /// Where.
+    pub surface: Surface,
+    /// When.
+    pub at: Timestamp,
+    /// The revision that they allowed; another one takes two people anew.
+    pub revision: u32,
+}
+
+impl FirstApproval {
+    /// How far it is, in words.
+    pub fn in_words(&self) -> String {
+        format!("1 of 2 people allow it: {}", self.person)
+    }
+}
+
+/// What comes before a risk in a list of what two people must allow.
+pub const RISK_ENTRY: &str = "risk:";
+
+/// Whether a list of tools (`bash`, `mcp__files__*`) and risks (`risk:high`: this and any higher one) covers a call.
+pub fn takes_two(list: &[String], tool: &str, risk: Risk) -> bool {
+    list.iter()
+        .any(|entry| match entry.strip_prefix(RISK_ENTRY) {
+            Some(word) => word.parse::<Risk>().is_ok_and(|least| risk >= least),
+            None => match entry.strip_suffix('*') {
+                Some(prefix) => tool.starts_with(prefix),
+                None => entry == tool,
+            },
+        })
+}
+
 /// A message of the conversation before a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PriorMessage {
@@ -277,6 +312,9 @@ pub struct Approval {
     /// Whom it waits for in particular, while it is pending; everybody who may decide it still can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<Box<Assignment>>,
+    /// Who has allowed it as it is, where two people must.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_by: Option<Box<FirstApproval>>,
     /// Whether the arguments or the preview are cut, as in lists, snapshots and events. The approval asked for by its
     /// id has them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -40,6 +40,12 @@ pub struct Channel {
     /// Whether untrusted content in context makes calls ask in `full` too (`taint_guard_in_full`).
     #[serde(default = "yes")]
     pub taint_guard_in_full: bool,
+    /// Names under `[people]` who alone decide what it asks; empty = whoever may decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    /// Tools and risks that two people must allow; empty = one is enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub two_people: Vec<String>,
     /// Health.
     pub health: ChannelHealth,
     /// Paused by an operator.

@@ -18,6 +18,9 @@ pub enum Actor {
         uid: u32,
         /// Login name, or the uid in digits.
         name: String,
+        /// Name under `[people]`, when the user is linked to one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        person: Option<String>,
     },
     /// The holder of a bearer token.
     Token {
@@ -25,6 +28,9 @@ pub enum Actor {
         name: String,
         /// What it may do.
         scopes: Vec<Scope>,
+        /// Whose it is, a name under `[people]`; none = it stands for a program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        person: Option<String>,
     },
     /// A human on a chat platform.
     Person {
@@ -53,12 +59,23 @@ impl Actor {
     /// A short stable label: a person's configured name, else the platform id, token or login name.
     pub fn label(&self) -> String {
         match self {
-            Actor::Operator { name, .. } => name.clone(),
-            Actor::Token { name, .. } => format!("token {name}"),
+            Actor::Operator { name, person, .. } => person.as_ref().unwrap_or(name).clone(),
+            Actor::Token { name, person, .. } => {
+                person.clone().unwrap_or_else(|| format!("token {name}"))
+            }
             Actor::Person {
                 platform_id, name, ..
             } => name.clone().unwrap_or_else(|| platform_id.clone()),
             Actor::Engine => "engine".to_owned(),
+        }
+    }
+
+    /// Who this is under `[people]`; none = nobody said.
+    pub fn person(&self) -> Option<&str> {
+        match self {
+            Actor::Operator { person, .. } | Actor::Token { person, .. } => person.as_deref(),
+            Actor::Person { name, .. } => name.as_deref(),
+            Actor::Engine => None,
         }
     }
 }

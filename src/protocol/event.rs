@@ -475,6 +475,12 @@ pub enum EventBody {
         /// As it is now.
         approval: Box<Approval>,
     },
+    /// The first of two people who must allow a call did.
+    #[serde(rename = "approval.first_allowed")]
+    ApprovalFirstAllowed {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
     /// Somebody said who is on call.
     #[serde(rename = "oncall.changed")]
     OnCallChanged {
@@ -555,6 +561,7 @@ impl EventBody {
             Self::GrantRemoved { .. } => "grant.removed",
             Self::ApprovalAssigned { .. } => "approval.assigned",
             Self::ApprovalReminded { .. } => "approval.reminded",
+            Self::ApprovalFirstAllowed { .. } => "approval.first_allowed",
             Self::OnCallChanged { .. } => "oncall.changed",
             Self::LeftoversChanged { .. } => "leftovers.changed",
             Self::Unknown => "unknown",
@@ -612,6 +619,7 @@ impl EventBody {
             | Self::GrantRemoved { .. }
             | Self::ApprovalAssigned { .. }
             | Self::ApprovalReminded { .. }
+            | Self::ApprovalFirstAllowed { .. }
             | Self::OnCallChanged { .. }
             | Self::LeftoversChanged { .. }
             | Self::Unknown => None,

@@ -53,5 +53,6 @@ pub mod slash;
 pub mod snapshot;
 pub mod summary;
 pub mod take_over;
+pub mod token;
 pub mod tool;
 pub mod uncertain;

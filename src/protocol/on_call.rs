@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::enums::Role;
+use crate::protocol::enums::{Role, Scope, Surface};
 
 /// Stands for nobody where a name is expected.
 pub const NOBODY: &str = "-";
@@ -51,8 +51,13 @@ pub struct Person {
     pub name: String,
     /// What they may do.
     pub role: Role,
-    /// Their ids on platforms, for example `telegram:123456`.
+    /// What that gives them.
+    pub scopes: Vec<Scope>,
+    /// Their ids on platforms, for example `telegram:123456`, and as users of this machine, `unix:1000`.
     pub ids: Vec<String>,
+    /// Names of their tokens, without those that have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<String>,
     /// Channels on which the bot can write to them directly.
     pub channels: Vec<String>,
     /// Whether they are on call.
@@ -60,6 +65,20 @@ pub struct Person {
     /// Their quiet hours end then; none = they are not in quiet hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_until: Option<Timestamp>,
+    /// What they did last, as far as the newest rows of the audit tell; none = nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_action: Option<LastAction>,
+}
+
+/// The newest row of the audit that somebody left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastAction {
+    /// When.
+    pub at: Timestamp,
+    /// What, for example `approval.decided`.
+    pub action: String,
+    /// Where.
+    pub surface: Surface,
 }
 
 /// Who is on call, and who can be named.

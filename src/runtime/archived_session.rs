@@ -312,7 +312,8 @@ impl Retelling {
             | EventBody::ApprovalDecided { approval }
             | EventBody::ApprovalExpired { approval }
             | EventBody::ApprovalAssigned { approval }
-            | EventBody::ApprovalReminded { approval } => self.asked(id, *approval),
+            | EventBody::ApprovalReminded { approval }
+            | EventBody::ApprovalFirstAllowed { approval } => self.asked(id, *approval),
             EventBody::ContinuationCompleted { preview, .. } => {
                 // What no model said, a person wrote.
                 let stop = match self.answered(id, &preview) {

@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides anything about turns, policy or people.
 
+pub mod alone;
 pub mod archived_session;
 pub mod backup;
 pub mod channel_handle;
@@ -22,10 +23,10 @@ pub mod notify;
 pub mod offline;
 pub mod private_file;
 pub mod program;
-pub mod program_tokens;
 pub mod reload_signal;
 pub mod signals;
 pub mod start;
 pub mod stop_signal;
+pub mod tokens;
 pub mod watchdog;
 pub mod wind_down;

@@ -33,6 +33,7 @@ use crate::protocol::request::{
 };
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
+use crate::protocol::token::Token;
 use crate::store::error::StoreError;
 use crate::store::files::look;
 use crate::store::offline::Offline;
@@ -179,6 +180,15 @@ pub fn configuration(flags: &Flags, environment: &Environment) -> Vec<Finding> {
     let settings = layers::load(flags, environment, BUILTIN_NAMES);
     let settings = settings.as_ref().map_err(|_| faults(flags, environment));
     doctor::configuration(&settings)
+}
+
+/// The named tokens of a data directory that nothing runs on; none where there is no database yet.
+pub fn tokens(data_dir: &Path, revoked: bool) -> Result<Vec<Token>, OfflineError> {
+    match Offline::open(&database_of(data_dir)) {
+        Ok(database) => Ok(database.read(|reader| reader.tokens(revoked))?),
+        Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Rows of the audit of a database that nothing runs on.

@@ -26,6 +26,7 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
                 actor: Actor::Operator {
                     uid: getuid().as_raw(),
                     name: "signal".to_owned(),
+                    person: None,
                 },
                 surface: Surface::Cli,
                 idempotency_key: None,

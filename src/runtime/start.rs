@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::serve::{Serving, Timing, serve_tcp, serve_unix};
-use crate::api::token::{StaticTokens, TokenRecord, generate, hash_token};
+use crate::api::token::StaticTokens;
 use crate::channels::channel::Bridge;
 use crate::channels::{build, supervisor};
 use crate::client::console_client::ConsoleClient;
@@ -28,9 +28,10 @@ use crate::engine::emergency::ActiveStop;
 use crate::engine::start as engine_start;
 use crate::model::registry::Models;
 use crate::protocol::enums::Scope;
+use crate::protocol::token::{ADMIN, TokenRecord, generate, hash_token};
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
-use crate::runtime::program_tokens::{ProgramTokens, Tokens};
+use crate::runtime::tokens::{self, Tokens};
 
 use crate::runtime::private_file::write_private;
 use crate::runtime::program::ChannelProgram;
@@ -114,6 +115,7 @@ pub async fn start(
     let (engine, found) = open(prepare(settings)?, redactor).await?;
     let begun = engine_start::begin(&engine, &found).await;
     begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
+    tokens::take_over_files(&engine).await?;
 
     let client = Arc::new(InProcessClient::new(engine.clone()));
     let stop_signal = stop_signal::obey(stop, client.clone());
@@ -248,10 +250,9 @@ impl Running {
         self.addresses.push(unix.url.clone());
         self.serving.push(unix);
         if let Some(address) = self.engine.settings.listen {
-            let data_dir = &self.engine.settings.paths.data_dir;
             let verifier = Arc::new(Tokens {
                 admin: admin_token(&self.engine)?,
-                programs: [ProgramTokens::mcp(data_dir), ProgramTokens::gate(data_dir)],
+                engine: self.engine.clone(),
             });
             let tcp = serve_tcp(
                 address,
@@ -364,8 +365,10 @@ fn admin_token(engine: &Engine) -> anyhow::Result<StaticTokens> {
     let token = read_private_file(&path)?;
     engine.redactor.register(token.expose());
     Ok(StaticTokens::new(vec![TokenRecord {
-        name: "admin".to_owned(),
+        name: ADMIN.to_owned(),
         hash: hash_token(token.expose().trim()),
         scopes: vec![Scope::Read, Scope::Operate, Scope::Approve, Scope::Admin],
+        person: None,
+        expires_at: None,
     }]))
 }

@@ -42,6 +42,7 @@ pub fn obey(mut signal: StopSignal, client: Arc<dyn ConsoleClient>) -> JoinHandl
                 actor: Actor::Operator {
                     uid: getuid().as_raw(),
                     name: "signal".to_owned(),
+                    person: None,
                 },
                 surface: Surface::Cli,
                 idempotency_key: None,

@@ -28,7 +28,8 @@ fn line_of(mut event: Event) -> Result<Vec<u8>, StoreError> {
     | EventBody::ApprovalDecided { approval }
     | EventBody::ApprovalExpired { approval }
     | EventBody::ApprovalAssigned { approval }
-    | EventBody::ApprovalReminded { approval } = &mut event.body
+    | EventBody::ApprovalReminded { approval }
+    | EventBody::ApprovalFirstAllowed { approval } = &mut event.body
     {
         approval.shorten();
     }

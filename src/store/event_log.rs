@@ -41,7 +41,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::ApprovalDecided { approval: a }
         | EventBody::ApprovalExpired { approval: a }
         | EventBody::ApprovalAssigned { approval: a }
-        | EventBody::ApprovalReminded { approval: a } => approval(a),
+        | EventBody::ApprovalReminded { approval: a }
+        | EventBody::ApprovalFirstAllowed { approval: a } => approval(a),
         EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
             json!({ "kind": body.kind() }).to_string()
         }
@@ -111,6 +112,7 @@ fn decode(
             Some("approval.decided") => Ok(EventBody::ApprovalDecided { approval }),
             Some("approval.expired") => Ok(EventBody::ApprovalExpired { approval }),
             Some("approval.reminded") => Ok(EventBody::ApprovalReminded { approval }),
+            Some("approval.first_allowed") => Ok(EventBody::ApprovalFirstAllowed { approval }),
             Some("approval.assigned" | "approval.handed_over") => {
                 Ok(EventBody::ApprovalAssigned { approval })
             }

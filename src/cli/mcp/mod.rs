@@ -17,7 +17,6 @@ use crate::cli::find::submit;
 use crate::cli::list;
 use crate::cli::mcp_login::{self, LoginArguments};
 use crate::cli::mcp_serve;
-use crate::cli::program_token::{self, TokenCommands};
 use crate::cli::terminal::{Format, Terminal, attended, cell, read};
 use crate::client::console_client::ConsoleClient;
 use crate::config::edit::{NewServer, add_server, remove_server};
@@ -30,7 +29,6 @@ use crate::protocol::request::{
     ListMcpServers, ReadMcpResource, ReloadConfiguration, StartMcpServer, StopMcpServer,
     TestMcpServer, TrustMcpServer,
 };
-use crate::runtime::program_tokens::ProgramTokens;
 use crate::text::untrusted::{escape_line, reveal_line};
 
 /// Largest file of another host that is read, in bytes.
@@ -125,9 +123,6 @@ pub enum McpCommands {
         #[arg(long, value_name = "NAME")]
         client: Option<String>,
     },
-    /// Tokens with which hosts reach /mcp over HTTP, and nothing else
-    #[command(subcommand)]
-    Token(TokenCommands),
 }
 
 /// `mcp add`.
@@ -198,10 +193,6 @@ pub async fn run(
             preview,
         } => import_file(terminal, format, flags, paths, &file, &only, preview),
         McpCommands::Serve { client } => mcp_serve::run(&paths.data_dir, client).await,
-        McpCommands::Token(command) => {
-            let tokens = ProgramTokens::mcp(&paths.data_dir);
-            program_token::run(terminal, format, &paths.data_dir, &tokens, command)
-        }
         McpCommands::List => {
             let client = connect::daemon(&paths.data_dir).await?;
             list::run(&client, terminal, format, ListMcpServers {}, false).await
@@ -227,7 +218,6 @@ async fn through(
         | McpCommands::Login(_)
         | McpCommands::Logout { .. }
         | McpCommands::Serve { .. }
-        | McpCommands::Token(_)
         | McpCommands::List => Ok(()),
         McpCommands::Show { name } => {
             let review = client.call(GetMcpServer { name }).await?;

@@ -1,6 +1,7 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
 use crate::clock::Timestamp;
+use crate::engine::approvals::{self, Origin};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decision;
@@ -14,6 +15,7 @@ use crate::protocol::enums::{
 };
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::store::commands::allow_by_two::{AllowByTwo, TwoPeople};
 use crate::store::commands::decide::{Decide, DecideOutcome};
 
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
@@ -72,6 +74,7 @@ pub async fn decide(
         grace_seconds,
         ..command(engine, caller, &approval, request)
     };
+    let decide = by_two(engine, caller, &approval, decide);
     let report = engine.store.write(decide).await.map_err(from_store)?;
     decision::settle(engine, &report);
     decision::follow_up(engine, &approval, word).await;
@@ -96,19 +99,9 @@ pub fn check(
     approval: &Approval,
     request: &DecisionRequest,
 ) -> Result<(), Problem> {
-    let chat_max_risk = engine
-        .settings
-        .channels
-        .get(&approval.channel)
-        .map_or(Risk::Medium, |c| c.chat_max_risk);
-    if let Some(reason) = people::may_not_decide(
-        &engine.settings,
-        &engine.settings.approvals,
-        chat_max_risk,
-        approval,
-        &caller.actor,
-        caller.surface,
-    ) {
+    if let Some(reason) =
+        people::may_not_decide(&engine.settings, approval, &caller.actor, caller.surface)
+    {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "not allowed to decide this",
@@ -116,6 +109,9 @@ pub fn check(
         ));
     }
     let word = request.decision;
+    if word == DecisionKind::Approve && people::takes_two_people(&engine.settings, approval) {
+        check_of_two(caller, request)?;
+    }
     let about_the_past = matches!(
         approval.kind,
         ApprovalKind::ResolveUnknown | ApprovalKind::Resend
@@ -188,6 +184,61 @@ pub fn check(
         )));
     }
     Ok(())
+}
+
+/// Refuses an approval of somebody whom nobody knows, and one for more than this call, where two people must allow.
+fn check_of_two(caller: &Caller, request: &DecisionRequest) -> Result<(), Problem> {
+    if caller.actor.person().is_none() {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "not allowed to decide this",
+            format!(
+                "two people must allow this (two_people of its channel), and {} is none under [people]",
+                caller.actor.label()
+            ),
+        )
+        .hint("link the id `unix:UID` to a person, or use a token that was made with `--person`"));
+    }
+    if request.rule.is_some() || allows_shape(request.scope) {
+        return Err(not_for_the_session(
+            "two people must allow each of these calls",
+        ));
+    }
+    Ok(())
+}
+
+/// A decision, with what it needs where two people must allow. Those who can decide and are asked hear of the first one.
+pub fn by_two(engine: &Engine, caller: &Caller, approval: &Approval, decide: Decide) -> AllowByTwo {
+    let takes_two = decide.decision == DecisionKind::Approve
+        && people::takes_two_people(&engine.settings, approval);
+    let person = caller.actor.person().filter(|_| takes_two);
+    let two_people = person.map(|person| {
+        let origin = Origin {
+            channel: approval.channel.clone(),
+            conversation: approval.conversation.clone(),
+            requester: approval.requester.clone(),
+            message_ref: None,
+        };
+        let (choices, now) = (approval.choices(), engine.clock.now());
+        let cards = approvals::cards_for(
+            engine,
+            &origin,
+            approval.kind,
+            &choices,
+            approval.risk,
+            |name| {
+                name != person
+                    && approvals::is_asked(engine, &origin.channel, name)
+                    && approvals::quiet_until(engine, &origin.channel, name, approval.risk, now)
+                        .is_none()
+            },
+        );
+        TwoPeople {
+            person: person.to_owned(),
+            cards,
+        }
+    });
+    AllowByTwo { decide, two_people }
 }
 
 /// Whether a decision of this scope allows further calls of the same shape.

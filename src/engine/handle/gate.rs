@@ -487,18 +487,12 @@ pub async fn allow_later(
             "it is {}, so nothing came too late",
             approval.state
         ))
+    } else if people::takes_two_people(&engine.settings, &approval) {
+        Some("two people must allow each of these calls".to_owned())
     } else if approval.risk == Risk::Critical {
         Some("no rule allows a critical call".to_owned())
     } else {
-        let channel = engine.channel(&approval.channel)?;
-        people::may_not_decide(
-            &engine.settings,
-            &engine.settings.approvals,
-            channel.chat_max_risk,
-            &approval,
-            &caller.actor,
-            caller.surface,
-        )
+        people::may_not_decide(&engine.settings, &approval, &caller.actor, caller.surface)
     };
     if let Some(why) = why {
         let detail = format!("{id} cannot be allowed later: {why}");

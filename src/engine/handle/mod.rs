@@ -51,6 +51,7 @@ pub mod rules;
 pub mod sessions;
 pub mod shell;
 pub mod take_over;
+pub mod tokens;
 pub mod tools;
 pub mod unused_rules;
 
@@ -58,19 +59,20 @@ impl Engine {
     /// Carries out a command.
     pub async fn handle(&self, envelope: Envelope) -> Result<Outcome, Problem> {
         let scope = envelope.command.scope();
-        if !people::may(&envelope.actor, envelope.surface, scope) {
+        let actor = people::named(&self.settings, envelope.actor);
+        if !people::may(&actor, envelope.surface, scope) {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
                 "not allowed",
                 format!(
                     "{} lacks the scope `{scope}` that this needs",
-                    envelope.actor.label()
+                    actor.label()
                 ),
             )
             .hint("use a credential with that scope"));
         }
         let caller = Caller {
-            actor: envelope.actor,
+            actor,
             surface: envelope.surface,
             key: envelope.idempotency_key,
         };
@@ -150,6 +152,8 @@ impl Engine {
             ReadMcpResource(c) => mcp::read_resource(self, c.name, c.uri),
             ListMcpPrompts(c) => mcp::prompts(self, c.name),
             GetMcpPrompt(c) => mcp::prompt(self, c),
+            CreateToken(c) => tokens::create(self, by, c),
+            RevokeToken(c) => tokens::revoke(self, by, c.name),
             TrustSkill(c) => skills::trust(self, by, c.name, c.sha256),
             DistrustSkill(c) => skills::distrust(self, by, c.name),
             AllowLater(c) => gate::allow_later(self, by, c.approval_id),

@@ -10,13 +10,14 @@ use crate::engine::problem::from_store;
 use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
-use crate::protocol::enums::Role;
+use crate::protocol::enums::{Role, Scope};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::{
     AssignRequest, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest, OnCallStatus, Person,
 };
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
+use crate::protocol::token::Token;
 use crate::store::commands::assign::{Assign, SetOnCall};
 use crate::store::commands::decide::DecideReport;
 
@@ -45,15 +46,19 @@ pub async fn status(engine: &Engine, actor: Option<&Actor>) -> Result<OnCallStat
     Ok(status)
 }
 
-/// Everybody of the configuration.
+/// Everybody of the configuration, with their tokens and what they did last.
 pub async fn people(engine: &Engine) -> Result<Page<Person>, Problem> {
     let now = engine.clock.now();
     let on_call = status(engine, None).await?.on_call;
-    let people = engine.settings.people.iter().map(|(name, person)| {
-        let conversations = person
-            .ids
-            .first()
-            .map(|id| people::direct_conversations(&engine.settings, id));
+    let (tokens, last) = engine
+        .store
+        .read(|reader| Ok((reader.tokens(false)?, reader.last_actions()?)))
+        .await
+        .map_err(from_store)?;
+    let settings = &engine.settings;
+    let people = settings.people.iter().map(|(name, person)| {
+        let first = person.ids.first();
+        let conversations = first.map(|id| people::direct_conversations(settings, id));
         let mut channels: Vec<String> = conversations
             .into_iter()
             .flatten()
@@ -61,27 +66,48 @@ pub async fn people(engine: &Engine) -> Result<Page<Person>, Problem> {
             .collect();
         channels.sort();
         channels.dedup();
+        let is_theirs = |label: &str, id: &str| {
+            label == name || people::person(settings, id).is_some_and(|one| one.name == name)
+        };
+        let actor = Actor::Person {
+            platform_id: String::new(),
+            name: Some(name.clone()),
+            role: person.role,
+        };
+        let scopes = Scope::ALL.iter().copied();
+        let lives = |token: &&Token| token.expires_at.is_none_or(|at| at > now);
+        let own = tokens
+            .iter()
+            .filter(|token| token.person.as_ref() == Some(name));
         Person {
             name: name.clone(),
             role: person.role,
+            scopes: scopes
+                .filter(|scope| people::has_scope(&actor, *scope))
+                .collect(),
             ids: person.ids.clone(),
+            tokens: own.filter(lives).map(|token| token.name.clone()).collect(),
             channels,
             on_call: on_call.as_ref().is_some_and(|one| one.name == *name),
             quiet_until: person.quiet_hours.as_ref().and_then(|hours| hours.end(now)),
+            last_action: last
+                .iter()
+                .find(|(label, id, _)| is_theirs(label, id))
+                .map(|(_, _, last)| last.clone()),
         }
     });
     Ok(Page::from(people.collect::<Vec<_>>()))
 }
 
-/// What an actor is called: as the audit names them, and as a person where their id is linked to one.
+/// What an actor is called: as a person where they are linked to one, and as rows of the audit name them from before.
 fn own_names(engine: &Engine, actor: &Actor) -> Vec<String> {
-    let linked = people::person(&engine.settings, &people::actor_id(actor));
-    let mut names = vec![actor.label()];
-    names.extend(
-        linked
-            .map(|person| person.name.to_owned())
-            .filter(|name| *name != actor.label()),
-    );
+    let named = people::named(&engine.settings, actor.clone());
+    let mut names = vec![named.label()];
+    let login = match actor {
+        Actor::Operator { name, .. } => Some(name.clone()),
+        Actor::Token { .. } | Actor::Person { .. } | Actor::Engine => None,
+    };
+    names.extend(login.filter(|login| *login != named.label()));
     names
 }
 

@@ -73,15 +73,8 @@ pub async fn run(
 
 fn check(engine: &Engine, caller: &Caller, approval: &Approval) -> Result<(), Problem> {
     let settings = &engine.settings;
-    let chat_max_risk = engine.channel(&approval.channel)?.chat_max_risk;
-    if let Some(reason) = people::may_not_decide(
-        settings,
-        &settings.approvals,
-        chat_max_risk,
-        approval,
-        &caller.actor,
-        caller.surface,
-    ) {
+    if let Some(reason) = people::may_not_decide(settings, approval, &caller.actor, caller.surface)
+    {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "not allowed to rehearse this",

@@ -80,6 +80,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::GrantRemoved { .. }
         | EventBody::ApprovalAssigned { .. }
         | EventBody::ApprovalReminded { .. }
+        | EventBody::ApprovalFirstAllowed { .. }
         | EventBody::OnCallChanged { .. }
         | EventBody::LeftoversChanged { .. }
         | EventBody::Unknown => None,

@@ -51,6 +51,7 @@ use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::skill::Skill;
 use crate::protocol::snapshot::{EngineStatus, Page, SweepReport};
+use crate::protocol::token::{NewToken, Token};
 use crate::protocol::tool::{Interpreter, ShellRequest, ShellRun};
 use crate::protocol::uncertain::ConversationChoice;
 
@@ -749,5 +750,26 @@ requests! {
     DismissRefusedCalls: Approve -> Session {
         /// Which session.
         session_id: SessionId,
+    }
+
+    /// Makes a token, and answers its value this once. It gives no more than the caller has, nor than the role of its
+    /// person.
+    CreateToken: Admin -> NewToken {
+        /// Its name: 1 to 64 letters, digits, `.`, `_` or `-`.
+        name: String,
+        /// What it may do.
+        scopes: Vec<Scope>,
+        /// Whose it is, a name under `[people]`; left out, it stands for a program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        person: Option<String>,
+        /// When it ends; never when left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
+    }
+
+    /// Ends a token for good; its open streams end within a second.
+    RevokeToken: Admin -> Token {
+        /// Its name.
+        name: String,
     }
 }

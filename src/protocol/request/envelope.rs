@@ -1,4 +1,4 @@
-//! A command on its way to the engine, with who gives it.
+//! A command with who sends it and from where.
 
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;

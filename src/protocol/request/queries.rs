@@ -42,6 +42,7 @@ use crate::protocol::session::{Continuation, OutboxItem, Session, Step, Transcri
 use crate::protocol::skill::{Skill, SkillReview};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::protocol::summary::ShiftSummary;
+use crate::protocol::token::Token;
 use crate::protocol::tool::{Interpreter, Tool, ToolDefinition};
 use crate::protocol::uncertain::Uncertain;
 
@@ -444,6 +445,13 @@ requests! {
 
     /// The people of the configuration, by name: their roles, where the bot reaches them, and who is on call.
     ListPeople: Read -> Page<Person> {}
+
+    /// Named tokens, by name: what they may do, whose they are, and when they were used last. Never their values.
+    ListTokens: Read -> Page<Token> {
+        /// Also those that were revoked.
+        #[serde(default)]
+        all: bool,
+    }
 
     /// What edit_file, apply_patch, move_file and delete_file did and what is kept of it, the newest first, at most 200.
     ListFileChanges: Read -> Page<FileChange> {}

@@ -225,7 +225,7 @@ impl Decide {
     }
 
     /// Why a pending approval does not take this decision now.
-    fn refused(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Option<DecideOutcome> {
+    pub(super) fn refused(&self, tx: &WriteTx<'_>, gate: &ApprovalRow) -> Option<DecideOutcome> {
         if self.digest != gate.digest || self.revision.is_some_and(|shown| shown != gate.revision) {
             return Some(DecideOutcome::Stale {
                 current_digest: gate.digest.clone(),

@@ -1,6 +1,7 @@
 //! The atomic commands: one file each, pure data plus `apply`. Nothing outside `store` writes SQL.
 
 pub mod add_memory;
+pub mod allow_by_two;
 pub mod announce_emergency_stop;
 pub mod ask_budget;
 pub mod ask_in_call;
@@ -43,6 +44,7 @@ pub mod probe;
 pub mod put_dataset;
 pub mod put_routine;
 pub mod put_rule;
+pub mod put_token;
 pub mod quarantine;
 pub mod queue_cards;
 pub mod queue_channel_test;

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Approval, Decision, PlanFacts, PriorMessage, SimilarCall};
+use crate::protocol::approval::{
+    Approval, Decision, FirstApproval, PlanFacts, PriorMessage, SimilarCall,
+};
 use crate::protocol::enums::{
     Access, ApprovalKind, ApprovalState, DecisionKind, Effect, OutboxState, Risk, VerdictKind,
 };
@@ -84,7 +86,7 @@ const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
         a.decision_body, a.position, a.baseline,
         c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
-        a.waiting_for, a.once_only,
+        a.waiting_for, a.once_only, a.allowed_by,
         coalesce((SELECT max(r.count) FROM reminders r WHERE r.approval_id = a.id), 0) AS reminders
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
 
@@ -174,13 +176,15 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
         }
     };
     let state: ApprovalState = row.get("state")?;
+    let revision: u32 = row.get("revision")?;
+    let allowed_by: Option<Box<FirstApproval>> = row.json_opt("allowed_by")?;
     let approval = Approval {
         id: row.get("id")?,
         short_code: row.get("short_code")?,
         kind,
         state,
         digest: row.get("digest")?,
-        revision: row.get("revision")?,
+        revision,
         tool,
         args,
         access,
@@ -218,6 +222,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
             | ApprovalState::Revoked
             | ApprovalState::Consumed => None,
         },
+        allowed_by: allowed_by.filter(|first| first.revision == revision),
         shortened: false,
     };
     Ok((row.get("position")?, approval))

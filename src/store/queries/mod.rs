@@ -38,6 +38,7 @@ pub mod snapshot;
 mod steps;
 pub mod sweep;
 pub mod take_overs;
+pub mod tokens;
 pub mod tool_servers;
 pub mod tools;
 pub mod turn;

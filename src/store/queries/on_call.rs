@@ -1,6 +1,6 @@
 //! Who is on call, and which operators are known.
 
-use crate::protocol::on_call::OnCall;
+use crate::protocol::on_call::{LastAction, OnCall};
 use crate::store::error::StoreError;
 use crate::store::meta;
 use crate::store::reader::Reader;
@@ -10,6 +10,8 @@ use crate::store::sql::{Connection, Statements};
 pub(crate) const ON_CALL: &str = "on_call";
 /// Rows of the audit that are looked at for names.
 const LOOKED_AT: u32 = 2_000;
+/// Rows that are looked at for what people did last.
+const LAST_OF: u32 = 10_000;
 
 /// Who was said to be on call last, whether or not their time is over.
 pub(crate) fn load_on_call(conn: &Connection) -> Result<Option<OnCall>, StoreError> {
@@ -21,6 +23,24 @@ impl Reader<'_> {
     /// Who was said to be on call last, whether or not their time is over.
     pub fn on_call(&self) -> Result<Option<OnCall>, StoreError> {
         load_on_call(self.conn)
+    }
+
+    /// What each actor did last, by label and stable id, as far as the newest rows of the audit tell.
+    pub fn last_actions(&self) -> Result<Vec<(String, String, LastAction)>, StoreError> {
+        self.conn.rows(
+            "SELECT actor, actor_id, at, action, surface FROM audit WHERE seq IN
+                (SELECT max(seq) FROM (SELECT seq, actor_id FROM audit ORDER BY seq DESC LIMIT ?1) GROUP BY actor_id)
+             ORDER BY seq DESC",
+            [LAST_OF],
+            |row| {
+                let last = LastAction {
+                    at: row.get("at")?,
+                    action: row.get("action")?,
+                    surface: row.get("surface")?,
+                };
+                Ok((row.get("actor")?, row.get("actor_id")?, last))
+            },
+        )
     }
 
     /// Operators and tokens that did something lately, as the audit names them.

@@ -260,15 +260,30 @@ fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
 /// Asks for the rows that a text describes; an error says what is wrong with it.
 pub fn filter(state: &mut State, text: &str) -> Result<(), String> {
     let asked = parse(text, state.model.now.wall)?;
+    ask_for(state, text.trim().to_owned(), asked);
+    Ok(())
+}
+
+/// Asks for the rows of an actor.
+pub fn of_actor(state: &mut State, actor: String) {
+    let text = format!("actor {actor}");
+    let asked = AuditFilter {
+        actor: Some(actor),
+        ..AuditFilter::default()
+    };
+    state.screens.audit.log.shown = false;
+    ask_for(state, text, asked);
+}
+
+fn ask_for(state: &mut State, text: String, asked: AuditFilter) {
     let panel = &mut state.screens.audit;
-    text.trim().clone_into(&mut panel.filter);
+    panel.filter = text;
     panel.asked = asked;
     panel.rows.clear();
     panel.next = None;
     panel.answered = false;
     panel.list.select(None);
     state.screens.in_flight.lost();
-    Ok(())
 }
 
 /// Walks the chain.

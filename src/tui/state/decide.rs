@@ -74,7 +74,12 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
     let not_here = "not offered here";
     let offered = match key {
         ItemKey::Approval(id) => match state.model.world().approvals.get(id) {
-            Some(approval) => not_offered(state, approval, action).map_or(Ok(()), Err),
+            Some(approval) => {
+                if let Some(why) = decision::decided_by_others(state.model.world(), approval) {
+                    return Some(why);
+                }
+                not_offered(state, approval, action).map_or(Ok(()), Err)
+            }
             None => Err(not_here),
         },
         ItemKey::Delivery(_) => match action {

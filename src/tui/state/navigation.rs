@@ -13,7 +13,7 @@ use crate::tui::state::jump_target::JumpTarget;
 use crate::tui::state::panel::Opening;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::selection::{focused_channel, focused_session, session_of};
-use crate::tui::state::{lists, opening, panels};
+use crate::tui::state::{audit_screen, lists, opening, panels};
 
 /// Moves the selection or scrolls the open card.
 pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
@@ -173,10 +173,17 @@ pub fn open(state: &mut State) -> Vec<Effect> {
             Some(Opening::Here(effects)) => effects,
             Some(Opening::Detail) => lists::open(state),
             Some(Opening::Channel(name)) => open_channel(state, name),
+            Some(Opening::Audit(actor)) => open_audit_of(state, actor),
             Some(Opening::Session(id, None)) => open_session(state, id),
             Some(Opening::Session(id, Some(place))) => open_session_at(state, id, place),
         },
     }
+}
+
+/// Shows the audit of an actor.
+fn open_audit_of(state: &mut State, actor: String) -> Vec<Effect> {
+    audit_screen::of_actor(state, actor);
+    go(state, Screen::Audit)
 }
 
 /// Shows a channel of the host that has the focus, on Channels.

@@ -39,6 +39,8 @@ pub enum Opening {
     Detail,
     /// This channel is to be shown, of the daemon that has the focus.
     Channel(String),
+    /// The audit is to be shown, of this actor.
+    Audit(String),
     /// The transcript of this session is to be shown, at a place where one is known.
     Session(SessionId, Option<SearchTarget>),
 }

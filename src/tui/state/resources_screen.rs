@@ -5,6 +5,7 @@ use crate::console::format;
 use crate::console::labels::problem_text;
 use crate::protocol::enums::InterpreterKind;
 use crate::protocol::event::{Event, EventBody};
+use crate::protocol::on_call::Person;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Command, EndInterpreter, Query};
 use crate::protocol::tool::Interpreter;
@@ -31,7 +32,12 @@ pub const PANEL: Panel = Panel {
         close: |_| false,
         leave: |_| false,
     },
-    open: |_| Opening::Detail,
+    open: |state| {
+        let row = state.screens.resources.selected();
+        // What somebody did is in the audit; the rest of them is on the screen already.
+        let person = row.and_then(|row| serde_json::from_value::<Person>(row.object.clone()).ok());
+        person.map_or(Opening::Detail, |person| Opening::Audit(person.name))
+    },
     perform: |state, action| (action == Action::EndInterpreter).then(|| end(state)),
     copied,
     session: |state| selected(state).map(|row| row.session_id),

@@ -4,6 +4,7 @@
 use ratatui::text::Line;
 
 use crate::client::approval_lines::{arguments_left, external_facts, sentence};
+use crate::console::decision::{approvers as approvers_of, two_people};
 use crate::console::format;
 use crate::console::item::{self, ItemKey};
 use crate::console::preview::quoted;
@@ -153,6 +154,10 @@ pub fn body(
             &format!("{alike} wait in this session; a decision lists all of them first"),
         );
     }
+    approvers(console, approval, &mut body);
+    if let Some(text) = two_people(console.model.world(), approval) {
+        body.field("two people", Role::TextStrong, &text);
+    }
     assignment(console, approval, &mut body);
     if let Some(question) = &approval.question {
         body.field("question", Role::TextStrong, question);
@@ -243,6 +248,20 @@ fn hunks<'d>(path: &str, unified: &'d str) -> &'d str {
 fn pretty(args: &serde_json::Value, body: &mut Body<'_>) {
     let text = serde_json::to_string_pretty(args).unwrap_or_else(|_| args.to_string());
     body.text(Role::Outside, &text);
+}
+
+/// Who alone decides it.
+fn approvers(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
+    let Some((named, me)) = approvers_of(console.model.world(), approval) else {
+        return;
+    };
+    let (role, rest) = if me {
+        (Role::Text, "")
+    } else {
+        (Role::NoticeWarning, "; you can read it")
+    };
+    let text = format!("decided by {} and nobody else{rest}", named.join(" or "));
+    body.field("approvers", role, &text);
 }
 
 /// Whom it waits for in particular.

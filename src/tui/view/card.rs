@@ -174,7 +174,7 @@ pub fn lines(
             let cost = approval_card::cost(console, approval);
             let world = console.model.world();
             let cache_key = format!(
-                "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?}",
+                "{id} {} {digest} {} {layout:?} {cost} {} {} {} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
@@ -185,6 +185,8 @@ pub fn lines(
                 unknown::version(console, approval),
                 approval.assignment,
                 console.model.world().on_call_status.you,
+                decision::approvers(world, approval),
+                decision::two_people(world, approval),
                 approval_card::loading(console, key).map(|(_, text)| text),
                 world.result(approval),
                 approval_card::output(world, approval),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use leverframe::api::peer::{may_connect, name_in};
 use leverframe::api::serve::{ServeError, Timing, serve_tcp, serve_unix};
-use leverframe::api::token::{StaticTokens, generate};
+use leverframe::api::token::StaticTokens;
 use leverframe::client::webhooks::Webhooks;
 use leverframe::protocol::command::Actor;
 use leverframe::protocol::enums::Scope;
 use leverframe::protocol::request::{Answer, Outcome};
+use leverframe::protocol::token::generate;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_http::fake::FakeClient;
@@ -161,6 +162,7 @@ async fn the_actor_is_the_tokens_record_and_no_body_can_say_otherwise() {
     let expected = Actor::Token {
         name: "reader".to_owned(),
         scopes: vec![Scope::Read],
+        person: None,
     };
     assert_eq!(envelope.actor, expected);
     assert_eq!(envelope.idempotency_key.as_deref(), Some("k1"));

@@ -30,6 +30,7 @@ mod samples_rare;
 mod samples_rehearsals;
 mod samples_servers;
 mod samples_skills;
+mod samples_tokens;
 pub mod samples_traffic;
 mod schemas;
 pub mod server;

@@ -94,7 +94,7 @@ async fn the_socket_actor_is_the_peers_uid_whatever_the_envelope_says() {
         .unwrap();
     let own = rustix::process::getuid().as_raw();
     match fake.last_envelope().actor {
-        Actor::Operator { uid, name } => {
+        Actor::Operator { uid, name, .. } => {
             assert_eq!(uid, own);
             assert!(!name.is_empty());
         }

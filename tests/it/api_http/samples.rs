@@ -2,7 +2,7 @@
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{
-    Approval, Decision, PlanFacts, Preview, PriorMessage, Requester, SimilarCall,
+    Approval, Decision, FirstApproval, PlanFacts, Preview, PriorMessage, Requester, SimilarCall,
 };
 use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
 use leverframe::protocol::citation::{Citation, Citations};
@@ -274,6 +274,14 @@ pub fn approval(state: ApprovalState) -> Approval {
         reminders: 0,
         once_only: None,
         unknown: None,
+        allowed_by: (state == ApprovalState::Pending).then(|| {
+            Box::new(FirstApproval {
+                person: "anna".to_owned(),
+                surface: Surface::Chat,
+                at: at(),
+                revision: 1,
+            })
+        }),
         assignment: (state == ApprovalState::Pending).then(|| Box::new(assigned())),
         shortened: true,
     }
@@ -320,6 +328,8 @@ pub fn channel() -> Channel {
             held_back: 3,
         }),
         taken_over: 1,
+        approvers: vec!["anna".to_owned()],
+        two_people: vec!["risk:high".to_owned()],
         asking: 2,
         paired: 3,
     }

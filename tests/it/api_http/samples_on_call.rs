@@ -116,6 +116,12 @@ pub fn events() -> Vec<Event> {
             },
         ),
         event(
+            Some(8),
+            EventBody::ApprovalFirstAllowed {
+                approval: Box::new(approval(ApprovalState::Pending)),
+            },
+        ),
+        event(
             Some(7),
             EventBody::OnCallChanged {
                 on_call: on_call_status().ended.map(Box::new),

@@ -41,6 +41,7 @@ use crate::api_http::samples_rare::{
 use crate::api_http::samples_rehearsals;
 use crate::api_http::samples_servers;
 use crate::api_http::samples_skills;
+use crate::api_http::samples_tokens;
 
 use crate::api_http::samples::*;
 
@@ -187,6 +188,7 @@ pub fn commands() -> Vec<Command> {
     .into_iter()
     .chain(samples_memory::commands())
     .chain(samples_on_call::commands())
+    .chain(samples_tokens::commands())
     .chain(samples_datasets::commands())
     .chain(samples_gate::commands())
     .chain([
@@ -277,6 +279,7 @@ pub fn outcomes() -> Vec<Outcome> {
     .chain(samples_skills::outcomes())
     .chain(samples_servers::outcomes())
     .chain(samples_datasets::outcomes())
+    .chain(samples_tokens::outcomes())
     .collect()
 }
 
@@ -461,11 +464,22 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::ListPeople(page(leverframe::protocol::on_call::Person {
                 name: "anna".to_owned(),
                 role: leverframe::protocol::enums::Role::Owner,
+                scopes: vec![leverframe::protocol::enums::Scope::Read],
                 ids: vec!["telegram:1".to_owned()],
+                tokens: vec!["laptop".to_owned()],
                 channels: vec!["team".to_owned()],
                 on_call: true,
                 quiet_until: Some(at()),
+                last_action: Some(leverframe::protocol::on_call::LastAction {
+                    at: at(),
+                    action: "approval.decided".to_owned(),
+                    surface: leverframe::protocol::enums::Surface::Chat,
+                }),
             })),
+        ),
+        (
+            Query::ListTokens(leverframe::protocol::request::ListTokens { all: false }),
+            Answer::ListTokens(page(samples_tokens::token())),
         ),
         (
             Query::ListTools(leverframe::protocol::request::ListTools {}),

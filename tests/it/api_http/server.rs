@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leverframe::api::serve::{Serving, Timing, serve_tcp, serve_unix};
-use leverframe::api::token::{StaticTokens, TokenRecord, TokenVerifier, hash_token};
+use leverframe::api::token::{StaticTokens, TokenVerifier};
 use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::target::Target;
 use leverframe::client::webhooks::Webhooks;
 use leverframe::protocol::enums::Scope;
+use leverframe::protocol::token::{TokenRecord, hash_token};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -25,6 +26,8 @@ pub fn tokens() -> StaticTokens {
         name: name.to_owned(),
         hash: hash_token(token),
         scopes: scopes.to_vec(),
+        person: None,
+        expires_at: None,
     };
     StaticTokens::new(vec![
         record("reader", READER, &[Scope::Read]),

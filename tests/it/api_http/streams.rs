@@ -165,6 +165,7 @@ impl TokenVerifier for Revocable {
         self.0.load(Ordering::SeqCst).then(|| Actor::Token {
             name: "x".to_owned(),
             scopes: vec![Scope::Read],
+            person: None,
         })
     }
 }

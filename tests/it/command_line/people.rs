@@ -21,6 +21,7 @@ async fn people_are_listed_with_role_channels_and_who_is_on_call() {
     let anna = json!({
         "name": "anna", "role": "owner", "ids": ["telegram:200", "discord:42"],
         "channels": ["team"], "on_call": true,
+        "scopes": ["read", "operate", "approve", "admin"],
     });
     assert_eq!(listed[0], anna);
     assert_eq!(listed[1]["channels"], Value::Array(Vec::new()));

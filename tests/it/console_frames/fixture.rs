@@ -133,6 +133,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         reminders: 0,
         once_only: None,
         unknown: None,
+        allowed_by: None,
         assignment: None,
         shortened: false,
     }
@@ -241,6 +242,8 @@ pub fn channel(name: &str, kind: ChannelKind, autonomy: Autonomy) -> Channel {
         active_sessions: 1,
         draining: None,
         taken_over: 0,
+        approvers: Vec::new(),
+        two_people: Vec::new(),
         asking: 0,
         paired: 0,
     }

@@ -152,6 +152,7 @@ impl Console {
             actor: Actor::Operator {
                 uid: 1000,
                 name: "op".into(),
+                person: None,
             },
             editor: None,
             clock: Clock::manual(fixture::NOW),

@@ -457,7 +457,7 @@ async fn a_token_of_the_gate_asks_and_does_nothing_else() {
     let home = Home::new("");
     let made = home
         .command()
-        .args(["gate", "token", "add", "build-3"])
+        .args(["token", "create", "build-3", "--scope", "gate"])
         .output();
     let made = made.expect("the command runs");
     assert!(made.status.success(), "{made:?}");

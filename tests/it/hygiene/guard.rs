@@ -294,6 +294,7 @@ async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
         actor: leverframe::protocol::command::Actor::Operator {
             uid: 0,
             name: "anna".to_owned(),
+            person: None,
         },
         surface: leverframe::protocol::enums::Surface::Cli,
         key: None,

@@ -28,7 +28,7 @@ pub struct McpHost {
 pub fn token(home: &Home, name: &str) -> String {
     let output = home
         .command()
-        .args(["mcp", "token", "add", name])
+        .args(["token", "create", name, "--scope", "mcp"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -44,6 +44,7 @@ fn operator() -> Actor {
     Actor::Operator {
         uid: 0,
         name: "bert".to_owned(),
+        person: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leverframe::api::serve::Timing;
-use leverframe::api::token::{StaticTokens, TokenRecord, TokenVerifier, hash_token};
+use leverframe::api::token::{StaticTokens, TokenVerifier};
 use leverframe::protocol::command::BudgetRequest;
 use leverframe::protocol::enums::{ContinuationState, Scope, Surface};
 use leverframe::protocol::options::TurnOptions;
@@ -12,6 +12,7 @@ use leverframe::protocol::request::{
     Answer, Command, Converse, EndSession, Envelope, Outcome, SendMessage, StartSession,
 };
 use leverframe::protocol::session::ErrorBody;
+use leverframe::protocol::token::{TokenRecord, hash_token};
 use serde_json::{Value, json};
 
 use crate::api_http::fake::FakeClient;
@@ -28,6 +29,8 @@ fn tokens() -> StaticTokens {
         name: name.to_owned(),
         hash: hash_token(&format!("lf_{name}")),
         scopes: scopes.to_vec(),
+        person: None,
+        expires_at: None,
     };
     StaticTokens::new(vec![
         record("webui", &[Scope::Chat]),

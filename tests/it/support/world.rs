@@ -256,6 +256,7 @@ pub(crate) fn operator(name: &str) -> Actor {
     Actor::Operator {
         uid: 0,
         name: name.to_owned(),
+        person: None,
     }
 }
 

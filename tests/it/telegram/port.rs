@@ -613,6 +613,7 @@ pub fn approval() -> Approval {
         reminders: 0,
         once_only: None,
         unknown: None,
+        allowed_by: None,
         assignment: None,
         shortened: false,
     }

@@ -303,6 +303,8 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         allowed_users: Vec::new(),
         allowed_chats: Vec::new(),
         approval_to: Vec::new(),
+        approvers: Vec::new(),
+        two_people: Vec::new(),
         taint_guard_in_full: true,
         chat_max_risk: Risk::Medium,
         max_wait_seconds: 600,

@@ -1,0 +1,168 @@
+//! `leverframe token create|list|revoke`: through the running daemon, or on the database where none runs.
+
+use std::path::Path;
+
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::cli::connect;
+use crate::cli::exit::Failure;
+use crate::cli::find;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::clock::{Clock, Timestamp};
+use crate::config::environment::Environment;
+use crate::config::flags::Flags;
+use crate::protocol::duration;
+use crate::protocol::enums::Scope;
+use crate::protocol::request::{Command, CreateToken, ListTokens, Outcome, Request, RevokeToken};
+use crate::protocol::snapshot::Page;
+use crate::protocol::token::Token;
+use crate::runtime::alone;
+use crate::runtime::offline;
+use crate::text::untrusted::limit_line;
+
+/// `token`.
+#[derive(Debug, Subcommand)]
+pub enum TokenCommands {
+    /// Make one, and print its value: it is shown this once
+    Create {
+        /// Its name
+        name: String,
+        /// What it may do; several with commas
+        #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPES", value_parser = scopes())]
+        scope: Vec<Scope>,
+        /// When it ends: how long from now (`12h`, `30d`), a day (`2026-12-24`) or a time; never when left out
+        #[arg(long, value_name = "TIME")]
+        expires: Option<String>,
+        /// Whose it is: a name under [people]; it gives no more than their role does
+        #[arg(long, value_name = "NAME")]
+        person: Option<String>,
+    },
+    /// List them: what they may do, whose they are, when they end and when they were used
+    List {
+        /// Also those that were revoked
+        #[arg(long)]
+        all: bool,
+    },
+    /// End one for good: its open streams end within a second
+    Revoke {
+        /// Its name
+        name: String,
+    },
+}
+
+fn scopes() -> impl TypedValueParser<Value = Scope> {
+    let words = Scope::ALL.iter().map(|scope| scope.as_str());
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<Scope>())
+}
+
+/// Who carries it out.
+enum Place<'a> {
+    Daemon(&'a dyn ConsoleClient),
+    Files(&'a Flags, &'a Environment, &'a Path),
+}
+
+impl Place<'_> {
+    async fn submit<C>(&self, command: C) -> Result<C::Reply, Failure>
+    where
+        C: Request<Wire = Command, Answer = Outcome>,
+    {
+        match self {
+            Self::Daemon(client) => find::submit(*client, command).await,
+            Self::Files(flags, environment, _) => {
+                let envelope = find::envelope(command, None);
+                Ok(alone::handle(flags, environment, envelope).await?)
+            }
+        }
+    }
+
+    async fn list(&self, all: bool) -> Result<Page<Token>, Failure> {
+        match self {
+            Self::Daemon(client) => Ok(client.call(ListTokens { all }).await?),
+            Self::Files(_, _, data_dir) => Ok(Page::from(offline::tokens(data_dir, all)?)),
+        }
+    }
+}
+
+/// Carries out the subcommand.
+pub async fn run(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    flags: &Flags,
+    environment: &Environment,
+    data_dir: &Path,
+    command: TokenCommands,
+) -> Result<(), Failure> {
+    match connect::daemon(data_dir).await {
+        Ok(client) => through(&client, terminal, format, command).await,
+        Err(Failure::NothingRunning(_)) => {
+            let place = Place::Files(flags, environment, data_dir);
+            carry_out(&place, terminal, format, command).await
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// The same through an engine that is known already.
+pub async fn through(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: TokenCommands,
+) -> Result<(), Failure> {
+    carry_out(&Place::Daemon(client), terminal, format, command).await
+}
+
+async fn carry_out(
+    place: &Place<'_>,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: TokenCommands,
+) -> Result<(), Failure> {
+    match command {
+        TokenCommands::Create {
+            name,
+            scope,
+            expires,
+            person,
+        } => {
+            let expires_at = expires.map(|text| end(&text)).transpose()?;
+            let made = place
+                .submit(CreateToken {
+                    name,
+                    scopes: scope,
+                    person,
+                    expires_at,
+                })
+                .await?;
+            match format {
+                Format::Json => terminal.json(&made),
+                // Alone on its line, for a script that keeps it.
+                Format::Human => terminal.line(&made.value),
+            }
+        }
+        TokenCommands::List { all } => {
+            let page = place.list(all).await?;
+            table::page(terminal, format, &page)
+        }
+        TokenCommands::Revoke { name } => {
+            let revoked = place.submit(RevokeToken { name }).await?;
+            match format {
+                Format::Json => terminal.json(&revoked),
+                Format::Human => terminal.line(&format!("revoked {}", cell(&revoked.name))),
+            }
+        }
+    }
+}
+
+/// When a token ends.
+fn end(text: &str) -> Result<Timestamp, Failure> {
+    duration::ahead(text, Clock::System.now()).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--expires {}: expected a time to come, like 12h, 30d, 2030-01-31 or 2030-01-31T12:00:00Z",
+            limit_line(text, 64)
+        ))
+    })
+}
