@@ -474,3 +474,34 @@ async fn the_agent_of_a_platform_answers_the_client_and_not_the_platform() {
     let outbox = daemon.get("/v1/outbox").await;
     assert_eq!(outbox["items"], json!([]));
 }
+
+#[tokio::test]
+async fn a_token_for_chat_is_handed_out_and_its_revocation_ends_a_stream() {
+    let home = home();
+    let mut daemon = home.daemon();
+    let admin = daemon.token.clone();
+    let token = |words: &[&str]| {
+        let made = home.command().arg("token").args(words).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    };
+    daemon.token = token(&["create", "webui", "--scope", "chat"]);
+    let body = json!({ "messages": [user("SAY:hello")] });
+    let reply = post(&daemon, CHAT, &[], body).await;
+    assert_eq!((reply.status, reply.text()), (200, "hello"), "{reply:?}");
+    let call = "TOOL:write_file{\"path\":\"a.txt\",\"content\":\"a\"}\nSAY:done";
+    let mut waiting = crate::openai_clients::caller::stream(&daemon, &[user(call)]).await;
+    waiting.until("waits for a person").await;
+    token(&["revoke", "webui"]);
+    let rest = waiting.all().await;
+    assert!(!text_of(&rest).contains("done"), "{rest:?}");
+    let body = json!({ "messages": [user("SAY:again")] });
+    let refused = post(&daemon, CHAT, &[], body).await;
+    assert_eq!(refused.status, 401, "{refused:?}");
+    // Its turn goes on without it.
+    daemon.token = admin;
+    let asked = daemon.wait_approval().await;
+    assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
+    let turn = asked["continuation_id"].as_str().unwrap();
+    daemon.wait_state(turn, "completed").await;
+}
