@@ -115,14 +115,12 @@ fn next_at(engine: &Engine, settings: &BackupSettings, made: &[MadeBackup]) -> T
     }
 }
 
-/// Name of the file of a moment.
+/// Name of the file of a moment: the second, without signs that file systems do not take.
 fn file_name(at: Timestamp) -> String {
-    let digits: String = at
-        .to_string()
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect();
-    format!("leverframe-{digits}.tar")
+    let text = at.to_string();
+    let second = text.split(['.', 'Z']).next().unwrap_or(&text);
+    let digits: String = second.chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("leverframe-{digits}Z.tar")
 }
 
 async fn make(engine: &Engine, settings: &BackupSettings, now: Timestamp) -> Result<(), Problem> {

@@ -274,6 +274,7 @@ async fn reading_routes_become_the_query_they_name() {
         "fleet".to_owned(),
         "datasets?channel=team".to_owned(),
         "datasets/sales".to_owned(),
+        "metrics".to_owned(),
         "log?level=warn&after=7&limit=9".to_owned(),
         "memory/stats".to_owned(),
         format!("memory?{filter}&limit=7&cursor=c"),
@@ -294,6 +295,8 @@ async fn reading_routes_become_the_query_they_name() {
     for ((query, answer), path) in samples_traffic::queries().into_iter().zip(paths) {
         let line = if path.is_empty() {
             "GET /readyz".to_owned()
+        } else if path == "metrics" {
+            "GET /metrics".to_owned()
         } else {
             format!("GET /v1/{path}")
         };
@@ -329,6 +332,8 @@ async fn reading_routes_become_the_query_they_name() {
         } else if let Answer::GetArtifact(artifact) = &answer {
             // Content, not an object.
             assert_eq!(reply.body, artifact.text, "{line}");
+        } else if let Answer::GetMetrics(metrics) = &answer {
+            assert_eq!(reply.body, metrics.text, "{line}");
         } else {
             let value = serde_json::to_value(&answer).unwrap()["value"].take();
             let mut body = reply.json();

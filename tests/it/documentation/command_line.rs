@@ -48,7 +48,11 @@ fn describe(command: &mut Command, page: &mut Page) {
         let about = prose(&about.to_string());
         page.paragraph(&format!("{}.", about.trim_end_matches('.')));
     }
-    if command.get_subcommands().any(is_shown) && command.get_name() != "leverframe" {
+    let stands_alone = command.get_positionals().next().is_some();
+    if command.get_subcommands().any(is_shown)
+        && command.get_name() != "leverframe"
+        && !stands_alone
+    {
         return;
     }
     let usage = command.render_usage().to_string();

@@ -113,7 +113,10 @@ async fn prometheus_takes_a_scrape_and_finds_what_rules_and_dashboard_name() {
         let quoted = serde_json::to_string(&expression).unwrap();
         groups += &format!("  - record: panel_{number}\n    expr: {quoted}\n");
     }
-    if let Some((good, said)) = promtool(&["check", "rules"], &groups) {
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("dashboard.yml");
+    std::fs::write(&written, groups).unwrap();
+    if let Some((good, said)) = promtool(&["check", "rules", written.to_str().unwrap()], "") {
         assert!(good, "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! What systemd reads and hears: the unit in the documentation, and the daemon's word that it is well.
+//! What systemd hears: the daemon's word that it is well.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
@@ -7,82 +7,7 @@ use rustix::process::Signal;
 
 use crate::support::daemon::{DEADLINE, Home};
 
-/// Keys of the unit that systemd.unit(5), systemd.service(5) and systemd.exec(5) know.
-const KEYS: &[(&str, &[&str])] = &[
-    ("Unit", &["Description", "After"]),
-    (
-        "Service",
-        &[
-            "Type",
-            "WatchdogSec",
-            "ExecStart",
-            "ExecReload",
-            "EnvironmentFile",
-            "Restart",
-            "TimeoutStopSec",
-        ],
-    ),
-    ("Install", &["WantedBy"]),
-];
-
-const SERVICE: &str = include_str!("../../../docs/src/operate/service.md");
 const PERFORMANCE: &str = include_str!("../../../docs/src/develop/performance.md");
-
-/// The unit as sections, keys and values. A comment stands on a line of its own; behind a value it is a part of it.
-fn unit() -> Vec<(String, String, String)> {
-    let (_, rest) = SERVICE.split_once("```ini\n").expect("the unit");
-    let (text, _) = rest.split_once("```").expect("its end");
-    let mut section = String::new();
-    let mut lines = Vec::new();
-    for line in text.lines().filter(|line| !line.is_empty()) {
-        if line.starts_with(['#', ';']) {
-            continue;
-        }
-        if let Some(name) = line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
-            name.clone_into(&mut section);
-            continue;
-        }
-        let (key, value) = line.split_once('=').expect("key and value");
-        lines.push((section.clone(), key.to_owned(), value.to_owned()));
-    }
-    lines
-}
-
-#[test]
-fn every_line_of_the_unit_is_one_that_systemd_takes() {
-    let unit = unit();
-    for (section, keys) in KEYS {
-        for key in *keys {
-            let found = unit.iter().filter(|(s, k, _)| s == section && k == key);
-            assert_eq!(found.count(), 1, "[{section}] {key}");
-        }
-    }
-    for (section, key, value) in &unit {
-        let known = KEYS.iter().find(|(name, _)| name == section);
-        assert!(
-            known.is_some_and(|(_, keys)| keys.contains(&key.as_str())),
-            "[{section}] {key}"
-        );
-        assert!(
-            !value.contains(['#', ';']),
-            "a comment behind a value: {key}={value}"
-        );
-        assert_eq!(value.trim(), value, "{key}");
-        if key.ends_with("Sec") {
-            assert!(value.parse::<u32>().is_ok(), "{key}={value}");
-        }
-    }
-    for installed in [".local/bin/leverframe", ".config/leverframe/secrets.env"] {
-        assert!(unit.iter().any(|(_, _, value)| value.contains(installed)));
-        assert!(
-            SERVICE.contains(&format!("~/{installed}")),
-            "how {installed} comes there"
-        );
-    }
-}
 
 #[test]
 fn the_scripts_that_measure_say_how_they_are_called() {
