@@ -221,6 +221,8 @@ async fn tokens_of_former_versions_go_on_working() {
         std::fs::write(folder.join("laptop"), hash + "\n").unwrap();
         std::fs::write(folder.join("notes.txt~"), "no token").unwrap();
     }
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(home.data(), private).unwrap();
     let mut daemon = home.daemon();
     for _ in 0..2 {
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });

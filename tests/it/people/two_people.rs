@@ -160,7 +160,7 @@ async fn a_denial_ends_it_and_a_change_starts_over() {
         "{denied}"
     );
     assert_eq!(decides(&daemon, &annas, &edited, "approve").await.0, 409);
-    shown(&telegram, 100, "all done").await;
+    shown(&telegram, 100, "I did not do it").await;
     assert!(!home.workspace("team").join("note.txt").exists());
 }
 
