@@ -572,7 +572,6 @@ impl EventBody {
     pub fn continuation_state(&self) -> Option<ContinuationState> {
         match self {
             Self::MessageReceived { .. }
-            | Self::CallReported { .. }
             | Self::ContinuationQueued { .. }
             | Self::ContinuationResumed { .. } => Some(ContinuationState::Pending),
             Self::ContinuationStarted { .. } => Some(ContinuationState::Running),
@@ -597,6 +596,8 @@ impl EventBody {
             | Self::ShellOutput { .. }
             | Self::DatasetsChanged { .. }
             | Self::ToolFinished { .. }
+            // It comes when it likes, and moves nothing.
+            | Self::CallReported { .. }
             | Self::ApprovalRequested { .. }
             | Self::ApprovalDecided { .. }
             | Self::ApprovalExpired { .. }
