@@ -8,6 +8,7 @@ mod assignments;
 mod calls;
 mod deliveries;
 mod file;
+mod gate;
 mod hygiene;
 mod log;
 mod memories;
@@ -28,7 +29,7 @@ use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 13] = [
+const GROUPS: [&[Rule]; 14] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -42,6 +43,7 @@ const GROUPS: [&[Rule]; 13] = [
     pairings::RULES,
     tool_servers::RULES,
     assignments::RULES,
+    gate::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

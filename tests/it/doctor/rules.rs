@@ -44,6 +44,23 @@ const CASES: &[(&str, &str, &[&str])] = &[
         &["I5", "I23"]),
     ("continuation of an epoch that has not begun", "UPDATE continuations SET epoch = 9 WHERE id = {BUSY}", &["I6"]),
     ("running continuation of an earlier epoch", "UPDATE continuations SET epoch = 1 WHERE id = {BUSY}", &["I6"]),
+    ("request of an external agent that was allowed for more than one call",
+        "UPDATE continuations SET options = json_set(coalesce(options, '{}'), '$.call',
+            json('{\"tool\":\"claude__Bash\",\"arguments\":{},\"external\":{\"agent\":\"claude\",\"request\":\"k\"}}'))
+         WHERE id IN (SELECT continuation_id FROM tool_calls WHERE attempts > 0 );
+         UPDATE steps SET body = json_set(body, '$.name', 'claude__Bash') WHERE kind = 'tool_result';
+         UPDATE tool_calls SET name = 'claude__Bash';", &["A1"]),
+    ("call of an external agent that was allowed after its turn had ended",
+        "UPDATE continuations SET options = json_set(coalesce(options, '{}'), '$.call',
+            json('{\"tool\":\"claude__Bash\",\"arguments\":{},\"external\":{\"agent\":\"claude\",\"request\":\"k\"}}'))
+         WHERE id IN (SELECT continuation_id FROM tool_calls WHERE attempts > 0 AND id = {FREE_CALL});
+         UPDATE steps SET body = json_set(body, '$.name', 'claude__Bash') WHERE kind = 'tool_result';
+         UPDATE tool_calls SET name = 'claude__Bash';
+         UPDATE tool_calls SET started_at = 4000000000000 WHERE id = {FREE_CALL}", &["A1"]),
+    ("call of an external agent that was allowed and is not what the agent asked about",
+        "UPDATE continuations SET options = json_set(coalesce(options, '{}'), '$.call',
+            json('{\"tool\":\"claude__Bash\",\"arguments\":{},\"external\":{\"agent\":\"claude\",\"request\":\"k\"}}'))
+         WHERE id IN (SELECT continuation_id FROM tool_calls WHERE attempts > 0 AND id = {FREE_CALL});", &["A4"]),
     ("tool attempt of an epoch that has not begun", "UPDATE tool_attempts SET epoch = 9 WHERE call_id = {FREE_CALL}", &["I7"]),
     ("model attempt of an epoch that has not begun", "UPDATE model_attempts SET epoch = 9", &["I7"]),
     ("send of an epoch that has not begun", "UPDATE outbox SET epoch = 9 WHERE class = 'final' AND part = 2", &["I7"]),
