@@ -8,8 +8,8 @@ use crate::protocol::approval::{Decision, PlanFacts, Requester};
 use crate::protocol::artifact::{ArtifactRef, Attachment, SentFile};
 use crate::protocol::citation::Citations;
 use crate::protocol::enums::{
-    Access, ContinuationState, Effect, FloodKind, OutboxClass, OutboxState, Risk, SessionState,
-    StepKind, Surface, ToolCallState,
+    Access, ContinuationState, Effect, ExternalAgent, FloodKind, OutboxClass, OutboxState, Risk,
+    SessionState, StepKind, Surface, ToolCallState,
 };
 use crate::protocol::gate::{CallReport, ExternalSession};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -275,7 +275,29 @@ pub struct ToolCall {
 /// How the rule of a call's verdict begins, where the call was refused because too many approvals waited.
 pub const TOO_MANY_WAIT: &str = "too many approvals wait";
 
+/// How a call stands, in a word for people: a call that an external agent makes itself does not succeed here, it is allowed.
+pub fn call_word(tool: &str, state: ToolCallState) -> &'static str {
+    match state {
+        ToolCallState::Succeeded if ExternalAgent::of_tool(tool).is_some() => "allowed",
+        _ => state.as_str(),
+    }
+}
+
+/// How long a call ran, in milliseconds; none of one that did not run here.
+pub fn call_duration(tool: &str, duration_ms: Option<u64>) -> Option<u64> {
+    duration_ms.filter(|_| ExternalAgent::of_tool(tool).is_none())
+}
+
 impl ToolCall {
+    /// Whether nobody decided it in time, and an external agent makes it: it can be allowed for the next time.
+    pub fn is_late(&self) -> bool {
+        let is_over = matches!(
+            self.state,
+            ToolCallState::Expired | ToolCallState::Cancelled
+        );
+        is_over && self.approval_id.is_some() && ExternalAgent::of_tool(&self.name).is_some()
+    }
+
     /// Whether it was refused because too many approvals waited.
     pub fn is_refused(&self) -> bool {
         self.state == ToolCallState::Denied && self.verdict.rule.starts_with(TOO_MANY_WAIT)

@@ -116,6 +116,7 @@ actions! {
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
+    AllowLater = "allow-later", Ordinary, "allow later", "let an external agent make a call once that nobody decided in time; asks first";
     KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
     Autonomy = "autonomy", Ordinary, "autonomy", "open the autonomy selector with its what-if";
     ToolLists = "tool-lists", Ordinary, "tools", "let tools of this channel run alone, always ask or never run";

@@ -19,8 +19,8 @@ use crate::tui::state::jump_target::JumpTarget;
 use crate::tui::state::modal::{HelpScope, TextPurpose};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
-    assigning, command_line, disabled_reason, hosts, lists, models, mouse, navigation, opening,
-    panels, replaying, selection, shell_screen, submit, summary, taking_over, undo, why,
+    assigning, command_line, disabled_reason, hosts, late, lists, models, mouse, navigation,
+    opening, panels, replaying, selection, shell_screen, submit, summary, taking_over, undo, why,
 };
 
 /// Carries out an action that is not a decision.
@@ -79,6 +79,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         },
         Action::RetryContinuation => confirm_continuation(state, Verb::Retry),
         Action::KillContinuation => confirm_continuation(state, Verb::Kill),
+        Action::AllowLater => late::open(state),
         Action::Autonomy => match selection::focused_channel(state) {
             Some(channel) => opening::open_dial(state, &channel),
             None => state.nothing(action),

@@ -360,6 +360,9 @@ fn hints(state: &State) -> Vec<Action> {
     let mut hints = vec![Action::Open, Action::NextPane];
     match Group::of(turn.state) {
         Group::Interrupted => hints.push(Action::ResumeContinuation),
+        Group::Recent if turn.tool_calls.iter().any(ToolCall::is_late) => {
+            hints.push(Action::AllowLater);
+        }
         Group::Recent => hints.push(Action::RetryContinuation),
         Group::Running | Group::Parked | Group::Arrived => {}
     }

@@ -10,7 +10,7 @@ use crate::tui::state::screen::Screen;
 use crate::tui::state::selection::{
     focused_channel, focused_continuation, focused_flood, focused_session,
 };
-use crate::tui::state::{assigning, decide, submit};
+use crate::tui::state::{assigning, decide, late, submit};
 
 /// What is about the session that has the focus, wherever it is bound.
 const SESSION: &[Action] = &[
@@ -97,6 +97,10 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         && (action != Action::ResumeContinuation || focused_flood(state).is_none())
     {
         Some("no turn is selected")
+    } else if action == Action::AllowLater {
+        return late::unavailable(state)
+            .or_else(|| submit::blocked(state).map(str::to_owned))
+            .or_else(|| state.model.lacks(Scope::Approve));
     } else if [Action::SearchNext, Action::SearchPrevious].contains(&action)
         && state.screen == Screen::Session
         && state.screens.session.search.is_none()

@@ -36,6 +36,7 @@ pub mod hosts;
 pub mod in_flight;
 pub mod input;
 pub mod jump_target;
+pub mod late;
 pub mod list;
 pub mod lists;
 pub mod live_screen;

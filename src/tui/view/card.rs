@@ -321,12 +321,12 @@ pub fn status(console: Console<'_>, key: &ItemKey) -> (Role, String) {
                 (Some(at), None) => (
                     Role::Text,
                     match &approval.plan.external {
-                        Some(external) => format!(
+                        Some(external) if !external.deferred => format!(
                             "{} stops waiting in {}; then it is denied",
                             external.agent.product(),
                             format::left(now, at)
                         ),
-                        None => format!(
+                        Some(_) | None => format!(
                             "{} left, then {}",
                             format::left(now, at),
                             if approval.kind == ApprovalKind::Pairing {

@@ -8,7 +8,9 @@ use crate::console::format;
 use crate::protocol::enums::{ContinuationState, Surface};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::TurnOptions;
-use crate::protocol::session::{Continuation, NO_MODEL, RefusedCalls, Step, StepBody};
+use crate::protocol::session::{
+    Continuation, NO_MODEL, RefusedCalls, Step, StepBody, call_duration, call_word,
+};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, HitRegion};
@@ -358,12 +360,13 @@ fn calls(state: &State, turn: &Continuation, body: &mut Body<'_>) {
         } else {
             Role::StateWaiting
         };
-        let took = call.duration_ms.map(format::duration).unwrap_or_default();
+        let took = call_duration(&call.name, call.duration_ms);
+        let took = took.map(format::duration).unwrap_or_default();
         let text = format!(
             "{} {} · {} {took} · {}: {}",
             call.name,
             cut(&call.args.to_string(), STEP_SHOWN),
-            call.state,
+            call_word(&call.name, call.state),
             call.verdict.decision,
             call.verdict.rule
         );
@@ -417,7 +420,9 @@ fn step_line(step: &Step) -> (Role, String) {
             duration_ms,
             ..
         } => {
-            let took = duration_ms.map(format::duration).unwrap_or_default();
+            let took = call_duration(name, *duration_ms);
+            let took = took.map(format::duration).unwrap_or_default();
+            let state = call_word(name, *state);
             let text = format!("{name} {state} {took} · {}", cut(content, STEP_SHOWN));
             (Role::OutsideTool, text)
         }

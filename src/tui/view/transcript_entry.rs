@@ -8,7 +8,7 @@ use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::enums::{CitationKind, VerdictKind};
 use crate::protocol::session::{
     BY_HAND, CachedAnswer, CachedResult, NO_MODEL, StepBody, ToolCall, TranscriptBody,
-    TranscriptEntry,
+    TranscriptEntry, call_duration, call_word,
 };
 use crate::tui::code_colors::{CodeColors, CodeKind};
 use crate::tui::links::{self, Link};
@@ -230,10 +230,13 @@ pub fn lines(
                 cached,
                 ..
             } => {
-                let took = took(*duration_ms, cached.as_ref());
+                let took = took(call_duration(name, *duration_ms), cached.as_ref());
                 maker.head(vec![
                     (Role::OutsideTool, name.clone()),
-                    (call_role(*state), format!("  {state}{took}")),
+                    (
+                        call_role(*state),
+                        format!("  {}{took}", call_word(name, *state)),
+                    ),
                 ]);
                 maker.text(
                     Role::Outside,
@@ -361,7 +364,10 @@ fn took(duration_ms: Option<u64>, cached: Option<&CachedResult>) -> String {
 }
 
 fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
-    let took = took(call.duration_ms, call.cached.as_ref());
+    let took = took(
+        call_duration(&call.name, call.duration_ms),
+        call.cached.as_ref(),
+    );
     let again = if call.attempts > 1 {
         format!(" · started {} times", call.attempts)
     } else {
@@ -370,7 +376,10 @@ fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
     maker.head(vec![
         (Role::Border, "  ┌ ".to_owned()),
         (Role::OutsideTool, call.name.clone()),
-        (call_role(call.state), format!("  {}", call.state)),
+        (
+            call_role(call.state),
+            format!("  {}", call_word(&call.name, call.state)),
+        ),
         (
             Role::TextMuted,
             format!("{took}{again} · risk {}", call.risk),
