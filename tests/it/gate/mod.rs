@@ -8,6 +8,7 @@ mod lines;
 mod plans;
 mod proof;
 mod rules;
+mod schedules;
 mod settings;
 mod shapes;
 mod stub;
