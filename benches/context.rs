@@ -50,6 +50,7 @@ fn main() {
                     session_id,
                     epoch,
                     floods: leverframe::store::input::ChannelFloods::default(),
+                    except: Vec::new(),
                 })
                 .await
                 .unwrap();

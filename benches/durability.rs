@@ -128,6 +128,7 @@ async fn plain_turn(world: &World, conversation: &str) {
             session_id,
             epoch,
             floods: leverframe::store::input::ChannelFloods::default(),
+            except: Vec::new(),
         })
         .await
         .unwrap();

@@ -61,6 +61,7 @@ async fn turns(producers: usize) -> Duration {
                         session_id,
                         epoch,
                         floods: leverframe::store::input::ChannelFloods::default(),
+                        except: Vec::new(),
                     })
                     .await
                     .unwrap();

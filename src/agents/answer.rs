@@ -24,6 +24,12 @@ pub fn accepts_edits(agent: ExternalAgent, event: AskEvent) -> bool {
     }
 }
 
+/// Whether a hook can be told that the decision comes later: the agent ends, and asks again when it goes on. Claude Code
+/// does so only where it runs without a terminal.
+pub fn knows_defer(agent: ExternalAgent, event: AskEvent) -> bool {
+    (agent, event) == (ExternalAgent::Claude, AskEvent::PreToolUse)
+}
+
 /// What the agent is told.
 pub fn answer(agent: ExternalAgent, call: &AgentCall, verdict: &Verdict) -> Value {
     match verdict {
@@ -36,6 +42,14 @@ pub fn answer(agent: ExternalAgent, call: &AgentCall, verdict: &Verdict) -> Valu
             "it was allowed with other arguments, and this hook takes none",
         ),
         Verdict::Deny { reason } => deny(call.event, reason),
+        Verdict::Defer if knows_defer(agent, call.event) => specific(
+            call.event,
+            json!({"permissionDecision": "defer", "permissionDecisionReason": "a person decides later"}),
+        ),
+        Verdict::Defer => deny(
+            call.event,
+            "a person decides later, and this hook cannot wait for that",
+        ),
     }
 }
 

@@ -128,6 +128,8 @@ pub enum Verdict {
         /// Why, for the agent.
         reason: String,
     },
+    /// The agent ends and asks again later, for hooks that know this ([`crate::agents::knows_defer`]).
+    Defer,
 }
 
 /// A body that is not understood. Nothing of it is let through.

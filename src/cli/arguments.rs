@@ -108,6 +108,9 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
+    /// Jobs of agents of other makers that the daemon starts
+    #[command(subcommand)]
+    Agents(crate::cli::agents::AgentCommands),
     /// Agents of other makers (Claude Code, Codex, Gemini CLI): their calls are judged here
     #[command(subcommand)]
     Gate(crate::cli::gate::GateCommands),

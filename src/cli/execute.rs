@@ -12,9 +12,9 @@ use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
-    audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory, metrics,
-    models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell, summary,
-    sweep, take_over, token, why,
+    agents, audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory,
+    metrics, models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell,
+    summary, sweep, take_over, token, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope, InterpreterKind};
@@ -58,6 +58,7 @@ pub async fn execute(
         Subcommands::Models(command) => {
             models::through(client, terminal, format, model.as_deref(), command).await
         }
+        Subcommands::Agents(command) => agents::run(client, terminal, format, command).await,
         Subcommands::Ask {
             text,
             wait,

@@ -16,8 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 use crate::cli::gate_dial::{Answer, dial_until_answered};
-use crate::cli::gate_events::{is_question, refusal};
 use crate::cli::terminal::cell;
+use crate::config::agent_hooks::{is_question, refusal};
 use crate::protocol::enums::{ExternalAgent, GateVerdict};
 use crate::protocol::gate::MAX_HOOK_BYTES;
 
@@ -210,6 +210,17 @@ fn verdict(agent: ExternalAgent, event: &str, answer: Result<Answer, String>) ->
             ),
             status: 2,
         },
+        // The program ends and asks again later. No other hook knows the word.
+        GateVerdict::Defer if agent == ExternalAgent::Claude && event == "PreToolUse" => End {
+            body: Some(answer.body),
+            message: None,
+            status: 0,
+        },
+        GateVerdict::Defer => deny(
+            agent,
+            Some(event),
+            "a person decides later, and this hook cannot wait for that",
+        ),
         GateVerdict::Noted => deny(
             agent,
             Some(event),

@@ -2,7 +2,6 @@
 //!
 //! Nothing is written that was not shown, into no file that changed since, and what was written is read again.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,21 +11,13 @@ use similar::TextDiff;
 use crate::cli::config_file::swap;
 use crate::cli::connect::socket;
 use crate::cli::exit::Failure;
-use crate::cli::gate_events::hook_events;
 use crate::cli::gate_places::{notes, settings_file};
-use crate::cli::gate_settings::{self as settings, Hook};
+use crate::cli::gate_settings as settings;
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
+use crate::config::agent_hooks::{Hook, QUESTION, hook_events, hooks};
 use crate::config::environment::Environment;
 use crate::config::paths::locate;
 use crate::protocol::enums::ExternalAgent;
-
-/// Seconds a question may take before the shell ends it, and before the program goes on without an answer.
-const QUESTION: (u64, u64) = (590, 600);
-/// The same for a report.
-const REPORT: (u64, u64) = (8, 10);
-/// What the shell does where the caller let nothing through: Codex and Gemini CLI take status 2 for a *no* only where
-/// standard error says something, and Codex only where all that it writes is read.
-const CLOSED: &str = "sh -c 'cat >/dev/null; echo Leverframe did not allow this call >&2; exit 2'";
 
 /// `gate install`.
 #[derive(Debug, Clone, Args)]
@@ -69,7 +60,8 @@ pub fn install(
     let program = std::env::current_exe().map_err(|error| {
         Failure::Usage(format!("where this program lies is not known: {error}"))
     })?;
-    let hooks = hooks(agent, &program, data_dir.as_deref(), environment, QUESTION)?;
+    let hooks = hooks(agent, &program, data_dir.as_deref(), environment, QUESTION)
+        .map_err(Failure::Usage)?;
     if given.print {
         let text =
             settings::install(None, agent, &hooks).map_err(|problem| named(&file, problem))?;
@@ -231,7 +223,8 @@ pub fn write_hooks(
     limits: Option<(u64, u64)>,
 ) -> Result<(), Failure> {
     let limits = limits.unwrap_or(QUESTION);
-    let hooks = hooks(agent, program, Some(data_dir), environment, limits)?;
+    let hooks =
+        hooks(agent, program, Some(data_dir), environment, limits).map_err(Failure::Usage)?;
     let file = settings_file(agent, None, environment)?;
     let text = settings::install(read(&file)?.as_deref(), agent, &hooks)
         .map_err(|problem| named(&file, problem))?;
@@ -244,72 +237,6 @@ pub fn is_installed(agent: ExternalAgent, environment: &Environment) -> bool {
     let text = settings_file(agent, None, environment).and_then(|file| read(&file));
     let text = text.ok().flatten();
     text.is_some_and(|text| settings::installed(&text, agent).is_ok_and(|found| !found.is_empty()))
-}
-
-/// The hooks as they stand in the settings.
-fn hooks(
-    agent: ExternalAgent,
-    program: &Path,
-    data_dir: Option<&Path>,
-    environment: &Environment,
-    question: (u64, u64),
-) -> Result<Vec<Hook>, Failure> {
-    let guard = guard(environment)?;
-    let mut call = format!("{} gate {agent}", quoted(program)?);
-    if let Some(dir) = data_dir {
-        let _ = write!(call, " --data-dir {}", quoted(dir)?);
-    }
-    let unit = match agent {
-        ExternalAgent::Claude | ExternalAgent::Codex => 1,
-        ExternalAgent::Gemini => 1000,
-    };
-    let hooks = hook_events(agent).iter().map(|event| {
-        let (limit, timeout) = if event.asks { question } else { REPORT };
-        let otherwise = if event.asks { CLOSED } else { "true" };
-        Hook {
-            event: event.name.to_owned(),
-            command: format!(
-                "{} {call} || {otherwise}",
-                guard.replace("SECONDS", &limit.to_string())
-            ),
-            timeout: timeout * unit,
-        }
-    });
-    Ok(hooks.collect())
-}
-
-/// What ends a caller that hangs: `timeout`, which macOS lacks, or Perl, which it has.
-fn guard(environment: &Environment) -> Result<&'static str, Failure> {
-    let path = environment.path("PATH").unwrap_or_default();
-    let there = |name: &str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
-    if there("timeout") {
-        Ok("timeout -k 5 SECONDS")
-    } else if there("perl") {
-        Ok("perl -e 'alarm shift; exec @ARGV; exit 127' SECONDS")
-    } else {
-        Err(Failure::Usage(
-            "neither `timeout` nor `perl` is on the PATH: without one, a caller that hangs lets calls through".to_owned(),
-        ))
-    }
-}
-
-/// A path as one word of every shell.
-fn quoted(path: &Path) -> Result<String, Failure> {
-    let fault = |problem: &str| Failure::Usage(format!("{}: {problem}", path.display()));
-    let text = path
-        .to_str()
-        .ok_or_else(|| fault("the path is not UTF-8"))?;
-    if text.contains(['\'', '\n', '\r']) {
-        return Err(fault(
-            "a path with a quote or a line break cannot stand in a hook: move it",
-        ));
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    Ok(if text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{text}'")
-    })
 }
 
 /// The program that a hook of ours runs.

@@ -11,23 +11,12 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::json;
 
-use crate::cli::gate_events::hook_events;
 use crate::cli::gate_splice::{Place, Step};
+use crate::config::agent_hooks::{Hook, fields, hook_events};
 use crate::protocol::enums::ExternalAgent;
 
 /// What a file that holds nothing but our hooks is made of.
 const EMPTY: &str = "{}\n";
-
-/// A hook as it stands in the settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
-    /// The event it is called at.
-    pub event: String,
-    /// What the program's shell runs.
-    pub command: String,
-    /// After how long the program goes on without it, in the program's unit.
-    pub timeout: u64,
-}
 
 /// What is wrong with the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -376,22 +365,4 @@ fn insert(
         },
     };
     Ok(format!("{mark}{rest}"))
-}
-
-/// The fields of a hook. Claude Code has a word of its own for a hook that must not fail open.
-fn fields(agent: ExternalAgent, hook: &Hook) -> serde_json::Value {
-    let mut fields = serde_json::Map::new();
-    if agent == ExternalAgent::Gemini {
-        fields.insert("name".to_owned(), json!("leverframe"));
-    }
-    fields.insert("type".to_owned(), json!("command"));
-    fields.insert("command".to_owned(), json!(hook.command));
-    fields.insert("timeout".to_owned(), json!(hook.timeout));
-    let asks = hook_events(agent)
-        .iter()
-        .any(|one| one.asks && one.name == hook.event);
-    if agent == ExternalAgent::Claude && asks {
-        fields.insert("onFailure".to_owned(), json!("block"));
-    }
-    serde_json::Value::Object(fields)
 }

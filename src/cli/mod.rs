@@ -3,6 +3,7 @@
 //! No subcommand knows how its client reaches the engine, and none writes outside text that was not
 //! revealed. The only place that prints is [`terminal::Terminal`].
 
+pub mod agents;
 pub mod approval_card;
 pub mod approvals;
 pub mod arguments;
@@ -34,7 +35,6 @@ pub mod find;
 pub mod gate;
 pub mod gate_call;
 pub mod gate_dial;
-pub mod gate_events;
 pub mod gate_install;
 pub mod gate_places;
 pub mod gate_settings;

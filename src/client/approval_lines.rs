@@ -19,6 +19,10 @@ const WRITE_FILE: &str = "write_file";
 pub const MADE_ELSEWHERE: &str = "Leverframe passes your answer on. It does not make this call, and cannot check that what \
      runs is what is shown.";
 
+/// What an operator must know of a call whose agent does not wait.
+pub const ENDED_MEANWHILE: &str =
+    "The agent has ended. Your decision starts it again, and it asks for this call again.";
+
 /// What would happen, in one sentence.
 pub fn sentence(approval: &Approval) -> String {
     let tool = &approval.tool;
@@ -312,6 +316,9 @@ pub fn external_facts(approval: &Approval) -> Vec<(&'static str, String)> {
     let mut facts = vec![("agent", external.label())];
     facts.push(("session", external.session.clone()));
     facts.extend(external.mode.iter().map(|mode| ("mode", mode.clone())));
+    if external.deferred {
+        facts.push(("job", ENDED_MEANWHILE.to_owned()));
+    }
     facts.push(("gated", MADE_ELSEWHERE.to_owned()));
     facts
 }

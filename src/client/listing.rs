@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::clock::Timestamp;
+use crate::protocol::agent_job::AgentJob;
 use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
 use crate::protocol::fleet::{FleetChannel, HOURS};
@@ -13,11 +14,12 @@ use crate::protocol::mcp::McpServer;
 use crate::protocol::on_call::{LastAction, Person};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListDatasets, ListFleet, ListInterpreters, ListMcpServers, ListPairings, ListPeople,
-    ListRoutines, ListSkills, ListTokens, ListTools, Query,
+    Answer, ListAgentJobs, ListDatasets, ListFleet, ListInterpreters, ListMcpServers, ListPairings,
+    ListPeople, ListRoutines, ListSkills, ListTokens, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::token::Token;
 use crate::protocol::tool::{Interpreter, Tool};
 use crate::text::bars::bars;
@@ -85,6 +87,7 @@ macro_rules! resources {
 }
 
 resources! {
+    "agents", "jobs of external agents, and where they stand", AgentJob, ListAgentJobs { page: PageRequest::default() };
     "datasets", "tables that people sent, and until when they stay", Dataset, ListDatasets { channel: None };
     "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
     "interpreters", "shells and Pythons that sessions keep", Interpreter, ListInterpreters {};
@@ -101,6 +104,31 @@ fn erased<T: TableRow>(item: &T) -> ResourceRow {
     ResourceRow {
         cells: item.cells(),
         object: serde_json::to_value(item).unwrap_or_default(),
+    }
+}
+
+impl TableRow for AgentJob {
+    const HEADS: &'static [&'static str] = &[
+        "ID",
+        "AGENT",
+        "STATE",
+        "RUNS",
+        "DIRECTORY",
+        "CHANGED",
+        "TASK",
+    ];
+    const NOTHING: &'static str = "no jobs";
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.to_string(),
+            self.agent.to_string(),
+            self.state.to_string(),
+            self.runs.to_string(),
+            reveal_line(&self.directory).into_owned(),
+            self.updated_at.to_string(),
+            limit_line(&self.task, 60),
+        ]
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![warn(missing_docs)]
 
+pub mod agent_hooks;
 pub mod attachments;
 pub mod backup;
 pub mod backup_files;

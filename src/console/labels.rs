@@ -43,6 +43,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         }
         Command::CallTool(_) => "call accepted".to_owned(),
         Command::AskGate(_) => "answered".to_owned(),
+        Command::RunAgent(_) => "job started".to_owned(),
+        Command::CancelAgentJob(_) => "job ended, with its program and its question".to_owned(),
         Command::AllowLater(_) => {
             "allowed once, if the agent asks again within 15 minutes".to_owned()
         }

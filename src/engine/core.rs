@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents;
+use crate::agents::run_tool::RunAgent;
 use crate::clock::{Clock, Timestamp};
 use crate::config::paths::hidden_from_tools;
 use crate::config::settings::{ChannelSettings, Settings};
@@ -154,6 +155,10 @@ impl Engine {
     /// An engine that does nothing yet; `start::begin` starts what is pending.
     pub fn new(mut parts: Parts, held: Option<ActiveStop>) -> Self {
         parts.tools.add_family(agents::tool);
+        let runs = RunAgent::new(parts.settings.paths.data_dir.clone());
+        if let Err(error) = parts.tools.add(Arc::new(runs)) {
+            tracing::error!(%error, "no external agent can be started");
+        }
         let started_at = parts.clock.now();
         let workspaces = parts.settings.channels.values();
         let hooks = Hooks::new(

@@ -118,6 +118,8 @@ impl Engine {
                 ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))
             },
             GetMetrics(_) => metrics::metrics(self),
+            ListAgentJobs(q) => read(self, move |rows| rows.agent_jobs(&q.page)),
+            GetAgentJob(q) => read(self, move |rows| rows.agent_job(q.id)),
             ListFleet(_) => fleet::list(self),
             ListTokens(q) => read_here(self, move |rows| rows.tokens(q.all).map(Page::from)),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),

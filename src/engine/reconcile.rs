@@ -209,6 +209,12 @@ async fn denied(
     })
 }
 
+/// Settles a run whose end is known from elsewhere. Somebody else's answer stands.
+pub async fn happened(engine: &Engine, call: UnknownCall, content: String) -> Result<(), Problem> {
+    let reason = format!("looked up: it happened: {content}");
+    answer(engine, call, DecisionKind::Happened, reason, Some(content)).await
+}
+
 /// Answers a question in the engine's name. Somebody else's answer stands.
 async fn answer(
     engine: &Engine,

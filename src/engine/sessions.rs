@@ -14,6 +14,9 @@ use crate::engine::turn::input::Halt;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::snapshot::Draining;
 
+/// External agents that run at once: each takes some hundred MiB.
+const MAX_AGENTS: usize = 2;
+
 /// A session that has a task, or is about to get one.
 #[derive(Debug, Default)]
 struct RunningSession {
@@ -46,6 +49,10 @@ pub struct Sessions {
     woken: Mutex<Vec<SessionId>>,
     wake: Notify,
     permits: Arc<Semaphore>,
+    /// Sessions whose turns are runs of external agents.
+    agents: Mutex<HashSet<SessionId>>,
+    /// Their permits are their own: the calls of such a run are turns that need one of the others.
+    agent_permits: Arc<Semaphore>,
     /// Running work ends, nothing begins.
     draining: watch::Sender<Option<Draining>>,
     /// Conversations that were taken over since this process started: (channel, conversation).
@@ -62,6 +69,8 @@ impl Sessions {
             woken: Mutex::default(),
             wake: Notify::new(),
             permits: Arc::new(Semaphore::new(max_running.max(1))),
+            agents: Mutex::default(),
+            agent_permits: Arc::new(Semaphore::new(MAX_AGENTS)),
             draining: watch::Sender::new(None),
             taken_over: Mutex::default(),
             probed: Mutex::default(),
@@ -95,9 +104,19 @@ impl Sessions {
         }
     }
 
-    /// Waits for the right to drive one turn; none = nothing is driven any more.
-    pub async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        self.permits.clone().acquire_owned().await.ok()
+    /// The turns of a session are runs of an external agent.
+    pub fn add_agent(&self, session: SessionId) {
+        lock(&self.agents).insert(session);
+    }
+
+    /// Waits for the right to drive one turn of a session; none = nothing is driven any more.
+    pub async fn permit(&self, session: SessionId) -> Option<OwnedSemaphorePermit> {
+        let permits = if lock(&self.agents).contains(&session) {
+            &self.agent_permits
+        } else {
+            &self.permits
+        };
+        permits.clone().acquire_owned().await.ok()
     }
 
     /// Says whether a session's task takes a turn up.

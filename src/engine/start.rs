@@ -13,7 +13,7 @@ use crate::engine::embeddings;
 use crate::engine::emergency::ActiveStop;
 use crate::engine::erase;
 use crate::engine::file_changes;
-use crate::engine::handle::{channels, gate, rehearsals};
+use crate::engine::handle::{agent_jobs, channels, gate, rehearsals};
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
 use crate::engine::inbound_files;
@@ -133,6 +133,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         }
     }
     gate::recover(engine).await?;
+    agent_jobs::recover(engine).await?;
     tell_interrupted(engine).await?;
     if !engine.is_held() {
         reconcile::begin(engine);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{ExternalAgent, GateVerdict, ReportOutcome};
+use crate::protocol::schema;
 
 /// The channel of every session of an external agent.
 pub const GATE: &str = "gate";
@@ -43,6 +44,9 @@ pub struct ExternalCaller {
     pub request: String,
     /// When the program stops waiting for an answer.
     pub waits_until: Timestamp,
+    /// Whether the program ends while the question waits, and asks again once there is a decision: a job of ours.
+    #[serde(default, skip_serializing_if = "schema::is_default")]
+    pub deferred: bool,
 }
 
 impl ExternalCaller {

@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod agent_job;
 pub mod approval;
 pub mod artifact;
 pub mod backup;

@@ -39,6 +39,8 @@ pub enum RiskReason {
     UnseenFile,
     /// Changes nothing but what an agent keeps for itself.
     StaysInAgent,
+    /// Starts an agent whose calls are judged one by one: the name of its product.
+    StartsAgent(&'static str),
     /// Lets an agent go from planning to acting.
     EndsPlanning,
     /// Gives a file another place.
@@ -114,6 +116,7 @@ impl RiskReason {
             | Self::ReadsToolList
             | Self::ReadsHost(_)
             | Self::StaysInAgent
+            | Self::StartsAgent(_)
             | Self::AsksPerson => Risk::Low,
             // It says what may be wrong with a name, not what the call touches.
             Self::MixedScripts(_) | Self::NewInterpreter => Risk::Low,
@@ -207,6 +210,9 @@ impl RiskReason {
             }
             Self::UnseenFile => "changes a file that nobody here can look at".to_owned(),
             Self::StaysInAgent => "changes nothing outside of the agent".to_owned(),
+            Self::StartsAgent(product) => {
+                format!("starts {product}, whose calls are judged one by one")
+            }
             Self::EndsPlanning => "ends the planning: the agent acts from then on".to_owned(),
             Self::ChangesFiles => "runs a program that can change files".to_owned(),
             Self::WorkspaceProgram => "runs a program of the workspace".to_owned(),

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::protocol::agent_job::AgentRun;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
@@ -193,6 +194,19 @@ pub struct TrialRun {
 /// What a host says that keeps nothing.
 const NO_MEMORY: &str = "there is no memory here";
 
+/// What becomes of the run of an external agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentRunChange {
+    /// Its program is about to start.
+    Begins,
+    /// It goes on with a new message: nothing that waited is asked about again.
+    GoesOn,
+    /// It ended while its call of this id waits. It runs again once there is a decision.
+    Deferred(String),
+    /// Its program runs no more.
+    Ended,
+}
+
 /// What the engine offers a running tool.
 #[async_trait]
 pub trait ToolHost: Send + Sync {
@@ -276,6 +290,11 @@ pub trait ToolHost: Send + Sync {
         _choices: &[String],
     ) -> Result<String, String> {
         Err("nobody can be asked here".to_owned())
+    }
+
+    /// Takes in how the run of an external agent changed; else why it cannot go on.
+    async fn agent_run(&self, _run: &AgentRun, _change: AgentRunChange) -> Result<(), String> {
+        Err("no agent runs here".to_owned())
     }
 
     /// Whether a person runs it, and no model: the session hears of that.

@@ -42,6 +42,11 @@ const MAX_RESULT: usize = 16 * 1024;
 /// How long a call may be made once that nobody decided in time, in seconds.
 const LATER_SECONDS: u64 = 15 * 60;
 
+/// How long a question waits whose agent has ended meanwhile, in seconds: 30 days.
+const DEFERRED_SECONDS: i64 = 30 * 24 * 3600;
+/// What an agent is told that ends while a call waits, and asks about another one.
+const ONE_AT_A_TIME: &str = "another call of this job waits for a person, and only one can. Make this call again after that one";
+
 /// Why a question ends that nobody waits for.
 const GONE: &str = "the agent stopped waiting for the answer";
 /// Why a question ends whose call ran.
@@ -96,6 +101,14 @@ impl Reply {
                 },
             ),
             reason: Some(reason),
+        }
+    }
+
+    fn defer(&self) -> GateAnswer {
+        GateAnswer {
+            verdict: GateVerdict::Defer,
+            reason: None,
+            body: agents::answer(self.agent, &self.call, &Verdict::Defer),
         }
     }
 
@@ -173,9 +186,23 @@ async fn question(
         .clock
         .now()
         .plus_seconds(i64::try_from(wait).unwrap_or(i64::MAX));
+    // The program of a job ends while a person is asked.
+    let deferred = ask.host.is_none()
+        && agents::knows_defer(ask.agent, reply.call.event)
+        && engine.gate.is_run(&conversation);
     // From before the question is there, so that no answer finds nobody.
     let mut waiting = GateCaller::new(engine, &request);
-    let external = external(engine, ask, &reply.call, request, waits_until);
+    let mut external = external(engine, ask, &reply.call, request, waits_until);
+    if deferred {
+        external.deferred = true;
+        external.waits_until = engine.clock.now().plus_seconds(DEFERRED_SECONDS);
+    }
+    let asked = Asked {
+        conversation: &conversation,
+        request: external.request.clone(),
+        waits_until,
+        deferred,
+    };
     let turn = match turn(engine, caller, &conversation, &reply.call, external) {
         Ok(turn) => turn,
         Err(problem) => {
@@ -196,9 +223,25 @@ async fn question(
             };
         }
     };
-    let answered = answer(engine, &reply, &accepted, waits_until).await?;
+    if deferred {
+        // It may have waited for this caller.
+        engine.wake(accepted.session_id);
+    }
+    let answered = answer(engine, &reply, &accepted, &asked).await?;
     waiting.is_settled = true;
     Ok(answered)
+}
+
+/// How a question is asked.
+struct Asked<'a> {
+    /// The key of its conversation.
+    conversation: &'a str,
+    /// Its own key.
+    request: String,
+    /// When its caller stops waiting.
+    waits_until: Timestamp,
+    /// Whether its caller can be told that the decision comes later.
+    deferred: bool,
 }
 
 /// What a caller hears that may come back: the daemon that starts next knows its question.
@@ -229,6 +272,7 @@ fn external(
         host: clean_some(&ask.host),
         request,
         waits_until,
+        deferred: false,
     }
 }
 
@@ -301,21 +345,29 @@ async fn answer(
     engine: &Engine,
     reply: &Reply,
     accepted: &Accepted,
-    waits_until: Timestamp,
+    asked: &Asked<'_>,
 ) -> Result<GateAnswer, Problem> {
     let id = accepted.continuation_id;
     // From before the state is read, so that no end is missed.
     let mut events = engine.store.subscribe();
-    let left = waits_until.millis_since(engine.clock.now());
+    let left = asked.waits_until.millis_since(engine.clock.now());
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(left);
     loop {
         let turn = continuations::continuation(engine, id).await?;
         if turn.state.is_terminal() {
+            engine.gate.forget(asked.conversation, id);
             let age = engine.clock.now().millis_since(turn.updated_at);
             if accepted.repeated && age > MAX_ANSWER_AGE_MS {
                 return Ok(reply.deny("this call was answered before; ask again under a new id"));
             }
             return Ok(verdict(engine, reply, &turn));
+        }
+        if asked.deferred && turn.state == ContinuationState::AwaitingApproval {
+            if !engine.gate.defer(asked.conversation, id, &asked.request) {
+                end(engine, id, ONE_AT_A_TIME).await;
+                return Ok(reply.deny(ONE_AT_A_TIME));
+            }
+            return Ok(reply.defer());
         }
         loop {
             let event = tokio::select! {
@@ -329,9 +381,11 @@ async fn answer(
             match event {
                 Ok(event) => {
                     let state = event.body.continuation_state();
-                    if event.continuation_id == Some(id)
-                        && state.is_some_and(ContinuationState::is_terminal)
-                    {
+                    let is_news = |state: ContinuationState| {
+                        state.is_terminal()
+                            || asked.deferred && state == ContinuationState::AwaitingApproval
+                    };
+                    if event.continuation_id == Some(id) && state.is_some_and(is_news) {
                         break;
                     }
                 }
@@ -462,7 +516,10 @@ async fn follow(
                 session_id: session,
             };
             engine.store.write(closed).await.map_err(from_store)?;
-            sessions::end(engine, caller, session).await?;
+            // The program of a job ends often before the job does.
+            if !engine.gate.is_run(&conversation) {
+                sessions::end(engine, caller, session).await?;
+            }
         }
     }
     Ok(noted())
@@ -570,6 +627,13 @@ pub async fn recover(engine: &Engine) -> Result<(), Problem> {
         if turn.state == ContinuationState::Interrupted {
             // Nothing of it is uncertain: an answer goes to the same request, or to nobody.
             continuations::resume(engine, &by_engine(), turn.continuation_id).await?;
+        }
+        if turn.deferred
+            && engine
+                .gate
+                .defer(&turn.conversation, turn.continuation_id, &turn.request)
+        {
+            continue;
         }
         let waiting = engine.clone();
         engine.spawn(async move { end_unless_back(&waiting, &turn.request).await });

@@ -16,6 +16,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Command, Envelope, Outcome, dispatch};
 use crate::store::commands::change_memory::MemoryChange;
 
+pub mod agent_jobs;
 pub mod attachments;
 pub mod backup;
 pub mod cache;
@@ -90,6 +91,8 @@ impl Engine {
             GiveBackSession(c) => take_over::give_back(self, by, c.session_id, c.force),
             CallTool(c) => direct_calls::call(self, by, c),
             AskGate(c) => gate::ask(self, by, c),
+            RunAgent(c) => agent_jobs::start(self, by, c),
+            CancelAgentJob(c) => agent_jobs::cancel(self, by, c.id),
             CancelContinuation(c) => continuations::cancel(self, by, c.continuation_id, c.reason),
             ResumeContinuation(c) => continuations::resume(self, by, c.continuation_id),
             RetryContinuation(c) => continuations::retry(self, by, c.continuation_id),

@@ -19,11 +19,12 @@ use crate::engine::turn::after::MALFORMED_RULE;
 use crate::engine::turn::plan_risk;
 use crate::engine::turn::policy_context::PolicyContext;
 use crate::engine::turn::proposal::{MAX_TOOL_NAME, ProposedCall, skip_reason};
+use crate::protocol::agent_job::{JOBS, RUN_AGENT};
 use crate::protocol::approval::choices;
 use crate::protocol::enums::{
-    Access, ApprovalKind, Effect, Risk, ToolCallState, Unattended, VerdictKind,
+    Access, ApprovalKind, Effect, ExternalAgent, Risk, ToolCallState, Unattended, VerdictKind,
 };
-use crate::protocol::gate::ExternalCaller;
+use crate::protocol::gate::{ExternalCaller, GATE};
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::rule::Rule;
@@ -132,6 +133,31 @@ pub fn evaluate(
 /// Why a call cannot be carried out because its turn was given other tools. A name that nobody knows is told as such.
 fn not_offered(engine: &Engine, rows: &TurnRows, name: &str) -> Option<Refusal> {
     let tool = engine.tools().lookup(name).ok()?;
+    if name == RUN_AGENT && !(rows.channel == GATE && rows.conversation.starts_with(JOBS)) {
+        return Some(Refusal {
+            state: ToolCallState::Blocked,
+            content: "only a job starts an external agent: `leverframe agents run` makes one"
+                .to_owned(),
+            rule: "no job".to_owned(),
+            access: tool.spec().access,
+            effect: tool.spec().effect,
+        });
+    }
+    if let Some((agent, _)) = ExternalAgent::of_tool(name)
+        && rows.options.external().is_none()
+        && tool.source() == agent.product()
+    {
+        return Some(Refusal {
+            state: ToolCallState::Blocked,
+            content: format!(
+                "`{name}` is a tool of {}, which calls it itself",
+                agent.product()
+            ),
+            rule: "tool of an external agent".to_owned(),
+            access: tool.spec().access,
+            effect: tool.spec().effect,
+        });
+    }
     let allowed = rows.options.allow_tools.as_ref()?;
     if rows.options.allows(name) {
         return None;
@@ -646,7 +672,9 @@ pub fn approval(
     if let Some(external) = rows.options.external() {
         // Nobody hears an answer that comes later.
         let until = external.waits_until;
-        approval.expires_at = Some(approval.expires_at.map_or(until, |at| at.min(until)));
+        // Where the agent has ended meanwhile, it waits as long as it says.
+        let lives = approval.expires_at.filter(|_| !external.deferred);
+        approval.expires_at = Some(lives.map_or(until, |at| at.min(until)));
     }
     approval
 }

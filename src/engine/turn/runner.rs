@@ -37,6 +37,7 @@ async fn claim(engine: &Engine, session_id: SessionId) -> ClaimOutcome {
         session_id,
         epoch: engine.store.epoch(),
         floods: engine.floods.clone(),
+        except: engine.gate.held(),
     };
     match engine.store.write(claim).await {
         Ok(Some(continuation)) => ClaimOutcome::Turn(continuation),
@@ -58,7 +59,7 @@ async fn run_session(engine: &Engine, session: SessionId) {
             sessions.leave(session, false);
             return;
         }
-        let Some(permit) = sessions.permit().await else {
+        let Some(permit) = sessions.permit(session).await else {
             return;
         };
         sessions.set_claiming(session, true);

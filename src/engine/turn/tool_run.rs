@@ -18,6 +18,7 @@ use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::datasets;
+use crate::engine::handle::agent_jobs;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::mcp;
 use crate::engine::reconcile;
@@ -32,6 +33,7 @@ use crate::engine::turn::memory;
 use crate::engine::turn::outbound_files;
 use crate::engine::turn::policy_context::PolicyContext;
 use crate::engine::turn::question;
+use crate::protocol::agent_job::{AgentRun, RUN_AGENT};
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, DatasetRows};
@@ -50,7 +52,8 @@ use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{
-    DatasetCopy, EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
+    AgentRunChange, DatasetCopy, EffectDisposition, Probe, Tool, ToolContext, ToolHost,
+    ToolOutcome, ToolSpec,
 };
 
 /// What becomes of a call whose agent waits no longer.
@@ -58,6 +61,8 @@ const NOBODY_WAITS: &str = "the agent stopped waiting before the call was allowe
 
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
+/// The same where the agent has ended meanwhile: it may have to wait for others before it goes on.
+const MAX_DEFERRED_AGE_MS: i64 = 15 * 60_000;
 
 /// What a running tool shows goes out as ephemeral events.
 struct LiveHost<'a> {
@@ -175,6 +180,10 @@ impl ToolHost for LiveHost<'_> {
     ) -> Result<String, String> {
         let engine = &self.engine;
         question::ask(engine, self.rows, self.row, asked_by, question, choices).await
+    }
+
+    async fn agent_run(&self, run: &AgentRun, change: AgentRunChange) -> Result<(), String> {
+        agent_jobs::run_changed(&self.engine.current(), self.rows, run, change).await
     }
 
     async fn ran_before(&self) -> bool {
@@ -318,7 +327,10 @@ pub async fn start_and_run(
         call_id: id,
         epoch: engine.store.epoch(),
         digest: row.digest.clone(),
-        max_decision_age_ms: MAX_DECISION_AGE_MS,
+        max_decision_age_ms: match rows.options.external() {
+            Some(external) if external.deferred => MAX_DEFERRED_AGE_MS,
+            Some(_) | None => MAX_DECISION_AGE_MS,
+        },
         key_lifetime_ms: evaluation
             .tool
             .spec()
@@ -675,6 +687,11 @@ fn finished(
 }
 
 fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str) -> NewApproval {
+    let question = if row.call.name == RUN_AGENT {
+        "the job was stopped: `run again` goes on with the program's own session, `give up` ends the job"
+    } else {
+        "it was stopped while it ran: did it happen?"
+    };
     let ask = Ask {
         kind: ApprovalKind::ResolveUnknown,
         digest: row.digest.clone(),
@@ -684,7 +701,7 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
             text: known.to_owned(),
         },
         model_reason: None,
-        question: Some("it was stopped while it ran: did it happen?".to_owned()),
+        question: Some(question.to_owned()),
         choices: Vec::new(),
     };
     approvals::build(engine, &evaluate::origin(rows), ask, engine.clock.now())

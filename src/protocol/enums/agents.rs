@@ -50,6 +50,8 @@ string_enum!(/// What a hook of an external agent is told.
     Allow = "allow",
     /// The call must not run.
     Deny = "deny",
+    /// The program ends, and asks again once there is a decision.
+    Defer = "defer",
     /// It was a report, which needs no answer.
     Noted = "noted",
 });
@@ -63,3 +65,35 @@ string_enum!(/// How a call ended, as an external agent reports it.
     /// The agent went on and never reported an end.
     Unreported = "unreported",
 });
+
+string_enum!(/// Where a job of an external agent stands.
+    AgentJobState as "state of a job" {
+    /// It waits for its turn.
+    Queued = "queued",
+    /// Its program runs.
+    Running = "running",
+    /// Its program has ended, and a call of it waits for a decision.
+    Waiting = "waiting",
+    /// It asks how to go on: its program was stopped in the midst of it, or its start needs an approval.
+    Asking = "asking",
+    /// It was stopped before its program started, and somebody has to let it go on.
+    Interrupted = "interrupted",
+    /// Its program gave its answer.
+    Completed = "completed",
+    /// Its program gave no answer.
+    Failed = "failed",
+    /// Somebody ended it.
+    Cancelled = "cancelled",
+});
+
+impl AgentJobState {
+    /// Whether nothing of it goes on any more.
+    pub const fn is_over(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Cancelled => true,
+            Self::Queued | Self::Running | Self::Waiting | Self::Asking | Self::Interrupted => {
+                false
+            }
+        }
+    }
+}

@@ -89,7 +89,7 @@ mod memory;
 mod sessions;
 mod skills;
 
-pub use agents::{ExternalAgent, GateVerdict, ReportOutcome};
+pub use agents::{AgentJobState, ExternalAgent, GateVerdict, ReportOutcome};
 pub use approvals::{
     Access, ApprovalKind, ApprovalState, Autonomy, DecisionKind, DecisionScope, Effect, Risk, Role,
     RuleMatcher, RuleScope, Scope, Surface, Unattended, VerdictKind,

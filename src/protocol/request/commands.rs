@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clock::Timestamp;
+use crate::protocol::agent_job::AgentJob;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::NewAttachment;
 use crate::protocol::backup::BackupReport;
@@ -211,6 +212,23 @@ requests! {
         /// The machine that the program runs on; none = this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         host: Option<String>,
+    }
+
+    /// Starts an external agent on a task. Each call that it makes is judged; it ends while one waits, and goes on after the
+    /// decision.
+    RunAgent: Admin -> AgentJob {
+        /// Which program: `claude`.
+        agent: ExternalAgent,
+        /// Where it works, on the machine of the daemon; absolute.
+        directory: String,
+        /// What it is to do.
+        task: String,
+    }
+
+    /// Ends the job of an external agent, with its program and the question that it waits for.
+    CancelAgentJob: Operate -> AgentJob {
+        /// Which.
+        id: SessionId,
     }
 
     /// Ends a continuation; kills its tools.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
+use crate::protocol::agent_job::AgentJob;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::cache::{CacheEntry, CacheStats};
@@ -75,6 +76,19 @@ requests! {
         /// Page.
         #[serde(flatten)]
         page: PageRequest,
+    }
+
+    /// Jobs of external agents, newest change first.
+    ListAgentJobs: Read -> Page<AgentJob> {
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// One job of an external agent.
+    GetAgentJob: Read -> AgentJob {
+        /// Which.
+        id: SessionId,
     }
 
     /// One session.

@@ -19,6 +19,8 @@ pub struct Claim {
     pub epoch: u64,
     /// What pauses its conversation instead.
     pub floods: ChannelFloods,
+    /// Those that wait for somebody elsewhere.
+    pub except: Vec<ContinuationId>,
 }
 
 impl WriteCommand for Claim {
@@ -30,7 +32,7 @@ impl WriteCommand for Claim {
         if meta::quarantined(tx.conn)? {
             return Ok(None);
         }
-        let found = tx.conn.row_opt(
+        let found = tx.conn.rows(
             "SELECT c.id, c.attempt FROM continuations c
              WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
                 AND NOT EXISTS (SELECT 1 FROM continuations r
@@ -43,11 +45,12 @@ impl WriteCommand for Claim {
                     -- What was begun is finished.
                     OR (c.attempt = 0 AND EXISTS (SELECT 1 FROM channel_accounts a
                         WHERE a.name = s.channel AND a.draining_since IS NOT NULL))))
-             ORDER BY c.position LIMIT 1",
+             ORDER BY c.position",
             [self.session_id],
             |row| Ok((row.get::<ContinuationId>("id")?, row.get::<u32>("attempt")?)),
         )?;
-        let Some((id, attempt)) = found else {
+        let first = found.into_iter().find(|(id, _)| !self.except.contains(id));
+        let Some((id, attempt)) = first else {
             return Ok(None);
         };
         // Later messages wait behind it.

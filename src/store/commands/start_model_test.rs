@@ -37,6 +37,7 @@ impl WriteCommand for StartModelTest {
                 session_id,
                 epoch: self.epoch,
                 floods: ChannelFloods::default(),
+                except: Vec::new(),
             }
             .apply(tx)?,
             None => None,

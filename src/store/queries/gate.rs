@@ -19,13 +19,18 @@ pub struct GateTurn {
     pub state: ContinuationState,
     /// The key under which it was asked.
     pub request: String,
+    /// The key of the conversation.
+    pub conversation: String,
+    /// Whether the program of a job ends while it waits.
+    pub deferred: bool,
     /// Last change.
     pub updated_at: Timestamp,
 }
 
-const TURN: &str = "SELECT c.id, c.session_id, c.state, i.key, c.updated_at
-     FROM inbox i JOIN continuations c ON c.id = i.continuation_id
-     WHERE i.channel = ?1 AND i.key IS NOT NULL";
+const TURN: &str = "SELECT c.id, c.session_id, c.state, i.key, c.updated_at, s.conversation,
+        coalesce(json_extract(c.options, '$.call.external.deferred'), 0) AS deferred
+     FROM inbox i JOIN continuations c ON c.id = i.continuation_id JOIN sessions s ON s.id = c.session_id
+     WHERE i.channel = ?1 AND i.key IS NOT NULL AND json_extract(c.options, '$.call.external') IS NOT NULL";
 
 fn turn(row: &Row<'_>) -> Result<GateTurn, StoreError> {
     Ok(GateTurn {
@@ -33,6 +38,8 @@ fn turn(row: &Row<'_>) -> Result<GateTurn, StoreError> {
         session_id: row.get("session_id")?,
         state: row.get("state")?,
         request: row.get("key")?,
+        conversation: row.get("conversation")?,
+        deferred: row.get("deferred")?,
         updated_at: row.get("updated_at")?,
     })
 }
@@ -52,6 +59,15 @@ impl Reader<'_> {
         self.conn.rows(
             &format!("{TURN} AND c.ended_at IS NULL ORDER BY c.position"),
             params![GATE],
+            turn,
+        )
+    }
+
+    /// Those of a conversation that have not ended, the oldest first.
+    pub fn open_gate_turns_of(&self, conversation: &str) -> Result<Vec<GateTurn>, StoreError> {
+        self.conn.rows(
+            &format!("{TURN} AND c.ended_at IS NULL AND s.conversation = ?2 ORDER BY c.position"),
+            params![GATE, conversation],
             turn,
         )
     }

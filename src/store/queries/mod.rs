@@ -1,5 +1,6 @@
 //! Reading: every answer is a protocol type, or raw rows the engine turns into one.
 
+pub mod agent_jobs;
 pub mod approvals;
 pub mod audit;
 pub mod backups;

@@ -9,8 +9,8 @@ use leverframe::protocol::enums::ApprovalState;
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::request::{
-    Answer, Command, Decide, GetOnCall, ListContinuations, ListDeliveries, ListSessions, Outcome,
-    Query,
+    Answer, Command, Decide, GetOnCall, ListAgentJobs, ListContinuations, ListDeliveries,
+    ListSessions, Outcome, Query,
 };
 
 use crate::api_http::fake::FakeClient;
@@ -232,6 +232,8 @@ async fn reading_routes_become_the_query_they_name() {
         "snapshot".to_owned(),
         String::new(),
         "sessions?state=ended&channel=team&prefix=token%3Aci%23&limit=7&cursor=c".to_owned(),
+        "agent-jobs?limit=7&cursor=c".to_owned(),
+        format!("agent-jobs/{}", samples::session_id()),
         format!("sessions/{}", samples::session_id()),
         format!(
             "sessions/{}/transcript?before=9&limit=10",
@@ -315,6 +317,7 @@ async fn reading_routes_become_the_query_they_name() {
         let (mut asked, mut query) = (asked, query);
         for query in [&mut asked, &mut query] {
             if let Query::ListSessions(ListSessions { page, .. })
+            | Query::ListAgentJobs(ListAgentJobs { page })
             | Query::ListContinuations(ListContinuations { page, .. })
             | Query::ListDeliveries(ListDeliveries { page, .. }) = query
             {

@@ -1,11 +1,14 @@
 //! Samples of the gate.
 
-use leverframe::protocol::enums::{ExternalAgent, GateVerdict};
+use leverframe::protocol::agent_job::AgentJob;
+use leverframe::protocol::enums::{AgentJobState, ExternalAgent, GateVerdict};
 use leverframe::protocol::gate::GateAnswer;
-use leverframe::protocol::request::{AllowLater, AskGate, Command, Outcome};
+use leverframe::protocol::request::{
+    AllowLater, AskGate, CancelAgentJob, Command, Outcome, RunAgent,
+};
 use serde_json::json;
 
-use crate::api_http::samples::{NASTY, approval_id};
+use crate::api_http::samples::{NASTY, approval_id, at, continuation_id, session_id};
 
 pub fn commands() -> Vec<Command> {
     vec![
@@ -15,10 +18,34 @@ pub fn commands() -> Vec<Command> {
             wait_seconds: 580,
             host: Some("build-3".to_owned()),
         }),
+        Command::RunAgent(RunAgent {
+            agent: ExternalAgent::Claude,
+            directory: "/srv/shop".to_owned(),
+            task: NASTY.to_owned(),
+        }),
+        Command::CancelAgentJob(CancelAgentJob { id: session_id() }),
         Command::AllowLater(AllowLater {
             approval_id: approval_id(),
         }),
     ]
+}
+
+pub fn job() -> AgentJob {
+    AgentJob {
+        id: session_id(),
+        agent: ExternalAgent::Claude,
+        session: "11111111-1111-4111-8111-111111111111".to_owned(),
+        directory: "/srv/shop".to_owned(),
+        task: NASTY.to_owned(),
+        state: AgentJobState::Waiting,
+        detail: Some(NASTY.to_owned()),
+        approval_id: Some(approval_id()),
+        answer: Some(NASTY.to_owned()),
+        continuation_id: continuation_id(),
+        runs: 2,
+        created_at: at(),
+        updated_at: at(),
+    }
 }
 
 pub fn outcome() -> Outcome {

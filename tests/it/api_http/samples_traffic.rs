@@ -261,6 +261,7 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::SetOnCall(on_call_status()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
         samples_gate::outcome(),
+        Outcome::RunAgent(samples_gate::job()),
         Outcome::RehearseCall(samples_rehearsals::rehearsal()),
         Outcome::RunInShell(leverframe::protocol::tool::ShellRun {
             session_id: session_id(),
@@ -323,6 +324,16 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 page: page_request.clone(),
             }),
             Answer::ListSessions(page(session())),
+        ),
+        (
+            Query::ListAgentJobs(leverframe::protocol::request::ListAgentJobs {
+                page: page_request.clone(),
+            }),
+            Answer::ListAgentJobs(page(samples_gate::job())),
+        ),
+        (
+            Query::GetAgentJob(leverframe::protocol::request::GetAgentJob { id: session_id() }),
+            Answer::GetAgentJob(samples_gate::job()),
         ),
         (
             Query::GetSession(GetSession { id: session_id() }),

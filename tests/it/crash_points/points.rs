@@ -24,9 +24,10 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
 /// forgetting `memory_data::erase`, at those of hygiene `hygiene::crashes`, at those of routines
 /// `routines::crashes`, at those of take-overs `take_overs::crashes`, at those of strangers `pairings::crashes`, and at
-/// those of files `stories::chat_files`, at those of changes of files `effects::files`, and at those of datasets
-/// `datasets::surfaces`.
+/// those of files `stories::chat_files`, at those of changes of files `effects::files`, at those of datasets
+/// `datasets::surfaces`, and at those of jobs `gate::jobs`.
 pub const ELSEWHERE: &[&str] = &[
+    "agent_run.deferred",
     "fetch_file.done",
     "receive_file.post",
     "archive.pre_rename",

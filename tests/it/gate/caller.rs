@@ -45,6 +45,19 @@ fn each_process_has_a_key_of_its_own() {
 }
 
 #[test]
+fn only_the_hook_that_knows_the_word_is_told_that_the_decision_comes_later() {
+    let stub = Stub::start(|_| verdict("defer", r#"{"a":1}"#));
+    let end = ask(&["claude"], Some(&stub.address()), QUESTION);
+    assert_eq!((end.status, end.out.as_str()), (Some(0), "{\"a\":1}\n"));
+    for agent in ["codex", "gemini"] {
+        ask(&[agent], Some(&stub.address()), QUESTION).denies("a person decides later");
+    }
+    let permission = br#"{"hook_event_name":"PermissionRequest","tool_name":"Bash"}"#;
+    let end = ask(&["claude"], Some(&stub.address()), permission);
+    end.denies("a person decides later");
+}
+
+#[test]
 fn a_deny_has_its_reason_in_one_line() {
     let body = r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#;
     let reason = "no%20%22rm%22%0Ahere%1B%5B2J%20%C3%A9";
@@ -76,7 +89,6 @@ fn whatever_is_no_clear_word_is_a_deny() {
         (answer(200, &[], ALLOW), "no verdict"),
         (verdict("ALLOW", ALLOW), "no verdict"),
         (verdict("ask", ALLOW), "no verdict"),
-        (verdict("defer", ALLOW), "no verdict"),
         (verdict("noted", "{}"), "for a report"),
         (verdict("allow", ""), "no JSON object"),
         (verdict("allow", "[]"), "no JSON object"),

@@ -3,6 +3,7 @@
 mod caller;
 mod daemon;
 mod install;
+mod jobs;
 mod kills;
 mod lines;
 mod plans;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use leverframe::cli::gate_events::hook_events;
-use leverframe::cli::gate_settings::{Hook, install, installed, uninstall};
+use leverframe::cli::gate_settings::{install, installed, uninstall};
+use leverframe::config::agent_hooks::{Hook, hook_events};
 use leverframe::protocol::enums::ExternalAgent;
 use proptest::prelude::*;
 

@@ -219,6 +219,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         session_id,
                         epoch,
                         floods: leverframe::store::input::ChannelFloods::default(),
+                        except: Vec::new(),
                     })
                     .await;
             }

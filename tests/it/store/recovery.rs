@@ -280,6 +280,7 @@ async fn a_caller_of_an_earlier_epoch_takes_nothing() {
             session_id,
             epoch: old,
             floods: leverframe::store::input::ChannelFloods::default(),
+            except: Vec::new(),
         })
         .await;
     let continuation = world

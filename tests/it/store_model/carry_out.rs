@@ -190,6 +190,7 @@ impl System {
                     session_id: self.session(*session),
                     epoch,
                     floods: leverframe::store::input::ChannelFloods::default(),
+                    except: Vec::new(),
                 })
                 .map(|found| Outcome::Claimed(found.map(|id| self.ids.place(&id.to_bytes())))),
             Step::Reserve { turn, tokens } => self

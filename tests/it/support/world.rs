@@ -465,6 +465,7 @@ impl World {
             session_id,
             epoch: self.epoch(),
             floods: leverframe::store::input::ChannelFloods::default(),
+            except: Vec::new(),
         })
         .await
     }

@@ -64,7 +64,7 @@ class World:
 
     def environment(self):
         return {
-            "PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "dumb",
+            "PATH": f"{self.program.parent}:{os.environ['PATH']}", "HOME": str(self.home), "TERM": "dumb",
             "ANTHROPIC_BASE_URL": self.url, "ANTHROPIC_API_KEY": "test", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "TEST_KEY": "test",
             "GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_API_KEY": "test", "GEMINI_CLI_TRUST_WORKSPACE": "true",
@@ -219,6 +219,32 @@ def cases(world):
         finally:
             world.daemon.send_signal(signal.SIGCONT)
 
+    def job():
+        done = world.leverframe("agents", "run", "claude", "--dir", str(world.folder), f"RUN echo effect > {effect}")
+        assert done.returncode == 0, done.stderr
+        path = f"/v1/agent-jobs/{done.stdout.strip()}"
+
+        def stands(state):
+            seen = []
+
+            def probe():
+                seen.append(world.get(path))
+                return seen[-1] and seen[-1]["state"] == state
+            try:
+                wait(f"the job is {state}", probe)
+            except AssertionError as problem:
+                raise AssertionError(f"{problem}; it is {seen[-1]}") from problem
+        stands("waiting")
+        world.kill_daemon()
+        assert not effect.exists(), "the call ran before the decision"
+        world.start_daemon()
+        stands("waiting")
+        world.decide(world.question(), "approve")
+        stands("completed")
+        ran = effect.exists()
+        effect.unlink(missing_ok=True)
+        return ran
+
     def uninstall():
         done = world.leverframe("gate", "uninstall", world.agent, "--yes")
         assert done.returncode == 0, done.stderr
@@ -230,11 +256,15 @@ def cases(world):
         assert done.returncode == 0, done.stdout + done.stderr
         return True
 
+    only_claude = world.agent == "claude"
+    told = "the program ends while the question waits; the daemon is killed; a yes lets the call run"
     return [
+        *([("job", told, job)] if only_claude else []),
         ("install", "the hooks stand in the settings", install),
         ("ask", "the question has the call, and waits", ask),
         ("allow", "the call runs after a yes over HTTP", lambda: answer("approve")),
         ("deny", "the call does not run after a no over HTTP", lambda: not answer("deny")),
+        *([("job, hooks installed", told, job)] if only_claude else []),
         ("daemon killed, started again", "the same question waits; a yes lets the call run", restart),
         ("daemon killed", "the call does not run", killed),
         ("daemon hangs", "the call does not run", hang),
