@@ -7,7 +7,7 @@ use leverframe::cli::exit::Failure;
 use leverframe::cli::terminal::{Attendance, Format, Terminal};
 use leverframe::protocol::enums::{ApprovalState, ContinuationState, Risk};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::request::{Answer, Ask, Command, Decide, Outcome};
+use leverframe::protocol::request::{Answer, Ask, Command, Decide, Outcome, Query};
 use leverframe::protocol::snapshot::Page;
 
 use crate::api_http::fake::FakeClient;
@@ -79,14 +79,13 @@ async fn lists_are_one_line_an_item_and_reveal_outside_text() {
         "approvals list --all",
     ] {
         for json in [false, true] {
-            let answers = samples_traffic::queries();
-            let at = match words {
-                "sessions list" => 2,
-                "channels list" => 10,
-                "continuations list" => 5,
-                _ => 8,
-            };
-            fake.knows(Ok(answers[at].1.clone()));
+            let answer = samples_traffic::answer(|query| match words {
+                "sessions list" => matches!(query, Query::ListSessions(_)),
+                "channels list" => matches!(query, Query::ListChannels(_)),
+                "continuations list" => matches!(query, Query::ListContinuations(_)),
+                _ => matches!(query, Query::ListApprovals(_)),
+            });
+            fake.knows(Ok(answer));
             let words = if json {
                 format!("{words} --json")
             } else {

@@ -9,7 +9,7 @@ use leverframe::api::token::StaticTokens;
 use leverframe::client::webhooks::Webhooks;
 use leverframe::protocol::command::Actor;
 use leverframe::protocol::enums::Scope;
-use leverframe::protocol::request::{Answer, Outcome};
+use leverframe::protocol::request::{Answer, Outcome, Query};
 use leverframe::protocol::token::generate;
 use tokio_util::sync::CancellationToken;
 
@@ -105,7 +105,8 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
     ];
     for (line, headers, body, expected) in cases {
         fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
-        fake.knows(Ok(samples_traffic::queries()[10].1.clone()));
+        let answer = samples_traffic::answer(|query| matches!(query, Query::ListChannels(_)));
+        fake.knows(Ok(answer));
         let before = fake.queries.lock().unwrap().len() + fake.envelopes.lock().unwrap().len();
         let reply = server.raw(line, headers, body).await;
         assert_eq!(

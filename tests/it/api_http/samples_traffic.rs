@@ -284,6 +284,13 @@ pub fn outcomes() -> Vec<Outcome> {
     .collect()
 }
 
+/// The answer to the first query of a kind.
+pub fn answer(is_wanted: impl Fn(&Query) -> bool) -> Answer {
+    let mut all = queries().into_iter();
+    let found = all.find(|(query, _)| is_wanted(query));
+    found.expect("a sample of it").1
+}
+
 /// Every query with its answer.
 pub fn queries() -> Vec<(Query, Answer)> {
     let page_request = PageRequest {

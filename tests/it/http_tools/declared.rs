@@ -42,8 +42,8 @@ async fn a_call_goes_through_the_gate_with_the_whole_request_on_its_card() {
     let home = Home::new(&config(&service, "supervised", "non_idempotent"));
     let daemon = daemon(&home, None);
     let tools = daemon.get("/v1/tools").await;
-    let listed = tools["items"].as_array().unwrap().last().unwrap();
-    assert_eq!(listed["name"], "enter");
+    let mut listed = tools["items"].as_array().unwrap().iter();
+    let listed = listed.find(|tool| tool["name"] == "enter").unwrap();
     let place = service.url().trim_start_matches("http://");
     assert_eq!(listed["source"], format!("http {place}"));
 
