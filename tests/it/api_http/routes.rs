@@ -232,8 +232,6 @@ async fn reading_routes_become_the_query_they_name() {
         "snapshot".to_owned(),
         String::new(),
         "sessions?state=ended&channel=team&prefix=token%3Aci%23&limit=7&cursor=c".to_owned(),
-        "agent-jobs?limit=7&cursor=c".to_owned(),
-        format!("agent-jobs/{}", samples::session_id()),
         format!("sessions/{}", samples::session_id()),
         format!(
             "sessions/{}/transcript?before=9&limit=10",
@@ -292,6 +290,8 @@ async fn reading_routes_become_the_query_they_name() {
         "skills/deploy".to_owned(),
         "mcp/servers".to_owned(),
         "mcp/servers/files".to_owned(),
+        "agent-jobs?limit=7&cursor=c".to_owned(),
+        format!("agent-jobs/{}", samples::session_id()),
     ];
     assert_eq!(paths.len(), samples_traffic::queries().len());
     for ((query, answer), path) in samples_traffic::queries().into_iter().zip(paths) {

@@ -4,11 +4,13 @@ use leverframe::protocol::agent_job::AgentJob;
 use leverframe::protocol::enums::{AgentJobState, ExternalAgent, GateVerdict};
 use leverframe::protocol::gate::GateAnswer;
 use leverframe::protocol::request::{
-    AllowLater, AskGate, CancelAgentJob, Command, Outcome, RunAgent,
+    AllowLater, Answer, AskGate, CancelAgentJob, Command, GetAgentJob, ListAgentJobs, Outcome,
+    Query, RunAgent,
 };
+use leverframe::protocol::snapshot::PageRequest;
 use serde_json::json;
 
-use crate::api_http::samples::{NASTY, approval_id, at, continuation_id, session_id};
+use crate::api_http::samples::{NASTY, approval_id, at, continuation_id, page, session_id};
 
 pub fn commands() -> Vec<Command> {
     vec![
@@ -46,6 +48,25 @@ pub fn job() -> AgentJob {
         created_at: at(),
         updated_at: at(),
     }
+}
+
+pub fn queries() -> Vec<(Query, Answer)> {
+    let listed = ListAgentJobs {
+        page: PageRequest {
+            limit: Some(7),
+            cursor: Some(NASTY.to_owned()),
+        },
+    };
+    vec![
+        (
+            Query::ListAgentJobs(listed),
+            Answer::ListAgentJobs(page(job())),
+        ),
+        (
+            Query::GetAgentJob(GetAgentJob { id: session_id() }),
+            Answer::GetAgentJob(job()),
+        ),
+    ]
 }
 
 pub fn outcome() -> Outcome {

@@ -333,16 +333,6 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::ListSessions(page(session())),
         ),
         (
-            Query::ListAgentJobs(leverframe::protocol::request::ListAgentJobs {
-                page: page_request.clone(),
-            }),
-            Answer::ListAgentJobs(page(samples_gate::job())),
-        ),
-        (
-            Query::GetAgentJob(leverframe::protocol::request::GetAgentJob { id: session_id() }),
-            Answer::GetAgentJob(samples_gate::job()),
-        ),
-        (
             Query::GetSession(GetSession { id: session_id() }),
             Answer::GetSession(session()),
         ),
@@ -559,6 +549,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
     .chain([transcript_from()])
     .chain(samples_skills::queries())
     .chain(samples_servers::queries())
+    .chain(samples_gate::queries())
     .collect()
 }
 

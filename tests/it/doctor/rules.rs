@@ -59,7 +59,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
          UPDATE tool_calls SET started_at = 4000000000000 WHERE id = {FREE_CALL}", &["A1"]),
     ("call of an external agent that was allowed and is not what the agent asked about",
         "UPDATE continuations SET options = json_set(coalesce(options, '{}'), '$.call',
-            json('{\"tool\":\"claude__Bash\",\"arguments\":{},\"external\":{\"agent\":\"claude\",\"request\":\"k\"}}'))
+            json('{\"tool\":\"claude__Bash\",\"arguments\":{},\"external\":{\"agent\":\"claude\"}}'))
          WHERE id IN (SELECT continuation_id FROM tool_calls WHERE attempts > 0 AND id = {FREE_CALL});", &["A4"]),
     ("tool attempt of an epoch that has not begun", "UPDATE tool_attempts SET epoch = 9 WHERE call_id = {FREE_CALL}", &["I7"]),
     ("model attempt of an epoch that has not begun", "UPDATE model_attempts SET epoch = 9", &["I7"]),
