@@ -36,7 +36,7 @@ pub enum TokenCommands {
         /// When it ends: how long from now (`12h`, `30d`), a day (`2026-12-24`) or a time; never when left out
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
-        /// Whose it is: a name under [people]; it gives no more than their role does
+        /// Whose it is: a name of the table `people`; it gives no more than their role does
         #[arg(long, value_name = "NAME")]
         person: Option<String>,
     },
