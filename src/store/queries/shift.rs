@@ -149,7 +149,7 @@ impl Reader<'_> {
     }
 
     /// What people did since a time, newest first, and what they assigned. What the engine or the configuration
-    /// did is none of theirs.
+    /// did is none of theirs. A login of a token is not a deed: it is there for the audit.
     fn deeds(
         &self,
         since: Timestamp,
@@ -161,7 +161,7 @@ impl Reader<'_> {
             "SELECT actor, action, at,
                 CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
                 CASE WHEN action IN ('approval.assigned', 'approval.handed_over', 'oncall.set') THEN detail END AS detail
-             FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
+             FROM audit WHERE actor_id NOT IN ('engine', 'configuration') AND action <> 'token.login' ORDER BY seq DESC",
             [],
             |row| {
                 let at: Timestamp = row.get("at")?;
