@@ -56,6 +56,9 @@ pub struct AgentCall {
     pub mode: Option<String>,
     /// The subagent that makes the call: its type, its id, or both.
     pub agent: Option<String>,
+    /// Why the agent asks its own person, in its words: it wants more than its own limits allow. None = it asks before
+    /// each call.
+    pub own_question: Option<String>,
     /// The hook that asks.
     pub event: AskEvent,
 }

@@ -18,6 +18,8 @@ const MAX_ID: usize = 256;
 const MAX_TOOL: usize = 120;
 /// Longest directory, in bytes (`PATH_MAX` of Linux, with its NUL).
 const MAX_DIRECTORY: usize = 4095;
+/// Longest reason that is kept of an agent's own question, in bytes.
+const MAX_OWN_QUESTION: usize = 500;
 /// Characters of names beside letters and digits.
 const IN_NAMES: &str = "_-.:/";
 
@@ -76,11 +78,17 @@ pub fn parse(agent: ExternalAgent, body: &Value) -> Result<GateEvent, GateProble
     match hook {
         Hook::Ask(event) => {
             body.is_of_agent()?;
+            let mut input = body.input()?;
+            let own_question = match event {
+                AskEvent::PermissionRequest => Some(own_question(body.agent, &mut input)),
+                AskEvent::PreToolUse | AskEvent::BeforeTool => None,
+            };
             Ok(GateEvent::Ask(AgentCall {
                 session,
                 directory,
                 tool: body.tool()?,
-                input: body.input()?,
+                own_question,
+                input,
                 call: body.id("tool_use_id")?,
                 prompt: body.prompt()?,
                 mode: body.id("permission_mode")?,
@@ -207,6 +215,17 @@ impl Body<'_> {
             ExternalAgent::Claude => Ok(()),
         }
     }
+}
+
+/// Why an agent asks its own person. Codex lays the reason between the arguments, where the call itself has none: without
+/// it the arguments are those of the call.
+fn own_question(agent: ExternalAgent, input: &mut Map<String, Value>) -> String {
+    let reason = match agent {
+        ExternalAgent::Codex => input.shift_remove("description"),
+        ExternalAgent::Claude | ExternalAgent::Gemini => None,
+    };
+    let reason = reason.as_ref().and_then(Value::as_str).unwrap_or_default();
+    first(reason, MAX_OWN_QUESTION).to_owned()
 }
 
 /// Whether a text can be the name of a tool of an agent.

@@ -180,10 +180,11 @@ fn state(file: &Path, agent: ExternalAgent) -> Result<(String, Vec<String>), Fai
         .collect();
     programs.sort();
     programs.dedup();
+    // The first one is called before each call.
     let asks = |hook: &Hook| {
         hook_events(agent)
-            .iter()
-            .any(|one| one.asks && one.name == hook.event)
+            .first()
+            .is_some_and(|one| one.name == hook.event)
     };
     let missing = programs
         .iter()

@@ -41,6 +41,7 @@ const CLAUDE: &[HookEvent] = &[
 
 const CODEX: &[HookEvent] = &[
     asks("PreToolUse"),
+    asks("PermissionRequest"),
     reports("PostToolUse"),
     reports("UserPromptSubmit"),
     reports("Stop"),

@@ -37,6 +37,9 @@ pub struct ExternalCaller {
     /// The program's mode of permissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// Why the program asks its own person, in its words, maybe none; none = it asks before each call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_question: Option<String>,
     /// The machine that it runs on; none = this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,

@@ -39,6 +39,8 @@ pub enum RiskReason {
     UnseenFile,
     /// Changes nothing but what an agent keeps for itself.
     StaysInAgent,
+    /// An agent asks its own person for it, and why: its own limits do not allow it.
+    BeyondAgentLimits(String),
     /// Starts an agent whose calls are judged one by one: the name of its product.
     StartsAgent(&'static str),
     /// Lets an agent go from planning to acting.
@@ -140,6 +142,7 @@ impl RiskReason {
             Self::Irreversible(_)
             | Self::UnseenFile
             | Self::EndsPlanning
+            | Self::BeyondAgentLimits(_)
             | Self::ChangesFiles
             | Self::WorkspaceProgram
             | Self::ShellScript
@@ -212,6 +215,12 @@ impl RiskReason {
             Self::StaysInAgent => "changes nothing outside of the agent".to_owned(),
             Self::StartsAgent(product) => {
                 format!("starts {product}, whose calls are judged one by one")
+            }
+            Self::BeyondAgentLimits(why) if why.is_empty() => {
+                "its own limits do not allow it: the agent asks a person for it".to_owned()
+            }
+            Self::BeyondAgentLimits(why) => {
+                format!("its own limits do not allow it; it says: {}", short(why))
             }
             Self::EndsPlanning => "ends the planning: the agent acts from then on".to_owned(),
             Self::ChangesFiles => "runs a program that can change files".to_owned(),

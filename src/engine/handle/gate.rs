@@ -269,6 +269,7 @@ fn external(
         call: clean_some(&call.call),
         subagent: clean_some(&call.agent),
         mode: clean_some(&call.mode),
+        own_question: clean_some(&call.own_question),
         host: clean_some(&ask.host),
         request,
         waits_until,
@@ -452,29 +453,10 @@ async fn record(
     let conversation = conversation(ask.agent, ask.host.as_deref(), &report.session);
     let session = session(engine, ask.agent, &conversation).await?;
     let tool = ask.agent.tool_name(&report.tool);
-    let found = match &report.call {
-        Some(call) => {
-            let request = format!("{conversation}/{call}");
-            engine
-                .store
-                .read(move |rows| rows.gate_turn(&request))
-                .await
-        }
-        None => {
-            let mut arguments = Value::Object(report.input.clone());
-            engine.redactor.redact_json(&mut arguments);
-            let (tool, digest) = (tool.clone(), canonical::args_digest(&arguments));
-            let read = move |rows: &crate::store::reader::Reader<'_>| {
-                rows.unreported_gate_turn(session, &tool, &digest)
-            };
-            engine.store.read(read).await
-        }
-    };
-    let asked: Option<GateTurn> = found.map_err(from_store)?;
     let result = engine.redactor.redact(&report.result);
     let written = RecordCallReport {
         session_id: session,
-        continuation_id: asked.as_ref().map(|turn| turn.continuation_id),
+        continuation_id: None,
         tool,
         outcome: if report.is_error {
             ReportOutcome::Failed
@@ -483,14 +465,52 @@ async fn record(
         },
         result: Some(result.chars().take(MAX_RESULT).collect()),
     };
-    engine.store.write(written).await.map_err(from_store)?;
-    // Behind the report: whoever waits reads why.
-    if let Some(turn) = asked
-        && !turn.state.is_terminal()
-    {
-        end(engine, turn.continuation_id, ANSWERED_ELSEWHERE).await;
+    let asked = asked(engine, &conversation, session, &written.tool, &report).await?;
+    if asked.is_empty() {
+        engine
+            .store
+            .write(written.clone())
+            .await
+            .map_err(from_store)?;
+    }
+    for turn in asked {
+        let written = RecordCallReport {
+            continuation_id: Some(turn.continuation_id),
+            ..written.clone()
+        };
+        engine.store.write(written).await.map_err(from_store)?;
+        // Behind the report: whoever waits reads why.
+        if !turn.state.is_terminal() {
+            end(engine, turn.continuation_id, ANSWERED_ELSEWHERE).await;
+        }
     }
     Ok(noted())
+}
+
+/// The questions about a call that ended: the one before it, and the one that the agent asked for itself.
+async fn asked(
+    engine: &Engine,
+    conversation: &str,
+    session: SessionId,
+    tool: &str,
+    report: &AgentReport,
+) -> Result<Vec<GateTurn>, Problem> {
+    let mut arguments = Value::Object(report.input.clone());
+    engine.redactor.redact_json(&mut arguments);
+    let tool = tool.to_owned();
+    let request = report
+        .call
+        .as_ref()
+        .map(|call| format!("{conversation}/{call}"));
+    let read = move |rows: &crate::store::reader::Reader<'_>| {
+        let before = match request {
+            Some(request) => rows.gate_turn(&request)?,
+            None => None,
+        };
+        let own = rows.unreported_gate_turn(session, &tool, &arguments)?;
+        Ok(before.into_iter().chain(own).collect())
+    };
+    engine.store.read(read).await.map_err(from_store)
 }
 
 /// Follows what the agent does between its calls.

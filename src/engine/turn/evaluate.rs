@@ -36,7 +36,7 @@ use crate::tools::ask_operator::{ASK_OPERATOR, question};
 use crate::tools::canonical;
 use crate::tools::memory::REMEMBER;
 use crate::tools::preview::one_line;
-use crate::tools::risk;
+use crate::tools::risk::{self, RiskReason};
 use crate::tools::tool::{NoJournal, Plan, PrepareError, Tool, ToolContext, ToolHost};
 
 /// A host that shows nothing: for preparing.
@@ -291,6 +291,9 @@ pub fn evaluate_at(
             ));
         }
     };
+    if let Some(why) = external.as_ref().and_then(|one| one.own_question.clone()) {
+        risk::add(&mut plan.risk_reasons, RiskReason::BeyondAgentLimits(why));
+    }
     plan.facts.external = external;
     let mut facts = CallFacts {
         tool: name.to_owned(),

@@ -1,5 +1,7 @@
 //! Questions of external agents, found by the keys under which they ask.
 
+use serde_json::Value;
+
 use crate::clock::Timestamp;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::gate::GATE;
@@ -72,23 +74,29 @@ impl Reader<'_> {
         )
     }
 
-    /// The newest call of a session with these arguments whose end nobody has reported: for programs that give their
-    /// calls no ids.
+    /// The newest call of a session with these arguments whose end nobody has reported, and which the program gave no id:
+    /// its own questions have none, and some programs have none at all. Looks at the newest hundred.
     pub fn unreported_gate_turn(
         &self,
         session: SessionId,
         tool: &str,
-        args_digest: &str,
+        args: &Value,
     ) -> Result<Option<GateTurn>, StoreError> {
-        self.conn.row_opt(
-            &format!(
-                "{TURN} AND c.session_id = ?2 AND EXISTS (SELECT 1 FROM tool_calls t WHERE t.continuation_id = c.id
-                    AND t.name = ?3 AND t.args_digest = ?4
-                    AND NOT EXISTS (SELECT 1 FROM call_reports r WHERE r.tool_call_id = t.id))
-                 ORDER BY c.position DESC LIMIT 1"
-            ),
-            params![GATE, session, tool, args_digest],
-            turn,
-        )
+        let open: Vec<(GateTurn, Value)> = self.conn.rows(
+            "SELECT c.id, c.session_id, c.state, i.key, c.updated_at, s.conversation, t.args,
+                coalesce(json_extract(c.options, '$.call.external.deferred'), 0) AS deferred
+             FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+                JOIN inbox i ON i.continuation_id = c.id AND i.channel = ?1 AND i.key IS NOT NULL
+                JOIN sessions s ON s.id = c.session_id
+             WHERE c.session_id = ?2 AND t.name = ?3
+                AND json_extract(c.options, '$.call.external') IS NOT NULL
+                AND json_extract(c.options, '$.call.external.call') IS NULL
+                AND NOT EXISTS (SELECT 1 FROM call_reports r WHERE r.tool_call_id = t.id)
+             ORDER BY c.position DESC LIMIT 100",
+            params![GATE, session, tool],
+            |row| Ok((turn(row)?, row.json("args")?)),
+        )?;
+        let mut open = open.into_iter();
+        Ok(open.find(|(_, asked)| asked == args).map(|(turn, _)| turn))
     }
 }

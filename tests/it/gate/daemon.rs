@@ -229,6 +229,91 @@ async fn an_edit_reaches_the_agent_as_other_arguments() {
     assert_eq!(answer.body["hookSpecificOutput"]["updatedInput"], args);
 }
 
+/// The same as Codex has it: a question of its own has no id, and a reason between the arguments.
+fn codex(event: &str, input: Value, id: Option<&str>) -> Value {
+    let mut body = hook(event, "Bash", input, id.unwrap_or_default());
+    body["turn_id"] = json!("turn-1");
+    if id.is_none() {
+        body.as_object_mut()
+            .expect("an object")
+            .remove("tool_use_id");
+    }
+    body
+}
+
+#[tokio::test]
+async fn codex_is_answered_when_it_asks_for_itself() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    let ask = |body: Value| {
+        let caller = Caller::new(&daemon, "codex");
+        tokio::spawn(async move { caller.ask(body).await })
+    };
+    let call = json!({"command": "ls"});
+    let before = ask(codex("PreToolUse", call.clone(), Some("t1")));
+    let first = daemon.wait_approval().await;
+    assert_eq!(first["risk"], "medium");
+    assert_eq!(daemon.decide(&first, "approve").await.0, 200);
+    assert_eq!(
+        before.await.expect("it ends").expect("an answer").verdict,
+        "allow"
+    );
+    // It only reads. Beyond the limits of Codex that is another question.
+    let own = json!({"command": "ls", "description": "it reads outside"});
+    let own = ask(codex("PermissionRequest", own, None));
+    let second = daemon.wait_approval().await;
+    assert_eq!((&second["risk"], &second["args"]), (&json!("high"), &call));
+    let reasons = second["risk_reasons"].to_string();
+    assert!(reasons.contains("it reads outside"), "{second:#}");
+    assert_eq!(daemon.decide(&second, "approve").await.0, 200);
+    let answer = own.await.expect("it ends").expect("an answer");
+    assert_eq!(
+        answer.body["hookSpecificOutput"]["decision"]["behavior"], "allow",
+        "{answer:?}"
+    );
+    // One report ends both.
+    let report = ask(codex("PostToolUse", call, Some("t1")));
+    report.await.expect("it ends").expect("an answer");
+    for approval in [first, second] {
+        let turn = approval["continuation_id"].as_str().expect("a turn");
+        let turn = daemon.get(&format!("/v1/continuations/{turn}")).await;
+        assert_eq!(
+            turn["tool_calls"][0]["report"]["outcome"], "succeeded",
+            "{turn:#}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_report_without_an_id_finds_its_call() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    let gemini = |event: &str| {
+        let mut body = hook(event, "run_shell_command", json!({"command": "ls"}), "");
+        let fields = body.as_object_mut().expect("an object");
+        fields.remove("tool_use_id");
+        fields.insert("timestamp".to_owned(), json!("2026-01-01T00:00:00Z"));
+        let caller = Caller::new(&daemon, "gemini");
+        tokio::spawn(async move { caller.ask(body).await })
+    };
+    let asking = gemini("BeforeTool");
+    let approval = daemon.wait_approval().await;
+    daemon.decide(&approval, "approve").await;
+    asking.await.expect("it ends").expect("an answer");
+    gemini("AfterTool").await.expect("it ends").expect("noted");
+    let turn = approval["continuation_id"].as_str().expect("a turn");
+    let turn = daemon.get(&format!("/v1/continuations/{turn}")).await;
+    assert_eq!(turn["tool_calls"][0]["report"]["outcome"], "succeeded");
+    let session = approval["session_id"].as_str().expect("a session");
+    let session = daemon.get(&format!("/v1/sessions/{session}")).await;
+    assert_eq!(session["external"]["unasked"], 0, "{session:#}");
+    // A second report is of a call that nobody asked about.
+    gemini("AfterTool").await.expect("it ends").expect("noted");
+    let session = session["id"].as_str().expect("an id");
+    let session = daemon.get(&format!("/v1/sessions/{session}")).await;
+    assert_eq!(session["external"]["unasked"], 1, "{session:#}");
+}
+
 #[tokio::test]
 async fn a_rule_answers_at_once() {
     let home = Home::new("");

@@ -60,6 +60,7 @@ fn call(event: AskEvent) -> AgentCall {
         prompt: None,
         mode: None,
         agent: None,
+        own_question: None,
         event,
     }
 }
@@ -80,11 +81,12 @@ fn what_real_programs_send_is_understood_and_another_agent_does_not_take_it() {
         match &event {
             GateEvent::Ask(call) => {
                 assert_eq!(call.event.as_str(), hook, "{name}");
-                assert_eq!(
-                    Value::from(call.input.clone()),
-                    body["tool_input"],
-                    "{name}"
-                );
+                let mut input = body["tool_input"].clone();
+                if (agent, hook) == (ExternalAgent::Codex, "PermissionRequest") {
+                    let reason = input.as_object_mut().unwrap().remove("description");
+                    assert_eq!(call.own_question.as_deref(), reason.unwrap().as_str());
+                }
+                assert_eq!(Value::from(call.input.clone()), input, "{name}");
                 assert_eq!(call.tool, body["tool_name"], "{name}");
                 assert_eq!(call.call.as_deref(), body["tool_use_id"].as_str(), "{name}");
                 for other in ExternalAgent::ALL.iter().filter(|other| **other != agent) {

@@ -6,6 +6,7 @@ prompt that begins with one of these words chooses the answer; after a result of
 
     RUN command      a call of the shell
     WRITE path       a call that writes the file `path`
+    BEYOND command   the same, outside of the sandbox of the agent (Codex)
     AGENT command    a call of a subagent, which gets `RUN command` as its task (Claude Code)
 
 A tool is called only where the request offers it, so side requests (titles, summaries) get plain text.
@@ -16,7 +17,7 @@ import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-ORDER = re.compile(r"^(RUN|WRITE|AGENT) (.+)$", re.MULTILINE)
+ORDER = re.compile(r"^(RUN|BEYOND|WRITE|AGENT) (.+)$", re.MULTILINE)
 log = None
 calls = 0
 
@@ -52,13 +53,15 @@ def call_for(order, tools):
             if name in tools:
                 return name, {"description": "A task", "prompt": "RUN " + rest, "subagent_type": "general-purpose"}
         return None
-    if word == "RUN":
+    if word in ("RUN", "BEYOND"):
         for name in ("Bash", "run_shell_command", "exec_command", "shell_command", "shell"):
             if name in tools:
                 fields = fields_of(tools[name])
                 arguments = {"cmd" if "cmd" in fields else "command": rest}
                 if fields.get("command", {}).get("type") == "array":
                     arguments = {"command": ["bash", "-lc", rest]}
+                if word == "BEYOND":
+                    arguments |= {"sandbox_permissions": "require_escalated", "justification": "it writes outside"}
                 if "description" in fields:
                     arguments["description"] = "Run what was asked"
                 return name, arguments

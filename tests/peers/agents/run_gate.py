@@ -111,6 +111,20 @@ class World:
         return subprocess.Popen([self.program, *words], cwd=self.folder, env=self.environment(), stdin=subprocess.DEVNULL,
                                 stdout=self.output, stderr=self.output, start_new_session=True)
 
+    def start_in_terminal(self, command):
+        """Codex with a person: only there it asks for itself."""
+        config = self.home / ".codex/config.toml"
+        trust = f'\n[projects."{self.folder}"]\ntrust_level = "trusted"\n'
+        if trust not in config.read_text():
+            config.write_text(config.read_text() + trust)
+        self.tmux("new-session", "-d", "-x", "120", "-y", "50", "-c", self.folder, self.program, "-a", "on-request",
+                  "--sandbox", "read-only", "--dangerously-bypass-hook-trust", f"BEYOND {command}")
+
+    def tmux(self, *words):
+        done = subprocess.run(["tmux", "-S", self.root / "tmux", *words], env={**self.environment(), "TERM": "xterm"},
+                              capture_output=True, text=True, timeout=DEADLINE)
+        return done.stdout
+
     def question(self):
         def pending():
             page = self.get("/v1/approvals?state=pending")
@@ -180,6 +194,21 @@ def cases(world):
 
     def answer(decision):
         return run(lambda: world.decide(world.question(), decision))
+
+    def own_question(decision):
+        world.start_in_terminal(f"echo effect > {effect}")
+        try:
+            first = world.question()
+            world.decide(first, "approve")
+            own = wait("Codex asks for itself", lambda: world.question()["id"] != first["id"] and world.question())
+            assert "it writes outside" in json.dumps(own["risk_reasons"]), own
+            world.decide(own, decision)
+            wait("the turn ends", lambda: "Done." in world.tmux("capture-pane", "-p"))
+            ran = effect.exists()
+            effect.unlink(missing_ok=True)
+            return ran
+        finally:
+            world.tmux("kill-server")
 
     def restart():
         def during():
@@ -260,7 +289,7 @@ def cases(world):
         assert done.returncode == 0, done.stdout + done.stderr
         return True
 
-    only_claude = world.agent == "claude"
+    only_claude, only_codex = world.agent == "claude", world.agent == "codex"
     told = "the program ends while the question waits; the daemon is killed; a yes lets the call run"
     return [
         *([("job", told, job)] if only_claude else []),
@@ -269,6 +298,10 @@ def cases(world):
         ("allow", "the call runs after a yes over HTTP", lambda: answer("approve")),
         ("deny", "the call does not run after a no over HTTP", lambda: not answer("deny")),
         *([("job, hooks installed", told, job)] if only_claude else []),
+        *([("its own question, allow", "it runs the call outside of its sandbox after a second yes",
+            lambda: own_question("approve")),
+           ("its own question, deny", "the call does not run after a no to the second question",
+            lambda: not own_question("deny"))] if only_codex else []),
         ("daemon killed, started again", "the same question waits; a yes lets the call run", restart),
         ("daemon killed", "the call does not run", killed),
         ("daemon hangs", "the call does not run", hang),
