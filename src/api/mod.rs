@@ -38,6 +38,7 @@ pub mod seats;
 pub mod serve;
 pub mod sessions;
 pub mod state;
+pub mod stats;
 pub mod token;
 pub mod wait;
 pub mod webhooks;

@@ -284,6 +284,16 @@ fn response(success: Success, schemas: &mut Schemas) -> Value {
                 "content": { "application/json": { "schema": schema } },
             })
         }
+        AnswerShape::Table(schema) => {
+            let schema = value(schema(&mut schemas.written));
+            json!({
+                "description": referred(&schema).unwrap_or("JSON"),
+                "content": {
+                    "application/json": { "schema": schema },
+                    "text/csv": { "schema": { "type": "string" } },
+                },
+            })
+        }
         AnswerShape::Events => json!({
             "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event. Kinds under \
                 `x-leverframe-ephemeral` carry no `id` and no `seq`, are not kept, and are not sent again on resume: \

@@ -85,6 +85,8 @@ pub struct Success {
 pub enum AnswerShape {
     /// JSON of one type.
     One(SchemaOf),
+    /// JSON of one type, or CSV where that is asked for.
+    Table(SchemaOf),
     /// An event stream.
     Events,
     /// Content of any type, as it is stored.

@@ -21,7 +21,7 @@ use crate::api::route::{Method, Needs, Route, ok, own};
 use crate::api::state::Api;
 use crate::api::{
     artifacts, audit, cache, channels, continuations, datasets, events, gate, generic, health, mcp,
-    mcp_servers, memory, metrics, on_call, openai, openapi, plain, sessions, webhooks,
+    mcp_servers, memory, metrics, on_call, openai, openapi, plain, sessions, stats, webhooks,
 };
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -43,6 +43,7 @@ pub fn table() -> Vec<Route> {
         events::routes(),
         health::routes(),
         metrics::routes(),
+        stats::routes(),
         generic::routes(),
         gate::routes(),
         openai::routes(),

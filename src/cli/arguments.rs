@@ -222,6 +222,8 @@ pub enum Subcommands {
         #[arg(long)]
         since: Option<String>,
     },
+    /// Cost and health over time: spending, turns, questions, tools, messages
+    Stats(crate::cli::stats::StatsArguments),
     /// Have the daemon read its configuration again, and apply what needs no restart; also with SIGHUP
     Reload {
         /// Only show what would change

@@ -141,6 +141,9 @@ pub async fn execute(
             ..
         } => shell::end(client, terminal, format, &session, kind).await,
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
+        Subcommands::Stats(arguments) => {
+            crate::cli::stats::run(client, terminal, format, arguments).await
+        }
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Policy(command) => policy::run(client, terminal, format, command).await,
         Subcommands::Channels(command) => channels::run(client, terminal, format, command).await,

@@ -79,6 +79,7 @@ pub mod service_unit;
 pub mod sessions;
 pub mod shell;
 pub mod skills;
+pub mod stats;
 pub mod status;
 pub mod summary;
 pub mod sweep;

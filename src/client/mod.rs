@@ -18,5 +18,6 @@ pub mod program;
 pub mod rehearsal_lines;
 pub mod remote;
 pub mod server_lines;
+pub mod stats_lines;
 pub mod summary_lines;
 pub mod webhooks;

@@ -63,6 +63,7 @@ pub mod slash;
 pub mod slash_decide;
 pub mod slash_routines;
 pub mod start;
+pub mod stats;
 pub mod storage;
 pub mod sweeper;
 pub mod tokens;

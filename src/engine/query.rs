@@ -123,6 +123,7 @@ impl Engine {
             ListFleet(_) => fleet::list(self),
             ListTokens(q) => read_here(self, move |rows| rows.tokens(q.all).map(Page::from)),
             ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
+            GetStats(q) => crate::engine::stats::stats(self, q),
         })
     }
 }

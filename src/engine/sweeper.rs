@@ -17,7 +17,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
 use crate::store::anchors;
 use crate::store::commands::put_dataset::ExpiredDatasets;
-use crate::store::commands::reclaim_space::NoteSweep;
+use crate::store::commands::reclaim_space::{NoteHistorySweep, NoteSweep};
 use crate::store::commands::sweep_artifacts::UnusedArtifacts;
 use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
 use crate::store::commands::sweep_events::SweepEvents;
@@ -173,6 +173,8 @@ impl Sweep<'_> {
         let rules = self.rules;
         let preview = self.report.preview;
         if !preview {
+            let before = rules.history_before;
+            self.retention.piece(NoteHistorySweep { before }).await?;
             self.retention.repeat(SweepGrants).await?;
         }
         let idle = store

@@ -52,6 +52,7 @@ pub mod shorten;
 pub mod skill;
 pub mod slash;
 pub mod snapshot;
+pub mod stats;
 pub mod summary;
 pub mod take_over;
 pub mod token;

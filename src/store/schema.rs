@@ -246,11 +246,18 @@ fn migrations() -> Migrations<'static> {
                 Ok(())
             },
         ),
+        M::up_with_hook(
+            include_str!("migrations/033_statistics.sql"),
+            |_: &rusqlite::Transaction<'_>| -> HookResult {
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
     ])
 }
 
 /// Newest schema version this program knows.
-pub const SCHEMA_VERSION: i64 = 32;
+pub const SCHEMA_VERSION: i64 = 33;
 
 /// Refuses a SQLite that can corrupt its own log.
 pub(crate) fn assert_sqlite() -> Result<(), StoreError> {

@@ -74,6 +74,7 @@ mod sessions;
 mod shells;
 mod skills;
 mod slack;
+mod stats;
 mod store;
 mod store_model;
 mod stories;

@@ -80,6 +80,38 @@ string_enum!(/// What costs are summed by.
     Day = "day",
 });
 
+string_enum!(/// How long the spans of statistics are.
+    StatsStep as "step" {
+    /// A clock hour.
+    Hour = "hour",
+    /// A local day.
+    Day = "day",
+    /// A local week; it begins on Monday.
+    Week = "week",
+});
+
+string_enum!(/// As what statistics are written.
+    StatsFormat as "format" {
+    /// JSON.
+    Json = "json",
+    /// CSV, with a line for each span of each group.
+    Csv = "csv",
+});
+
+string_enum!(/// What statistics are grouped by.
+    StatsGrouping as "grouping" {
+    /// Nothing: one group of everything.
+    All = "all",
+    /// Channel.
+    Channel = "channel",
+    /// Model: only model calls have one.
+    Model = "model",
+    /// Tool: only its calls, and questions about them, have one.
+    Tool = "tool",
+    /// Who asked: a person of the configuration, else the id at the platform.
+    Person = "person",
+});
+
 string_enum!(/// Why a tool ran although its results may be given again.
     ToolCacheMiss as "reason of a tool's miss" {
     /// The channel keeps none.

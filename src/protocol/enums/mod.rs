@@ -96,8 +96,8 @@ pub use approvals::{
 };
 pub use automation::{HookPoint, MissedRuns, ReloadEffect, RoutineRunState};
 pub use caches::{
-    CacheEviction, CacheMissReason, CacheScope, CacheSkipReason, CostGrouping, ToolCacheMiss,
-    ToolCacheSkipReason,
+    CacheEviction, CacheMissReason, CacheScope, CacheSkipReason, CostGrouping, StatsFormat,
+    StatsGrouping, StatsStep, ToolCacheMiss, ToolCacheSkipReason,
 };
 pub use datasets::{AggregateFunction, ColumnType, Comparison, DatasetFormat};
 pub use delivery::{

@@ -15,7 +15,7 @@ use crate::protocol::dataset::{Dataset, DatasetDescription, DatasetQuery, Datase
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::enums::{
     ApprovalState, ContinuationState, CostGrouping, LogLevel, OutboxState, PairingState, Scope,
-    SessionState,
+    SessionState, StatsGrouping, StatsStep,
 };
 use crate::protocol::file_change::{CallDiff, FileChange};
 use crate::protocol::fleet::FleetChannel;
@@ -42,6 +42,7 @@ use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleSuggestions
 use crate::protocol::session::{Continuation, OutboxItem, Session, Step, TranscriptEntry, Why};
 use crate::protocol::skill::{Skill, SkillReview};
 use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
+use crate::protocol::stats::Stats;
 use crate::protocol::summary::ShiftSummary;
 use crate::protocol::token::Token;
 use crate::protocol::tool::{Interpreter, Tool, ToolDefinition};
@@ -547,6 +548,20 @@ requests! {
         /// Also what a person has dismissed.
         #[serde(default)]
         all: bool,
+    }
+
+    /// Cost and health over time: a span of time after the other, in groups. Over HTTP as CSV too.
+    GetStats: Read -> Stats {
+        /// From the beginning of the span that holds this time; none = 30 spans.
+        #[serde(default)]
+        since: Option<Timestamp>,
+        /// To the end of the span that holds this time; none = now.
+        #[serde(default)]
+        until: Option<Timestamp>,
+        /// How long a span is, by the daemon's clock; over HTTP a day when left out.
+        step: StatsStep,
+        /// What is grouped by; over HTTP one group of everything when left out.
+        by: StatsGrouping,
     }
 
 }

@@ -1,5 +1,6 @@
-//! Gives free pages of the file back, and notes the end of a sweep.
+//! Gives free pages of the file back, and notes the beginning and the end of a sweep.
 
+use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::meta;
@@ -23,6 +24,30 @@ impl WriteCommand for ReclaimSpace {
         let vacuum = format!("PRAGMA incremental_vacuum({})", self.pages);
         tx.conn.each(&vacuum, [], |_| Ok(()))?;
         tx.conn.value("PRAGMA freelist_count", [])
+    }
+}
+
+/// Notes that history from before a time is being removed: from now on nobody takes what is left of it for all of it.
+/// Relaxed.
+#[derive(Debug, Clone)]
+pub struct NoteHistorySweep {
+    /// The time.
+    pub before: Timestamp,
+}
+
+impl WriteCommand for NoteHistorySweep {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let known = meta::get(tx.conn, "history_kept_since")?;
+        let known = known.and_then(|text| text.parse().ok()).map(Timestamp);
+        // A longer retention brings nothing back.
+        if known.is_none_or(|known| known < self.before) {
+            let since = self.before.as_millis().to_string();
+            meta::set(tx.conn, "history_kept_since", &since)?;
+        }
+        Ok(())
     }
 }
 

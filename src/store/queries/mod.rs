@@ -36,6 +36,7 @@ pub mod sessions;
 pub mod shift;
 pub mod skills;
 pub mod snapshot;
+pub mod stats;
 mod steps;
 pub mod sweep;
 pub mod take_overs;

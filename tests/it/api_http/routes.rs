@@ -254,6 +254,11 @@ async fn reading_routes_become_the_query_they_name() {
         format!("summary?since={}", samples::at()),
         "pairings?state=accepted".to_owned(),
         "leftovers?all=true".to_owned(),
+        format!(
+            "stats?since={}&until={}&step=hour&by=channel",
+            samples::at(),
+            samples::at().plus_seconds(7200)
+        ),
         "file-changes".to_owned(),
         format!("tool-calls/{}/diff", samples::call_id()),
         "doctor?check=true".to_owned(),

@@ -41,6 +41,7 @@ use crate::api_http::samples_rare::{
 use crate::api_http::samples_rehearsals;
 use crate::api_http::samples_servers;
 use crate::api_http::samples_skills;
+use crate::api_http::samples_stats;
 use crate::api_http::samples_tokens;
 
 use crate::api_http::samples::*;
@@ -424,6 +425,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         samples_pairing::query(),
         samples_leftovers::query(),
+        samples_stats::query(),
         samples_file_changes::query(),
         samples_file_changes::diff(),
         (

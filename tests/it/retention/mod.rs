@@ -5,7 +5,7 @@ mod artifacts;
 mod audit;
 mod compactions;
 mod crashes;
-mod daemon;
+pub mod daemon;
 mod files;
 pub(crate) mod pieces;
 mod property;

@@ -354,6 +354,12 @@ async fn hot_queries_use_their_indexes() {
                 "SELECT m.id FROM model_attempts m WHERE m.settled_at IS NULL",
                 "SELECT id FROM tool_calls c WHERE c.channel = 'team' ORDER BY c.position DESC LIMIT 20",
                 "SELECT seq FROM events WHERE seq > 5 ORDER BY seq LIMIT 10",
+                "SELECT c.ended_at, c.state FROM continuations c WHERE c.ended_at >= 5 AND c.ended_at < 9",
+                "SELECT t.name, t.finished_at, t.state, t.duration_ms FROM tool_calls t
+                    WHERE t.finished_at >= 5 AND t.finished_at < 9",
+                "SELECT c.requested_at, c.decided_at, c.state FROM approvals c WHERE c.updated_at >= 5",
+                "SELECT channel, settled_at, state FROM outbox WHERE settled_at >= 5 AND settled_at < 9",
+                "SELECT m.started_at FROM model_attempts m WHERE m.started_at >= 5 AND m.started_at < 9",
             ]
             .iter()
             .map(|sql| {
