@@ -88,6 +88,7 @@ actions! {
     ScreenResources = "screen-resources", Ordinary, "resources", "go to Resources: tools, people, routines, pairings";
     ScreenDatasets = "screen-datasets", Ordinary, "datasets", "go to Datasets: tables that people sent";
     ScreenServers = "screen-servers", Ordinary, "servers", "go to Servers: servers of tools, and which of their tools agents get";
+    ScreenStats = "screen-stats", Ordinary, "statistics", "go to Statistics: cost and health over time";
     ScreenFleet = "screen-fleet", Ordinary, "fleet", "go to Fleet: every channel of every daemon, what waits first";
     LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
     MoveDown = "move-down", Ordinary, "down", "move down one line";
@@ -145,6 +146,9 @@ actions! {
     Suspend = "suspend", Ordinary, "suspend", "suspend the console";
     Quit = "quit", Ordinary, "back/quit", "back, then the quit menu";
     GroupCosts = "group-costs", Ordinary, "channel/model/day", "sum spending by channel, by model or by day";
+    StatsShorter = "stats-shorter", Ordinary, "shorter", "show a shorter time: 90 days, 30 days, 7 days, 24 hours";
+    StatsLonger = "stats-longer", Ordinary, "longer", "show a longer time: 24 hours, 7 days, 30 days, 90 days";
+    GroupStats = "group-stats", Ordinary, "group", "group by nothing, channel, model, tool or person";
     Numbers = "numbers", Ordinary, "numbers", "all the numbers of this screen, or the overview again";
     PinAnswer = "pin-answer", Ordinary, "pin", "keep this answer past its time, or no longer";
     PurgeAnswer = "purge-answer", Ordinary, "purge", "remove this cached response; asks first";

@@ -102,6 +102,8 @@ pub enum HitRegion {
     Dataset(DatasetId),
     /// A server of tools.
     Server(String),
+    /// A group of the statistics.
+    StatsGroup(String),
     /// A channel of the fleet board.
     FleetChannel(FleetKey),
     /// The card beside a list.

@@ -31,6 +31,8 @@ pub enum Context {
     Datasets,
     /// Servers.
     Servers,
+    /// Statistics.
+    Stats,
     /// Fleet.
     Fleet,
     /// A replay, in place of Session.
@@ -58,6 +60,7 @@ impl Context {
         Context::Resources,
         Context::Datasets,
         Context::Servers,
+        Context::Stats,
         Context::Fleet,
         Context::Replay,
         Context::Dialog,
@@ -81,6 +84,7 @@ impl Context {
             Self::Resources => "resources",
             Self::Datasets => "datasets",
             Self::Servers => "servers",
+            Self::Stats => "stats",
             Self::Fleet => "fleet",
             Self::Replay => "replay",
             Self::Dialog => "dialog",
@@ -109,6 +113,7 @@ impl Context {
             | Self::Resources
             | Self::Datasets
             | Self::Servers
+            | Self::Stats
             | Self::Fleet
             | Self::Replay => true,
             Self::Global | Self::Dialog | Self::Text => false,

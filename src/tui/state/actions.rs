@@ -47,6 +47,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::ScreenResources => go(state, Screen::Resources),
         Action::ScreenDatasets => go(state, Screen::Datasets),
         Action::ScreenServers => go(state, Screen::Servers),
+        Action::ScreenStats => go(state, Screen::Stats),
         Action::ScreenFleet => go(state, Screen::Fleet),
         Action::LastScreen => go(state, state.last_screen),
         Action::MoveDown => navigation::moved(state, Step::Down),
@@ -221,6 +222,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::GroupCosts
+        | Action::StatsShorter
+        | Action::StatsLonger
+        | Action::GroupStats
         | Action::Numbers
         | Action::PinAnswer
         | Action::PurgeAnswer

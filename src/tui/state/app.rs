@@ -39,6 +39,7 @@ use crate::tui::state::screen::Screen;
 use crate::tui::state::servers::ServersPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::shell::ShellPanel;
+use crate::tui::state::stats::StatsPanel;
 use crate::tui::state::transcript_end::TranscriptEnd;
 
 /// How long a notice at the bottom stays.
@@ -124,6 +125,8 @@ pub struct Screens {
     pub datasets: DatasetsPanel,
     /// Servers.
     pub servers: ServersPanel,
+    /// Statistics.
+    pub stats: Box<StatsPanel>,
     /// Rules.
     pub rules: RulesPanel,
     /// Cache & cost.

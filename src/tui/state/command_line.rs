@@ -69,6 +69,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
         "sort",
         "sort COLUMN or -COLUMN: order of the list; alone, its own order",
     ),
+    (
+        "stats",
+        "stats [24h|7d|30d|90d] [channel|model|tool|person|all]: cost and health over time",
+    ),
     ("stop", "emergency stop"),
     (
         "summary",

@@ -70,6 +70,7 @@ fn copied_id(state: &State) -> Option<String> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
@@ -136,6 +137,7 @@ fn copied_all(state: &State) -> Option<String> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }

@@ -55,6 +55,7 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources => {
             lists::opens(state, screen);
             state.screens.in_flight.now();

@@ -125,6 +125,7 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::Resources
         | Context::Datasets
         | Context::Servers
+        | Context::Stats
         | Context::Fleet
         | Context::Replay => actions::perform(state, action),
     }

@@ -37,6 +37,7 @@ fn focused(state: &State) -> Option<(ApprovalId, &ToolCall)> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => None,
     }?;

@@ -36,6 +36,7 @@ pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => Some((panels::list_of(screen)?.list)(state)),
     }
@@ -56,6 +57,7 @@ pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
     }
@@ -76,6 +78,7 @@ pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => {
             if let Some(list) = panels::list_of(screen) {
@@ -159,6 +162,7 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => {
             if let Some(list) = of(state, screen) {
@@ -186,6 +190,7 @@ pub fn filter_of(state: &mut State, screen: Screen) -> String {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
     }

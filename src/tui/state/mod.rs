@@ -73,6 +73,8 @@ pub mod session_view;
 pub mod shape;
 pub mod shell;
 pub mod shell_screen;
+pub mod stats;
+pub mod stats_screen;
 pub mod submit;
 pub mod summary;
 pub mod taking_over;

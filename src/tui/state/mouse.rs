@@ -84,6 +84,7 @@ fn select(state: &mut State, region: HitRegion) {
         HitRegion::Resource(key) => state.screens.resources.list.select(Some(key)),
         HitRegion::Dataset(id) => state.screens.datasets.list.select(Some(id)),
         HitRegion::Server(name) => state.screens.servers.list.select(Some(name)),
+        HitRegion::StatsGroup(name) => state.screens.stats.list.select(Some(name)),
         HitRegion::FleetChannel(key) => state.fleet.list.select(Some(key)),
         HitRegion::DoctorRow(key) => state.screens.doctor.list.select(Some(key)),
         HitRegion::Card | HitRegion::Screen(_) => {}
@@ -121,6 +122,7 @@ fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effec
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => lists::page(state, by),
     }

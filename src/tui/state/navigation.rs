@@ -44,6 +44,7 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => return lists::step(state, step),
         Screen::Session => {
@@ -90,6 +91,7 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => return lists::page(state, direction * half),
     }
@@ -167,6 +169,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet) => match panels::of(screen).map(|panel| (panel.open)(state)) {
             None => Vec::new(),
@@ -302,6 +305,7 @@ pub fn back(state: &mut State) -> bool {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => return lists::back(state),
     }

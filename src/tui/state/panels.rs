@@ -12,6 +12,7 @@ use crate::tui::state::screen::Screen;
 use crate::tui::state::{
     audit_screen, cache_cost_screen, continuations_screen, datasets_screen, doctor_screen,
     fleet_screen, live_screen, memory_screen, resources_screen, rules_screen, servers_screen,
+    stats_screen,
 };
 
 /// The table of a screen; none = it is drawn from the snapshot and the events.
@@ -28,6 +29,7 @@ pub const fn of(screen: Screen) -> Option<&'static Panel> {
         Screen::Resources => Some(&resources_screen::PANEL),
         Screen::Datasets => Some(&datasets_screen::PANEL),
         Screen::Servers => Some(&servers_screen::PANEL),
+        Screen::Stats => Some(&stats_screen::PANEL),
         Screen::Fleet => Some(&fleet_screen::PANEL),
     }
 }

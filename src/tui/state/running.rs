@@ -12,7 +12,7 @@ use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{
     actions, assigning, attaching, datasets_screen, going, hosts, lists, navigation, opening,
-    selection, submit, summary,
+    selection, stats_screen, submit, summary,
 };
 use crate::tui::{assets, fuzzy};
 
@@ -62,6 +62,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("mcp" | "servers", None) => actions::perform(state, Action::ScreenServers),
         ("upload", words) => datasets_screen::upload(state, words),
         ("ask", words) => datasets_screen::asked(state, words),
+        ("stats", words) => stats(state, words.unwrap_or_default()),
         ("fleet", None) => actions::perform(state, Action::ScreenFleet),
         ("doctor", None) => actions::perform(state, Action::ScreenDoctor),
         (name, None) if resource(name).is_some() => {
@@ -128,6 +129,14 @@ fn preferences(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     opening::open_text(state, TextPurpose::Preferences(session))
+}
+
+/// Goes to Statistics, and shows what these words name.
+fn stats(state: &mut State, words: &str) -> Vec<Effect> {
+    if !stats_screen::named(state, words) || state.screen == Screen::Stats {
+        return Vec::new();
+    }
+    going::go(state, Screen::Stats)
 }
 
 /// Goes to Channels and selects one.

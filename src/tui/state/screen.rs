@@ -34,6 +34,8 @@ pub enum Screen {
     Datasets,
     /// Servers of tools.
     Servers,
+    /// Cost and health over time.
+    Stats,
     /// Every channel of every daemon.
     Fleet,
 }
@@ -69,6 +71,7 @@ impl Screen {
             Self::Resources => "Resources",
             Self::Datasets => "Datasets",
             Self::Servers => "Servers",
+            Self::Stats => "Statistics",
             Self::Fleet => "Fleet",
         }
     }
@@ -86,6 +89,7 @@ impl Screen {
             | Self::Resources
             | Self::Datasets
             | Self::Servers
+            | Self::Stats
             | Self::Fleet => true,
         }
     }
@@ -106,6 +110,7 @@ impl Screen {
             Self::Resources => Action::ScreenResources,
             Self::Datasets => Action::ScreenDatasets,
             Self::Servers => Action::ScreenServers,
+            Self::Stats => Action::ScreenStats,
             Self::Fleet => Action::ScreenFleet,
         }
     }
@@ -126,6 +131,7 @@ impl Screen {
             Self::Resources => Context::Resources,
             Self::Datasets => Context::Datasets,
             Self::Servers => Context::Servers,
+            Self::Stats => Context::Stats,
             Self::Fleet => Context::Fleet,
         }
     }

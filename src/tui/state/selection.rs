@@ -23,6 +23,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.session)(state)),
     }
@@ -70,6 +71,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
     }

@@ -26,7 +26,8 @@ use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
     assigning, attached_files_screen, attaching, audit_screen, batching, datasets_screen, decide,
     deciding, fleet_screen, going, hosts, input, lists, log_screen, memory, models, mouse, opening,
-    panels, replaying, rule_editing, shell_screen, summary, taking_over, text_keys, why,
+    panels, replaying, rule_editing, shell_screen, stats_screen, summary, taking_over, text_keys,
+    why,
 };
 
 /// Folds a message into the state. Each effect is for the daemon that it stands beside.
@@ -53,6 +54,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<(HostId, Eff
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
     log_screen::poll(state);
+    stats_screen::poll(state);
     let mut effects = panels::refresh(state);
     effects.extend(replaying::ask(state));
     effects.extend(attached_files_screen::ask(state));

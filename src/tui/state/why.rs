@@ -72,6 +72,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet => Vec::new(),
     }

@@ -265,6 +265,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         | Screen::Doctor
         | Screen::Datasets
         | Screen::Servers
+        | Screen::Stats
         | Screen::Resources
         | Screen::Fleet) => {
             panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))

@@ -46,6 +46,7 @@ pub mod rules;
 pub mod screen;
 pub mod servers;
 pub mod shell;
+pub mod stats;
 pub mod summary;
 pub mod table;
 pub mod text_entry;

@@ -22,7 +22,7 @@ use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, autonomy_selector, cache_cost, channels, continuations, datasets, deciding, dialog,
     doctor, fleet, footer, header, help, live, memory, models, queue, release, resources, rules,
-    servers, summary, text_entry, tool_lists, transcript, which_key, why,
+    servers, stats, summary, text_entry, tool_lists, transcript, which_key, why,
 };
 
 /// Rows of the terminal from which a line names the screens. With fewer, every row belongs to the screen.
@@ -127,6 +127,7 @@ pub fn draw(
         Screen::Resources => resources::draw(state, theme, body, buf, &mut report),
         Screen::Datasets => datasets::draw(state, theme, body, buf, &mut report),
         Screen::Servers => servers::draw(state, theme, body, buf, &mut report),
+        Screen::Stats => stats::draw(state, theme, body, buf, &mut report),
         Screen::Fleet => fleet::draw(state, theme, body, buf, &mut report),
     }
     // The Queue and the fleet board are everybody's: there only what is of a lost host is marked, item by item.

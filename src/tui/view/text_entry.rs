@@ -294,6 +294,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 | Screen::Doctor
                 | Screen::Datasets
                 | Screen::Servers
+                | Screen::Stats
                 | Screen::Resources
                 | Screen::Fleet => ROW_WORDS,
             };

@@ -309,6 +309,7 @@ fn what_can_follow_a_key_is_known() {
         [
             ("b".to_owned(), Action::ScreenDatasets),
             ("v".to_owned(), Action::ScreenServers),
+            ("u".to_owned(), Action::ScreenStats),
             ("g".to_owned(), Action::MoveTop)
         ]
     );

@@ -24,3 +24,4 @@ mod pictures;
 mod python;
 pub(crate) mod screens;
 mod scrolling;
+pub mod stats;
