@@ -65,10 +65,10 @@ async fn t06_what_changed_since_it_was_shown_does_not_run() {
     let list = daemon
         .wait("/v1/approvals?state=pending", "a write", write)
         .await;
-    let asked = list["items"].as_array().unwrap().iter();
-    let mut asked = asked
-        .cloned()
+    let mut waiting = list["items"].as_array().unwrap().iter();
+    let mut asked = waiting
         .find(|one| one["tool"] == "write_file")
+        .cloned()
         .unwrap();
     asked["digest"] = shown["digest"].clone();
     assert_eq!(daemon.decide(&asked, "approve").await.0, 409);
