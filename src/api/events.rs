@@ -67,6 +67,7 @@ pub const KINDS: &[&str] = &[
     "approval.assigned",
     "approval.reminded",
     "approval.first_allowed",
+    "approval.escalation",
     "reply.queued",
     "reply.sent",
     "reply.failed",

@@ -129,7 +129,7 @@ fn elsewhere(approval: &Approval) -> Vec<Line> {
     lines.extend([
         plain(deadline(approval)),
         bold(
-            "Its risk is above what may be decided from this chat: decide it in the console"
+            "It cannot be decided here, by its risk or its place: decide it in the console"
                 .to_owned(),
         ),
         plain(format!("Code: {}", reveal_line(&approval.short_code))),
@@ -142,6 +142,10 @@ fn waiting_for(approval: &Approval) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(first) = &approval.allowed_by {
         lines.push(bold(reveal_line(&first.in_words()).into_owned()));
+    }
+    let escalation = approval.escalation.as_ref();
+    if let Some(why) = escalation.and_then(|one| one.why_in_words(approval.requested_at)) {
+        lines.push(bold(reveal_line(&why).into_owned()));
     }
     let Some(one) = &approval.assignment else {
         return lines;

@@ -5,6 +5,7 @@ use clap::Args;
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
 use crate::client::approval_lines::{arguments_left, external_facts, sentence};
+use crate::clock::Clock;
 use crate::protocol::approval::{Approval, Preview, UnknownOutcome};
 use crate::protocol::decision::DecisionText;
 use crate::protocol::decision::effect_text;
@@ -137,6 +138,22 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
             waiting.at,
             note.map_or_else(String::new, |note| format!(": {}", cell(note)))
         ))?;
+    }
+    if let Some(escalation) = approval
+        .escalation
+        .as_ref()
+        .filter(|_| approval.state == ApprovalState::Pending)
+    {
+        for step in &escalation.steps {
+            terminal.line(&format!(
+                "escalated {} at {}",
+                cell(&step.in_words()),
+                step.at
+            ))?;
+        }
+        if let Some(next) = escalation.next_in_words(Clock::System.now()) {
+            terminal.line(&format!("next      {}", cell(&next)))?;
+        }
     }
     terminal.line(&format!("digest    {}", approval.digest))?;
     if let Some(decision) = &approval.decision {

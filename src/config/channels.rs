@@ -234,6 +234,7 @@ impl Channel<'_> {
             approval_to: self.names("approval_to", self.table.approval_to.as_ref(), people)?,
             approvers: self.approvers(people)?,
             two_people: self.two_people(people)?,
+            escalation: table.escalation.clone(),
             taint_guard_in_full: table.taint_guard_in_full.unwrap_or(true),
             chat_max_risk: table.chat_max_risk.unwrap_or(Risk::Medium),
             max_wait_seconds: self.max_wait_seconds()?,

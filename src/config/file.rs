@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::config::backup::BackupTable;
+use crate::config::escalation::EscalationTable;
 use crate::config::log::LogTable;
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::platform::SenderIdentity;
@@ -34,6 +35,8 @@ pub struct ConfigFile {
     pub channels: BTreeMap<String, ChannelTable>,
     /// `[people.NAME]`.
     pub people: BTreeMap<String, PersonTable>,
+    /// `[escalation.NAME]`.
+    pub escalation: BTreeMap<String, EscalationTable>,
     /// `[approvals]`.
     pub approvals: ApprovalsTable,
     /// `[budgets]`.
@@ -385,6 +388,8 @@ pub struct ChannelTable {
     pub approvers: Option<Vec<String>>,
     /// What two people must allow: names of tools, prefixes with `*`, and `risk:high` for this risk and higher ones.
     pub two_people: Option<Vec<String>>,
+    /// Name under `[escalation]`: who hears of a question that nobody decides; left out: nobody more.
+    pub escalation: Option<String>,
     /// Highest risk that somebody can decide in the chat.
     pub chat_max_risk: Option<Risk>,
     /// Seconds after which the bot tells the chat that work goes on.

@@ -10,6 +10,7 @@ use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
+use crate::config::escalation_policies;
 use crate::config::file::ConfigFile;
 use crate::config::flags::Flags;
 use crate::config::inputs::{COST, Inputs, given, limit, number};
@@ -187,6 +188,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let model = default_model(&inputs, &config);
     let people = people::resolve(&inputs)?;
     let channels = channels::resolve(&inputs, &people)?;
+    let escalation = escalation_policies::resolve(&inputs, &people, &channels)?;
 
     let fallback = config.model.fallback.clone().unwrap_or_default();
     let kind = model_kind(&inputs, &providers, &model)?;
@@ -233,6 +235,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         channels,
         people,
         approvals: approvals(&inputs, &config)?,
+        escalation,
         budgets: budgets(&inputs, &config)?,
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,

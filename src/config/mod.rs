@@ -13,6 +13,8 @@ pub mod datasets;
 pub mod edit;
 pub mod environment;
 pub mod error;
+pub mod escalation;
+pub mod escalation_policies;
 pub mod file;
 pub mod flags;
 pub mod headers;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::clock::quiet_hours::QuietHours;
 use crate::config::backup::BackupSettings;
+use crate::config::escalation::EscalationPolicy;
 use crate::config::flags::Flags;
 use crate::config::log::LogFileSettings;
 use crate::config::mcp::McpServerSettings;
@@ -64,6 +65,8 @@ pub struct Settings {
     pub people: BTreeMap<String, PersonSettings>,
     /// Approvals.
     pub approvals: ApprovalSettings,
+    /// Escalation policies, by name.
+    pub escalation: BTreeMap<String, EscalationPolicy>,
     /// Limits of one continuation, of a session and of a day.
     pub budgets: BudgetSettings,
     /// Engine limits.
@@ -162,10 +165,12 @@ impl Settings {
         let tools = self.http_tools.values();
         let secrets = tools.filter_map(|tool| tool.secret.as_ref());
         let servers = self.mcp_secrets.values.iter();
+        let topics = self.escalation.values().flat_map(|one| one.secrets());
         keys.chain(tokens)
             .chain(variables)
             .chain(secrets)
             .chain(servers)
+            .chain(topics)
     }
 }
 
@@ -445,6 +450,8 @@ pub struct ChannelSettings {
     pub approvers: Vec<String>,
     /// Tools and risks that two people must allow, as [`takes_two`](crate::protocol::approval::takes_two) reads them.
     pub two_people: Vec<String>,
+    /// The escalation policy of its questions; none = they have no steps.
+    pub escalation: Option<String>,
     /// Highest risk that can be decided from chat.
     pub chat_max_risk: Risk,
     /// Seconds before the chat is told that work goes on.

@@ -297,7 +297,11 @@ fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
     }
 }
 
-const REST: &str = r#"[approvals]
+const REST: &str = r#"# Who hears of a question that nobody decides; a channel names it with escalation = "night".
+# [escalation.night]
+# steps = [{ after = "5m", to = "on-call" }, { after = "10m", to = "person:anna" }]
+
+[approvals]
 # life_seconds = 86400
 # high_risk_life_seconds = 14400
 # reminder_seconds = [300, 3600, 43200]  # when the bot reminds people of what waits; []: never

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::protocol::doctor::AuditRow;
 use crate::protocol::duration;
+use crate::protocol::escalation;
 
 /// The facts of a row.
 struct Facts(Value);
@@ -35,6 +36,15 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
     match row.action.as_str() {
         "approval.decided" => decided(row, &facts, tool, &place),
         "approval.first_allowed" => format!("{who} allowed {tool}{place}, as the first of two"),
+        "approval.escalated" => escalated(&facts, tool, &place),
+        "approval.escalation_failed" => {
+            let to =
+                escalation::in_words(facts.text("to").unwrap_or_default(), facts.text("person"));
+            format!(
+                "nobody was reached about {tool}{place}: {to}{}",
+                facts.because("why")
+            )
+        }
         "approval.edited" => format!("{who} changed the arguments of {tool}{place}"),
         "approval.expired" => format!("nobody decided on {tool}{place} in time"),
         "approval.returned" => {
@@ -212,6 +222,17 @@ fn decided(row: &AuditRow, facts: &Facts, tool: &str, place: &str) -> String {
         None => "decided on",
     };
     format!("{who} {verb} {tool}{place}{scope}{rule}{why}")
+}
+
+/// A step of an escalation: who hears of it, or why nobody does.
+fn escalated(facts: &Facts, tool: &str, place: &str) -> String {
+    let to = escalation::in_words(facts.text("to").unwrap_or_default(), facts.text("person"));
+    let to = to.trim_end_matches(',');
+    let why = facts.because("why");
+    match facts.text("outcome") {
+        Some("skipped") => format!("the question about {tool}{place} skipped {to}{why}"),
+        Some(_) | None => format!("the question about {tool}{place} escalated to {to}{why}"),
+    }
 }
 
 /// `, until Thu 2026-12-24 18:00 +01:00`, where it has an end of its own.

@@ -198,7 +198,8 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         | EventBody::ApprovalExpired { approval }
         | EventBody::ApprovalAssigned { approval }
         | EventBody::ApprovalReminded { approval }
-        | EventBody::ApprovalFirstAllowed { approval } => {
+        | EventBody::ApprovalFirstAllowed { approval }
+        | EventBody::ApprovalEscalation { approval } => {
             loading::put(world, (**approval).clone());
             count_pending(world, approval.session_id, &approval.channel);
         }

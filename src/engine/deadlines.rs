@@ -1,8 +1,10 @@
-//! Expiry of approvals and of temporary autonomy, and reminders: one task that sleeps until the next deadline.
+//! Expiry of approvals and of temporary autonomy, reminders and escalation: one task that sleeps until the next deadline.
 
 use std::time::Duration;
 
 use crate::engine::core::Engine;
+use crate::engine::escalation;
+use crate::engine::escalation::ntfy::Posts;
 use crate::engine::reminders;
 use crate::engine::views;
 use crate::engine::views::announce_if_changed;
@@ -13,6 +15,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// Runs until the engine stops.
 pub async fn run(engine: Engine) {
+    let posts = Posts::default();
     loop {
         let engine = engine.current();
         let now = engine.clock.now();
@@ -42,8 +45,10 @@ pub async fn run(engine: Engine) {
             }
         }
         announce_if_changed(&engine).await;
-        let remind_at = reminders::look(&engine, now).await;
-        let next = next.into_iter().chain(remind_at).min();
+        let waiting = reminders::waiting(&engine, now).await;
+        let remind_at = reminders::look(&engine, &waiting, now).await;
+        let escalate_at = escalation::look(&engine, &posts, waiting, now).await;
+        let next = next.into_iter().chain(remind_at).chain(escalate_at).min();
         let sleep = match next {
             // What could not be expired (its turn still runs) is looked at again soon, not at once.
             Some(next) => Duration::from_millis(next.millis_since(now).max(250)).min(LONGEST_SLEEP),

@@ -23,6 +23,7 @@ pub mod drain;
 pub mod embeddings;
 pub mod emergency;
 pub mod erase;
+pub mod escalation;
 pub mod file_changes;
 pub mod fleet;
 pub mod gate_callers;

@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Origin, Recipient};
 use crate::engine::core::Engine;
 use crate::engine::people;
+use crate::protocol::duration::span;
 use crate::protocol::enums::Risk;
 use crate::protocol::on_call::OnCall;
 use crate::store::commands::remind::Remind;
@@ -15,23 +16,36 @@ use crate::store::queries::waiting::WaitingApproval;
 /// Seconds for which only the person on call is asked, where nobody is reminded.
 const ON_CALL_SECONDS: i64 = 5 * 60;
 
-/// Does what is due; when to look again, if anything waits for a time.
-pub async fn look(engine: &Engine, now: Timestamp) -> Option<Timestamp> {
+/// What waits for people, and who is on call.
+#[derive(Debug, Clone, Default)]
+pub struct Waiting {
+    /// Questions, oldest first.
+    pub approvals: Vec<WaitingApproval>,
+    /// Who is on call now.
+    pub on_call: Option<OnCall>,
+}
+
+/// What waits for people at this time.
+pub async fn waiting(engine: &Engine, now: Timestamp) -> Waiting {
     let read = engine
         .store
         .read(move |reader| Ok((reader.waiting_approvals(now)?, reader.on_call()?)))
         .await;
-    let (waiting, on_call) = match read {
-        Ok(read) => read,
-        Err(error) => {
-            tracing::warn!(%error, "cannot read who waits for people");
-            return None;
-        }
-    };
-    let on_call = on_call.filter(|one| one.until.is_none_or(|until| until > now));
+    let (approvals, on_call) = read.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot read what waits for people");
+        (Vec::new(), None)
+    });
+    Waiting {
+        approvals,
+        on_call: on_call.filter(|one| one.until.is_none_or(|until| until > now)),
+    }
+}
+
+/// Does what is due; when to look again, if anything waits for a time.
+pub async fn look(engine: &Engine, waiting: &Waiting, now: Timestamp) -> Option<Timestamp> {
     let mut next: Option<Timestamp> = None;
-    for approval in &waiting {
-        let plan = Plan::new(engine, approval, on_call.as_ref(), now);
+    for approval in &waiting.approvals {
+        let plan = Plan::new(engine, approval, waiting.on_call.as_ref(), now);
         next = next.into_iter().chain(plan.next).min();
         if plan.recipients.is_empty() {
             continue;
@@ -46,7 +60,7 @@ pub async fn look(engine: &Engine, now: Timestamp) -> Option<Timestamp> {
                 .map(|recipient| recipient.card(approval.kind, &choices))
                 .collect(),
             due: plan.due,
-            text: text(approval, now),
+            text: format!("Reminder: {}", waits(approval, now)),
         };
         if let Err(error) = engine.persist(remind).await {
             tracing::warn!(approval = %approval.id, %error, "cannot remind people");
@@ -138,7 +152,8 @@ fn snoozed(engine: &Engine, approval: &WaitingApproval, name: &str) -> bool {
     approval.snoozed.iter().any(is_theirs)
 }
 
-fn text(approval: &WaitingApproval, now: Timestamp) -> String {
+/// What waits, for how long, and until when.
+pub fn waits(approval: &WaitingApproval, now: Timestamp) -> String {
     let what = match &approval.tool {
         Some(tool) => format!("`{tool}`"),
         None => "a question".to_owned(),
@@ -152,21 +167,9 @@ fn text(approval: &WaitingApproval, now: Timestamp) -> String {
         format!(" It expires in {}.", span(at.millis_since(now)))
     });
     format!(
-        "Reminder: {what} on {}{risk} has waited for a decision for {}, code {}.{expires}",
+        "{what} on {}{risk} has waited for a decision for {}, code {}.{expires}",
         approval.channel,
         span(now.millis_since(approval.requested_at)),
         approval.short_code
     )
-}
-
-/// A time as people say it: `5 minutes`, `12 hours`.
-fn span(millis: u64) -> String {
-    let (count, unit) = match millis / 1000 {
-        seconds @ 0..60 => (seconds, "second"),
-        seconds @ 60..3600 => (seconds / 60, "minute"),
-        seconds @ 3600..172_800 => (seconds / 3600, "hour"),
-        seconds => (seconds / 86_400, "day"),
-    };
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural}")
 }

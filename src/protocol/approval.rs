@@ -8,6 +8,7 @@ use crate::protocol::enums::{
     Access, ApprovalKind, ApprovalState, DecisionKind, DecisionScope, Effect, OutboxClass, Risk,
     Surface, VerdictKind,
 };
+use crate::protocol::escalation::Escalation;
 use crate::protocol::gate::ExternalCaller;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::on_call::Assignment;
@@ -315,6 +316,9 @@ pub struct Approval {
     /// Who has allowed it as it is, where two people must.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_by: Option<Box<FirstApproval>>,
+    /// Who heard of it because nobody decided, and who hears of it next; none = its channel has no escalation policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Box<Escalation>>,
     /// Whether the arguments or the preview are cut, as in lists, snapshots and events. The approval asked for by its
     /// id has them whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

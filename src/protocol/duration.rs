@@ -20,6 +20,18 @@ pub fn seconds(text: &str) -> Option<i64> {
         .map(|count| unit * i64::from(count))
 }
 
+/// A time as people say it: `5 minutes`, `12 hours`.
+pub fn span(millis: u64) -> String {
+    let (count, unit) = match millis / 1000 {
+        seconds @ 0..60 => (seconds, "second"),
+        seconds @ 60..3600 => (seconds / 60, "minute"),
+        seconds @ 3600..172_800 => (seconds / 3600, "hour"),
+        seconds => (seconds / 86_400, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
+}
+
 /// The moment that a text names, seen from `now`: a time from now on (`30m`), the end of a day (`2026-12-24`), a time of
 /// this machine (`2026-12-24 18:00`) or of the world (RFC 3339). None = it is none of these, or over.
 pub fn ahead(text: &str, now: Timestamp) -> Option<Timestamp> {

@@ -481,6 +481,12 @@ pub enum EventBody {
         /// As it is now.
         approval: Box<Approval>,
     },
+    /// A question escalates: its next step, a step that was taken, or what became of one.
+    #[serde(rename = "approval.escalation")]
+    ApprovalEscalation {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
     /// Somebody said who is on call.
     #[serde(rename = "oncall.changed")]
     OnCallChanged {
@@ -562,6 +568,7 @@ impl EventBody {
             Self::ApprovalAssigned { .. } => "approval.assigned",
             Self::ApprovalReminded { .. } => "approval.reminded",
             Self::ApprovalFirstAllowed { .. } => "approval.first_allowed",
+            Self::ApprovalEscalation { .. } => "approval.escalation",
             Self::OnCallChanged { .. } => "oncall.changed",
             Self::LeftoversChanged { .. } => "leftovers.changed",
             Self::Unknown => "unknown",
@@ -621,6 +628,7 @@ impl EventBody {
             | Self::ApprovalAssigned { .. }
             | Self::ApprovalReminded { .. }
             | Self::ApprovalFirstAllowed { .. }
+            | Self::ApprovalEscalation { .. }
             | Self::OnCallChanged { .. }
             | Self::LeftoversChanged { .. }
             | Self::Unknown => None,

@@ -23,6 +23,7 @@ pub mod decision;
 pub mod doctor;
 pub mod duration;
 pub mod enums;
+pub mod escalation;
 pub mod event;
 pub mod file_change;
 pub mod fleet;

@@ -313,7 +313,8 @@ impl Retelling {
             | EventBody::ApprovalExpired { approval }
             | EventBody::ApprovalAssigned { approval }
             | EventBody::ApprovalReminded { approval }
-            | EventBody::ApprovalFirstAllowed { approval } => self.asked(id, *approval),
+            | EventBody::ApprovalFirstAllowed { approval }
+            | EventBody::ApprovalEscalation { approval } => self.asked(id, *approval),
             EventBody::ContinuationCompleted { preview, .. } => {
                 // What no model said, a person wrote.
                 let stop = match self.answered(id, &preview) {

@@ -29,7 +29,8 @@ fn line_of(mut event: Event) -> Result<Vec<u8>, StoreError> {
     | EventBody::ApprovalExpired { approval }
     | EventBody::ApprovalAssigned { approval }
     | EventBody::ApprovalReminded { approval }
-    | EventBody::ApprovalFirstAllowed { approval } = &mut event.body
+    | EventBody::ApprovalFirstAllowed { approval }
+    | EventBody::ApprovalEscalation { approval } = &mut event.body
     {
         approval.shorten();
     }

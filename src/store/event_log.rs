@@ -42,7 +42,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::ApprovalExpired { approval: a }
         | EventBody::ApprovalAssigned { approval: a }
         | EventBody::ApprovalReminded { approval: a }
-        | EventBody::ApprovalFirstAllowed { approval: a } => approval(a),
+        | EventBody::ApprovalFirstAllowed { approval: a }
+        | EventBody::ApprovalEscalation { approval: a } => approval(a),
         EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
             json!({ "kind": body.kind() }).to_string()
         }
@@ -113,6 +114,7 @@ fn decode(
             Some("approval.expired") => Ok(EventBody::ApprovalExpired { approval }),
             Some("approval.reminded") => Ok(EventBody::ApprovalReminded { approval }),
             Some("approval.first_allowed") => Ok(EventBody::ApprovalFirstAllowed { approval }),
+            Some("approval.escalation") => Ok(EventBody::ApprovalEscalation { approval }),
             Some("approval.assigned" | "approval.handed_over") => {
                 Ok(EventBody::ApprovalAssigned { approval })
             }

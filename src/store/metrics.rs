@@ -99,6 +99,7 @@ pub struct Metrics {
     approvals_requested: Counts<1>,
     approvals_decided: Counts<3>,
     approval_times: Times<1>,
+    escalation_steps: Counts<2>,
     sends: Counts<2>,
     send_times: Times<1>,
     cache_lookups: Counts<1>,
@@ -243,6 +244,12 @@ impl Default for Metrics {
                 "From a question to its answer or its end",
                 times(of_people),
             ),
+            escalation_steps: add(
+                &mut registry,
+                "escalation_steps",
+                "Steps of escalations whose end is known, by channel and outcome",
+                Counts::default(),
+            ),
             sends: add(
                 &mut registry,
                 "sends",
@@ -373,6 +380,14 @@ impl Metrics {
             EventBody::ApprovalRequested { approval } if approval.requested_at == event.at => {
                 let labels = [label("kind", approval.kind.as_str())];
                 self.approvals_requested.get_or_create(&labels).inc();
+            }
+            EventBody::ApprovalEscalation { approval } => {
+                let steps = approval.escalation.iter().flat_map(|one| &one.steps);
+                for step in steps.filter(|step| step.settled_at == Some(event.at)) {
+                    let outcome = label("outcome", step.outcome.as_str());
+                    let labels = [label("channel", &approval.channel), outcome];
+                    self.escalation_steps.get_or_create(&labels).inc();
+                }
             }
             EventBody::ApprovalDecided { approval } => self.decision(event, approval),
             EventBody::ApprovalExpired { approval } => {

@@ -253,11 +253,18 @@ fn migrations() -> Migrations<'static> {
                 Ok(())
             },
         ),
+        M::up_with_hook(
+            include_str!("migrations/034_escalation.sql"),
+            |_: &rusqlite::Transaction<'_>| -> HookResult {
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
     ])
 }
 
 /// Newest schema version this program knows.
-pub const SCHEMA_VERSION: i64 = 33;
+pub const SCHEMA_VERSION: i64 = 34;
 
 /// Refuses a SQLite that can corrupt its own log.
 pub(crate) fn assert_sqlite() -> Result<(), StoreError> {

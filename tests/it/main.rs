@@ -32,6 +32,7 @@ mod documentation;
 mod effects;
 mod embeddings;
 mod end_to_end_models;
+mod escalation;
 mod first_run;
 mod floods;
 mod gate;

@@ -193,6 +193,8 @@ pub async fn assign(
         })
         .await
         .map_err(from_store)?;
+    // Whoever has it now has time for it: its next step is later.
+    engine.scheduler.deadlines_changed();
     let report = DecideReport {
         outcome,
         continuation_id: None,
@@ -234,5 +236,7 @@ pub async fn set_on_call(
         })
         .await
         .map_err(from_store)?;
+    // The next step may be for somebody else now.
+    engine.scheduler.deadlines_changed();
     status(engine, Some(&caller.actor)).await
 }

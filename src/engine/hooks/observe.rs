@@ -81,6 +81,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::ApprovalAssigned { .. }
         | EventBody::ApprovalReminded { .. }
         | EventBody::ApprovalFirstAllowed { .. }
+        | EventBody::ApprovalEscalation { .. }
         | EventBody::OnCallChanged { .. }
         | EventBody::LeftoversChanged { .. }
         | EventBody::Unknown => None,

@@ -2,7 +2,8 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::enums::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, OutboxClass, ToolCallState,
+    ApprovalKind, ApprovalState, Autonomy, ChannelKind, ContinuationState, OutboxClass,
+    ToolCallState,
 };
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
@@ -94,6 +95,11 @@ impl ExpireDue {
                 Some(head.id),
                 EventBody::ContinuationExpired { reason },
             )?;
+            // Nobody takes what is queued for a channel without a bridge.
+            let kind: Option<ChannelKind> = tx.conn.value_opt(
+                "SELECT kind FROM channel_accounts WHERE name = ?1",
+                [&head.channel],
+            )?;
             let notice = NewNotice {
                 channel: head.channel.clone(),
                 conversation: head.conversation.clone(),
@@ -102,7 +108,9 @@ impl ExpireDue {
                 reply_to: head.message_ref.clone(),
                 continuation_id: Some(head.id),
             };
-            tx.queue_own(&notice, EngineNotice::Expired)?;
+            if kind.is_some_and(ChannelKind::has_bridge) {
+                tx.queue_own(&notice, EngineNotice::Expired)?;
+            }
             tx.end_if_temporary(head)?;
         }
         Ok(Some(ExpiredApproval {

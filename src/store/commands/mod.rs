@@ -26,6 +26,7 @@ pub mod end_send;
 pub mod end_session;
 pub mod ensure_channel;
 pub mod erase_user;
+pub mod escalate;
 pub mod expire_due;
 pub mod fail_compaction;
 pub mod fail_turn;

@@ -86,7 +86,7 @@ const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
         a.decision_body, a.position, a.baseline,
         c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
-        a.waiting_for, a.once_only, a.allowed_by,
+        a.waiting_for, a.once_only, a.allowed_by, a.escalation,
         coalesce((SELECT max(r.count) FROM reminders r WHERE r.approval_id = a.id), 0) AS reminders
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
 
@@ -223,6 +223,7 @@ fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
             | ApprovalState::Consumed => None,
         },
         allowed_by: allowed_by.filter(|first| first.revision == revision),
+        escalation: row.json_opt("escalation")?,
         shortened: false,
     };
     Ok((row.get("position")?, approval))

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Requester, choices};
 use crate::protocol::enums::{ApprovalKind, Risk};
+use crate::protocol::escalation::Escalation;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::on_call::Assignment;
 use crate::store::error::StoreError;
@@ -43,12 +44,18 @@ pub struct WaitingApproval {
     pub expires_at: Option<Timestamp>,
     /// Whom it is assigned to.
     pub assigned_to: Option<String>,
+    /// When it was assigned to them.
+    pub assigned_at: Option<Timestamp>,
+    /// How it escalated so far.
+    pub escalation: Option<Escalation>,
     /// Channels and conversations that have a card of this revision, or where one could not be sent.
     pub carded: BTreeSet<(String, String)>,
     /// How often each person was reminded.
     pub reminders: BTreeMap<String, u32>,
     /// Who put it off until later: ids of actors.
     pub snoozed: BTreeSet<String>,
+    /// When the last of them is asked again.
+    pub snoozed_until: Option<Timestamp>,
 }
 
 /// Cards of approval `p` that show its revision, whatever became of them.
@@ -96,13 +103,15 @@ impl Reader<'_> {
     pub fn waiting_approvals(&self, now: Timestamp) -> Result<Vec<WaitingApproval>, StoreError> {
         let mut waiting = self.conn.rows(
             "SELECT p.id, p.short_code, p.kind, c.name, c.args, c.risk, p.revision, p.channel, p.conversation, p.requester_id,
-                p.requester_display, p.requester_person, p.requested_at, p.expires_at, p.waiting_for
+                p.requester_display, p.requester_person, p.requested_at, p.expires_at, p.waiting_for,
+                p.escalation
              FROM approvals p LEFT JOIN tool_calls c ON c.id = p.tool_call_id
              WHERE p.state = 'pending' AND p.kind IN ('execute', 'resolve_unknown', 'budget', 'question', 'memory')
              ORDER BY p.position",
             [],
             |row| {
                 let kind = row.get("kind")?;
+                let assignment: Option<Assignment> = row.json_opt("waiting_for")?;
                 let args: Option<Value> = row.json_opt("args")?;
                 Ok(WaitingApproval {
                     id: row.get("id")?,
@@ -120,12 +129,13 @@ impl Reader<'_> {
                     requester: requester(row)?,
                     requested_at: row.get("requested_at")?,
                     expires_at: row.get("expires_at")?,
-                    assigned_to: row
-                        .json_opt::<Assignment>("waiting_for")?
-                        .map(|assignment| assignment.to),
+                    assigned_at: assignment.as_ref().map(|assignment| assignment.at),
+                    assigned_to: assignment.map(|assignment| assignment.to),
+                    escalation: row.json_opt("escalation")?,
                     carded: BTreeSet::new(),
                     reminders: BTreeMap::new(),
                     snoozed: BTreeSet::new(),
+                    snoozed_until: None,
                 })
             },
         )?;
@@ -159,6 +169,10 @@ impl Reader<'_> {
                 )?
                 .into_iter()
                 .collect();
+            approval.snoozed_until = self.conn.value(
+                "SELECT max(until) FROM approval_snoozes WHERE approval_id = ?1 AND until > ?2",
+                params![approval.id, now],
+            )?;
         }
         Ok(waiting)
     }

@@ -311,34 +311,47 @@ impl WriteTx<'_> {
         cards: &[NewCard],
     ) -> Result<(), StoreError> {
         for card in cards {
-            let buttons: Vec<(&str, &str)> = card
-                .buttons
-                .iter()
-                .map(|(_, label, token)| (label.as_str(), token.as_str()))
-                .collect();
-            let outbox = self.queue(&NewRow {
-                channel: &card.channel,
-                conversation: &card.conversation,
-                continuation_id: continuation,
-                approval_id: Some(approval),
-                class: OutboxClass::ApprovalCard,
-                part: 1,
-                parts: 1,
-                text: "",
-                buttons: Some(to_json(&buttons)?),
-                target_ref: None,
-                reply_to: card.reply_to.as_deref(),
-                file: None,
-            })?;
-            for (decision, _, token) in &card.buttons {
-                self.conn.run(
-                    "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest, decision)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    params![token, approval, outbox, revision, digest, decision],
-                )?;
-            }
+            self.queue_card(approval, continuation, revision, digest, card)?;
         }
         Ok(())
+    }
+
+    /// Queues a card of an approval and makes its tokens.
+    pub(crate) fn queue_card(
+        &mut self,
+        approval: ApprovalId,
+        continuation: Option<ContinuationId>,
+        revision: u32,
+        digest: &str,
+        card: &NewCard,
+    ) -> Result<OutboxId, StoreError> {
+        let buttons: Vec<(&str, &str)> = card
+            .buttons
+            .iter()
+            .map(|(_, label, token)| (label.as_str(), token.as_str()))
+            .collect();
+        let outbox = self.queue(&NewRow {
+            channel: &card.channel,
+            conversation: &card.conversation,
+            continuation_id: continuation,
+            approval_id: Some(approval),
+            class: OutboxClass::ApprovalCard,
+            part: 1,
+            parts: 1,
+            text: "",
+            buttons: Some(to_json(&buttons)?),
+            target_ref: None,
+            reply_to: card.reply_to.as_deref(),
+            file: None,
+        })?;
+        for (decision, _, token) in &card.buttons {
+            self.conn.run(
+                "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest, decision)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![token, approval, outbox, revision, digest, decision],
+            )?;
+        }
+        Ok(outbox)
     }
 
     /// Disarms every copy of an approval's cards: tokens are spent, unsent cards and reminders superseded, and (when

@@ -11,7 +11,7 @@ use crate::console::preview::quoted;
 use crate::console::world::World;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::decision::effect_text;
-use crate::protocol::enums::{Access, ApprovalKind};
+use crate::protocol::enums::{Access, ApprovalKind, ApprovalState};
 use crate::protocol::rule::PYTHON;
 use crate::tui::action::Action;
 use crate::tui::code_colors::CodeColors;
@@ -159,6 +159,7 @@ pub fn body(
         body.field("two people", Role::TextStrong, &text);
     }
     assignment(console, approval, &mut body);
+    escalation(console, approval, &mut body);
     if let Some(question) = &approval.question {
         body.field("question", Role::TextStrong, question);
     }
@@ -286,6 +287,26 @@ fn assignment(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
     );
     if let Some(note) = &one.note {
         body.field("note", Role::Outside, note);
+    }
+}
+
+/// Who hears of it next because nobody decides, and who heard of it.
+fn escalation(console: Console<'_>, approval: &Approval, body: &mut Body<'_>) {
+    let waits = approval.state == ApprovalState::Pending;
+    let Some(escalation) = approval.escalation.as_ref().filter(|_| waits) else {
+        return;
+    };
+    if let Some(next) = escalation.next_in_words(console.model.now.wall) {
+        body.field("next", Role::Text, &next);
+    }
+    for step in &escalation.steps {
+        let role = if step.outcome.reached_nobody() {
+            Role::NoticeWarning
+        } else {
+            Role::Text
+        };
+        let text = format!("{} at {}", step.in_words(), format::clock(step.at));
+        body.field("escalated", role, &text);
     }
 }
 

@@ -25,7 +25,7 @@ use leverframe::protocol::snapshot::{EngineStatus, Page};
 use leverframe::protocol::take_over::TakeOver;
 use serde_json::json;
 
-use crate::api_http::samples_on_call::assigned;
+use crate::api_http::samples_on_call::{assigned, escalation};
 
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
@@ -274,6 +274,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         reminders: 0,
         once_only: None,
         unknown: None,
+        escalation: (state == ApprovalState::Pending).then(|| Box::new(escalation())),
         allowed_by: (state == ApprovalState::Pending).then(|| {
             Box::new(FirstApproval {
                 person: "anna".to_owned(),

@@ -1,7 +1,11 @@
 //! Samples of assignments and of who is on call.
 
 use leverframe::protocol::enums::{ApprovalKind, ApprovalState};
+use leverframe::protocol::escalation::{
+    Escalation, EscalationStep, NextEscalationStep, StepOutcome,
+};
 use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::ids::OutboxId;
 use leverframe::protocol::on_call::{
     AssignRequest, Assignment, OnCall, OnCallRequest, OnCallStatus,
 };
@@ -19,6 +23,28 @@ pub fn assigned() -> Assignment {
         by: "ben".to_owned(),
         at: at(),
         note: Some(NASTY.to_owned()),
+    }
+}
+
+pub fn escalation() -> Escalation {
+    Escalation {
+        policy: "night".to_owned(),
+        steps: vec![EscalationStep {
+            step: 1,
+            to: "on-call".to_owned(),
+            person: Some("anna".to_owned()),
+            at: at(),
+            outcome: StepOutcome::Failed,
+            detail: Some(NASTY.to_owned()),
+            settled_at: Some(at()),
+            deliveries: vec![OutboxId::generate()],
+        }],
+        next: Some(NextEscalationStep {
+            step: 2,
+            to: "ntfy:ntfy.example".to_owned(),
+            person: None,
+            at: at(),
+        }),
     }
 }
 
@@ -118,6 +144,12 @@ pub fn events() -> Vec<Event> {
         event(
             Some(8),
             EventBody::ApprovalFirstAllowed {
+                approval: Box::new(approval(ApprovalState::Pending)),
+            },
+        ),
+        event(
+            Some(9),
+            EventBody::ApprovalEscalation {
                 approval: Box::new(approval(ApprovalState::Pending)),
             },
         ),

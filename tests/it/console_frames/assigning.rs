@@ -1,6 +1,9 @@
 //! Assignments and on-call: frames of the card, the field, the header and the summary, and clean with any name.
 
 use leverframe::protocol::enums::{ApprovalKind, Risk};
+use leverframe::protocol::escalation::{
+    Escalation, EscalationStep, NextEscalationStep, StepOutcome,
+};
 use leverframe::protocol::on_call::{Assignment, OnCallStatus};
 use leverframe::protocol::request::{Answer, Query};
 use leverframe::protocol::snapshot::Snapshot;
@@ -73,6 +76,41 @@ fn card() {
         driver.press("j enter");
         driver
     });
+}
+
+#[test]
+fn the_card_says_who_is_next_and_who_was_not_reached() {
+    let mut asked = fixture::approval(1, Risk::Medium);
+    asked.escalation = Some(Box::new(Escalation {
+        policy: "night".to_owned(),
+        steps: vec![EscalationStep {
+            step: 1,
+            to: "on-call".to_owned(),
+            person: None,
+            at: ago(60),
+            outcome: StepOutcome::Skipped,
+            detail: Some("nobody is on call".to_owned()),
+            settled_at: Some(ago(60)),
+            deliveries: Vec::new(),
+        }],
+        next: Some(NextEscalationStep {
+            step: 2,
+            to: "person:ben".to_owned(),
+            person: Some("ben".to_owned()),
+            at: ago(-270),
+        }),
+    }));
+    let world = Snapshot {
+        approvals: vec![asked, fixture::command_approval(2, Risk::High)],
+        ..world()
+    };
+    let text = Driver::with(120, 40, world).press_text("j enter");
+    for wanted in [
+        "escalates to ben in 4 minutes",
+        "step 1, whoever is on call: skipped",
+    ] {
+        assert!(text.contains(wanted), "wanted {wanted}:\n{text}");
+    }
 }
 
 #[test]

@@ -134,6 +134,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         once_only: None,
         unknown: None,
         allowed_by: None,
+        escalation: None,
         assignment: None,
         shortened: false,
     }

@@ -25,9 +25,12 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 /// forgetting `memory_data::erase`, at those of hygiene `hygiene::crashes`, at those of routines
 /// `routines::crashes`, at those of take-overs `take_overs::crashes`, at those of strangers `pairings::crashes`, and at
 /// those of files `stories::chat_files`, at those of changes of files `effects::files`, at those of datasets
-/// `datasets::surfaces`, and at those of jobs `gate::jobs`.
+/// `datasets::surfaces`, at those of jobs `gate::jobs`, and at those of escalation `escalation::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "agent_run.deferred",
+    "escalate.pre_commit",
+    "escalate.post",
+    "escalate.posted",
     "fetch_file.done",
     "receive_file.post",
     "archive.pre_rename",

@@ -20,6 +20,16 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[channels.NAME]", FILE, "ChannelTable"),
     ("[channels.NAME.budget]", BUDGET, "Limit"),
     ("[people.NAME]", FILE, "PersonTable"),
+    (
+        "[escalation.NAME]",
+        "src/config/escalation.rs",
+        "EscalationTable",
+    ),
+    (
+        "[[escalation.NAME.steps]]",
+        "src/config/escalation.rs",
+        "EscalationStepTable",
+    ),
     ("[approvals]", FILE, "ApprovalsTable"),
     ("[budgets]", FILE, "BudgetsTable"),
     ("[budgets.session]", BUDGET, "Limit"),
@@ -109,6 +119,7 @@ fn rows(table: &Item) -> Vec<[String; 3]> {
 fn is_table(of: &str) -> bool {
     let inner = of.strip_prefix("BTreeMap<String, ").unwrap_or(of);
     let inner = inner.strip_prefix("Option<").unwrap_or(inner);
+    let inner = inner.strip_prefix("Vec<").unwrap_or(inner);
     let name = inner.trim_end_matches('>');
     let listed = TABLES.iter().any(|(_, _, table)| *table == name);
     assert!(

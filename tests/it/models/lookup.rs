@@ -54,6 +54,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         tables: OwnTables::default(),
         channels: BTreeMap::new(),
         people: BTreeMap::new(),
+        escalation: BTreeMap::new(),
         approvals: ApprovalSettings {
             self_approval: SelfApproval::Console,
             life_seconds: 60,

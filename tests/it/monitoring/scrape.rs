@@ -13,7 +13,8 @@ pub async fn busy() -> (Home, Daemon, FakeHttp) {
     let refused = Reply::Json(410, json!({"error": "gone"}));
     let (http, _) = system(vec![Reply::Json(200, json!({})), refused]);
     let home = home(&format!(
-        "callback_url = \"{}/in\"\nresponse_cache = \"user\"\n\n[channels.api]\nauto_approve = [\"list_files\"]\n\n[budgets.day]\n\
+        "callback_url = \"{}/in\"\nresponse_cache = \"user\"\n\n[channels.api]\nauto_approve = [\"list_files\"]\nescalation = \"night\"\n\n\
+         [escalation.night]\nsteps = [{{ after = \"1s\", to = \"on-call\" }}]\n\n[budgets.day]\n\
          max_cost_usd = 5.0\nmax_tokens = 1000000",
         http.url()
     ));
@@ -48,6 +49,12 @@ pub async fn busy() -> (Home, Daemon, FakeHttp) {
     let other = daemon.session().await;
     let turn = daemon.send(&other, write).await;
     daemon.wait_state(&turn, "awaiting_approval").await;
+    // Nobody is on call.
+    daemon
+        .wait("/v1/approvals?state=pending", "a skipped step", |all| {
+            all["items"][0]["escalation"]["steps"][0]["outcome"] == "skipped"
+        })
+        .await;
     let (status, text) = cli(
         &home,
         &["backup", home.path().join("b.tar").to_str().unwrap()],

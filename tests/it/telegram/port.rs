@@ -614,6 +614,7 @@ pub fn approval() -> Approval {
         once_only: None,
         unknown: None,
         allowed_by: None,
+        escalation: None,
         assignment: None,
         shortened: false,
     }

@@ -304,6 +304,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         allowed_chats: Vec::new(),
         approval_to: Vec::new(),
         approvers: Vec::new(),
+        escalation: None,
         two_people: Vec::new(),
         taint_guard_in_full: true,
         chat_max_risk: Risk::Medium,
