@@ -298,6 +298,9 @@ pub enum Subcommands {
         #[arg(long, requires = "name")]
         note: Option<String>,
     },
+    /// Escalation: who hears of a question that nobody decides, and drills that prove it
+    #[command(subcommand)]
+    Escalation(crate::cli::escalation::EscalationCommands),
     /// Named tokens: who reaches this over HTTP, and what each may do
     #[command(subcommand)]
     Token(crate::cli::token::TokenCommands),

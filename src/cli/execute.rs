@@ -12,9 +12,9 @@ use crate::cli::leftovers::{self, LeftoverCommands};
 use crate::cli::outbox::{self, OutboxCommands};
 use crate::cli::terminal::{Format, Terminal, read};
 use crate::cli::{
-    agents, audit, cache, channels, costs, datasets, doctor, emergency, get, hooks, log, memory,
-    metrics, models, on_call, policy, release, reload, resolve, routine, rules, sessions, shell,
-    summary, sweep, take_over, token, why,
+    agents, audit, cache, channels, costs, datasets, doctor, emergency, escalation, get, hooks,
+    log, memory, metrics, models, on_call, policy, release, reload, resolve, routine, rules,
+    sessions, shell, summary, sweep, take_over, token, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::enums::{DecisionKind, DecisionScope, InterpreterKind};
@@ -199,6 +199,9 @@ pub async fn execute(
         Subcommands::People => get::run(client, terminal, format, Some("people")).await,
         Subcommands::OnCall { name, time, note } => {
             on_call::on_call(client, terminal, format, name, time, note).await
+        }
+        Subcommands::Escalation(command) => {
+            escalation::run(client, terminal, format, command).await
         }
         Subcommands::Reload { preview } => reload::run(client, terminal, format, preview).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,

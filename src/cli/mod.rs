@@ -27,6 +27,7 @@ pub mod datasets;
 pub mod doctor;
 pub mod document;
 pub mod emergency;
+pub mod escalation;
 pub mod events;
 pub mod execute;
 pub mod exit;

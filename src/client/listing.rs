@@ -9,13 +9,15 @@ use crate::clock::Timestamp;
 use crate::protocol::agent_job::AgentJob;
 use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
+use crate::protocol::escalation::{EscalationStatus, PolicyStep};
 use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::mcp::McpServer;
 use crate::protocol::on_call::{LastAction, Person};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListAgentJobs, ListDatasets, ListFleet, ListInterpreters, ListMcpServers, ListPairings,
-    ListPeople, ListRoutines, ListSkills, ListTokens, ListTools, Query,
+    Answer, ListAgentJobs, ListDatasets, ListEscalations, ListFleet, ListInterpreters,
+    ListMcpServers, ListPairings, ListPeople, ListRoutines, ListSkills, ListTokens, ListTools,
+    Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
@@ -89,6 +91,7 @@ macro_rules! resources {
 resources! {
     "agents", "jobs of external agents, and where they stand", AgentJob, ListAgentJobs { page: PageRequest::default() };
     "datasets", "tables that people sent, and until when they stay", Dataset, ListDatasets { channel: None };
+    "escalations", "who hears of what nobody decides, and the last drills", EscalationStatus, ListEscalations {};
     "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
     "interpreters", "shells and Pythons that sessions keep", Interpreter, ListInterpreters {};
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
@@ -377,6 +380,30 @@ impl TableRow for Person {
             or_dash(now.join(", ")),
             last(|last| last.at.to_string()),
             last(|last| cell(&last.action)),
+        ]
+    }
+}
+
+impl TableRow for EscalationStatus {
+    const HEADS: &'static [&'static str] = &["CHANNEL", "POLICY", "LAST DRILL", "STEPS"];
+    const NOTHING: &'static str =
+        "no channel escalates: set `escalation` under [channels.NAME] to a name under [escalation]";
+
+    fn cells(&self) -> Vec<String> {
+        let steps: Vec<String> = self.steps.iter().map(PolicyStep::in_words).collect();
+        let drill = self.drill.as_ref().map(|drill| {
+            let verdict = match (drill.ended_at, drill.problem()) {
+                (None, _) => "running since",
+                (Some(_), Some(_)) => "failed",
+                (Some(_), None) => "passed",
+            };
+            format!("{verdict} {}", drill.started_at)
+        });
+        vec![
+            cell(&self.channel),
+            cell(&self.policy),
+            drill.unwrap_or_else(|| "never".to_owned()),
+            cell(&steps.join(" · ")),
         ]
     }
 }

@@ -45,6 +45,13 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
                 facts.because("why")
             )
         }
+        "escalation.drill_started" => format!("{who} began a drill of the escalation{place}"),
+        "escalation.drilled" => match facts.text("why") {
+            Some(why) => {
+                format!("the drill of the escalation{place} did not reach everybody: {why}")
+            }
+            None => format!("every step of the drill{place} arrived"),
+        },
         "approval.edited" => format!("{who} changed the arguments of {tool}{place}"),
         "approval.expired" => format!("nobody decided on {tool}{place} in time"),
         "approval.returned" => {

@@ -202,6 +202,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         },
         Command::CreateToken(command) => format!("token {} made", command.name),
         Command::RevokeToken(command) => format!("token {} revoked", command.name),
+        Command::DrillEscalation(command) => format!(
+            "drill of {} begun; :escalations shows how it goes",
+            command.request.channel
+        ),
         Command::SetOnCall(SetOnCall { request }) if request.name == NOBODY => {
             "nobody is on call".to_owned()
         }

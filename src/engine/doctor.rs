@@ -13,6 +13,7 @@ use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, PythonSettings, Settings};
 use crate::engine::backups;
 use crate::engine::core::Engine;
+use crate::engine::escalation;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
 use crate::engine::mcp;
@@ -741,6 +742,9 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     };
     let mut found = findings(&facts);
     found.push(backups::doctor::running(engine).await);
+    let drills = engine.store.read(|reader| reader.escalation_drills()).await;
+    let drills = drills.map_err(from_store)?;
+    found.extend(escalation::doctor::look(settings, &drills, facts.now));
     found.extend(skills(&list(engine).await?.items));
     let servers = mcp::review::list(engine).await?.items;
     found.extend(mcp::doctor::running(&servers));

@@ -7,8 +7,8 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
 use crate::engine::handle::{
-    datasets, emergency, file_changes, hygiene, mcp, memory, on_call, routines, rule_suggestions,
-    rules, shell, tools,
+    datasets, emergency, escalation, file_changes, hygiene, mcp, memory, on_call, routines,
+    rule_suggestions, rules, shell, tools,
 };
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
@@ -102,6 +102,7 @@ impl Engine {
             ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),
             GetOnCall(q) => on_call::status(self, q.actor.as_ref()),
             ListPeople(_) => on_call::people(self),
+            ListEscalations(_) => escalation::list(self),
             ListFileChanges(_) => file_changes::list(self),
             ListTools(_) => tools::list(self),
             ListChannelTools(q) => tools::of_channel(self, q.channel),

@@ -154,3 +154,91 @@ impl Escalation {
         (!steps.is_empty()).then(|| steps.join(" · "))
     }
 }
+
+/// A drill: marked messages that go the way of a question which nobody decides. Nothing waits and nothing runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EscalationDrill {
+    /// The channel whose steps it takes.
+    pub channel: String,
+    /// Label of who began it.
+    pub by: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// Whether its steps follow each other without their delays.
+    pub fast: bool,
+    /// Its steps so far.
+    pub escalation: Escalation,
+    /// When it ended; none = it runs.
+    #[serde(default)]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Milliseconds after which a drill proves nothing any more: 90 days.
+const DRILL_HOLDS_MS: u64 = 90 * 24 * 3600 * 1000;
+
+impl EscalationDrill {
+    /// Which steps reached nobody; none = every step arrived. Of a drill that ended.
+    pub fn problem(&self) -> Option<String> {
+        let steps = &self.escalation.steps;
+        if steps.is_empty() {
+            return Some("it took no step: its policy is gone".to_owned());
+        }
+        let missed: Vec<String> = steps
+            .iter()
+            .filter(|step| step.outcome != StepOutcome::Sent)
+            .map(EscalationStep::in_words)
+            .collect();
+        (!missed.is_empty()).then(|| missed.join("; "))
+    }
+
+    /// Whether it is too old to prove anything.
+    pub fn is_old(&self, now: Timestamp) -> bool {
+        now.millis_since(self.started_at) > DRILL_HOLDS_MS
+    }
+}
+
+/// Begins a drill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrillRequest {
+    /// Channel name.
+    pub channel: String,
+    /// Whether its steps follow each other without their delays.
+    #[serde(default)]
+    pub fast: bool,
+}
+
+/// A channel that escalates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EscalationStatus {
+    /// Channel name.
+    pub channel: String,
+    /// Name of its policy.
+    pub policy: String,
+    /// The steps of the policy, in order.
+    pub steps: Vec<PolicyStep>,
+    /// Its last drill; none = there was none.
+    #[serde(default)]
+    pub drill: Option<EscalationDrill>,
+}
+
+/// A step of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyStep {
+    /// Seconds that a question waited by then.
+    pub after_seconds: u64,
+    /// Who hears of it.
+    pub to: String,
+    /// The person that `to` stands for now; none = it is about no person, or nobody is on call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<String>,
+}
+
+impl PolicyStep {
+    /// `5 minutes: ben, who is on call`.
+    pub fn in_words(&self) -> String {
+        let to = in_words(&self.to, self.person.as_deref());
+        let after = span(self.after_seconds.saturating_mul(1000));
+        format!("{after}: {}", to.trim_end_matches(','))
+    }
+}

@@ -1,7 +1,10 @@
 //! Escalation: a question that nobody decides goes to the next who might. What is due follows from the store, the
 //! configuration and the time: a restart changes nothing.
 
+pub mod doctor;
+pub mod drill;
 pub mod ntfy;
+pub mod outcome;
 pub mod reach;
 pub mod schedule;
 
@@ -10,18 +13,15 @@ use crate::config::escalation::{EscalationPolicy, Target};
 use crate::engine::approvals::Origin;
 use crate::engine::core::Engine;
 use crate::engine::escalation::ntfy::{Notification, Posts};
+use crate::engine::escalation::outcome::{LOOK_SECONDS, delivered, number};
 use crate::engine::escalation::reach::{Reach, StepMoment, person_of, reach};
 use crate::engine::escalation::schedule::Schedule;
 use crate::engine::reminders::{Waiting, waits};
-use crate::protocol::enums::{OutboxState, Risk};
+use crate::protocol::enums::Risk;
 use crate::protocol::escalation::{EscalationStep, NextEscalationStep, StepOutcome};
-use crate::protocol::ids::OutboxId;
 use crate::store::commands::escalate::{Escalate, PlanEscalation, SettleEscalation};
 use crate::store::error::StoreError;
 use crate::store::queries::waiting::WaitingApproval;
-
-/// Seconds after which a step on its way is looked at again.
-const LOOK_SECONDS: i64 = 2;
 
 /// Takes the steps that are due; when to look again, if anything waits for a time.
 pub async fn look(
@@ -33,13 +33,15 @@ pub async fn look(
     if engine.emergency.is_quarantined() {
         return None;
     }
+    let on_call = waiting.on_call.as_ref().map(|one| one.name.as_str());
+    let drill_at = drill::look(engine, posts, on_call, now).await;
     let one = Escalator {
         engine,
         posts,
-        on_call: waiting.on_call.as_ref().map(|one| one.name.as_str()),
+        on_call,
         now,
     };
-    let mut next: Option<Timestamp> = None;
+    let mut next = drill_at;
     for approval in waiting.approvals {
         match one.escalate(approval).await {
             Ok(at) => next = next.into_iter().chain(at).min(),
@@ -288,47 +290,4 @@ impl Escalator<'_> {
         };
         self.posts.poll(self.engine, notification)
     }
-}
-
-/// How the deliveries of a step ended; none = some are on their way. One that arrived is enough.
-async fn delivered(
-    engine: &Engine,
-    ids: &[OutboxId],
-) -> Result<Option<Result<(), String>>, StoreError> {
-    let ids = ids.to_vec();
-    let items = engine
-        .store
-        .read(move |reader| {
-            let items = ids.iter().map(|id| reader.delivery(*id));
-            items.collect::<Result<Vec<_>, _>>()
-        })
-        .await?;
-    Ok(ended(
-        items.into_iter().map(|item| (item.state, item.last_error)),
-    ))
-}
-
-/// How several deliveries ended: one that arrived is enough. None = none arrived, and some may.
-fn ended(
-    deliveries: impl Iterator<Item = (OutboxState, Option<String>)>,
-) -> Option<Result<(), String>> {
-    let mut problem = None;
-    for (state, error) in deliveries {
-        match state {
-            OutboxState::Sent => return Some(Ok(())),
-            OutboxState::Pending | OutboxState::Sending => problem = Some(None),
-            OutboxState::Failed | OutboxState::Unknown | OutboxState::Abandoned => {
-                let why = error.unwrap_or_else(|| format!("the delivery is {state}"));
-                problem.get_or_insert(Some(why));
-            }
-            // The question changed before it was sent; whoever changed it looks at it.
-            OutboxState::Superseded => return Some(Ok(())),
-        }
-    }
-    problem.flatten().map(Err)
-}
-
-/// The number of a step by its index.
-fn number(index: usize) -> u32 {
-    u32::try_from(index + 1).unwrap_or(u32::MAX)
 }

@@ -31,6 +31,7 @@ pub mod deliveries;
 pub mod direct_calls;
 pub mod edit;
 pub mod emergency;
+pub mod escalation;
 pub mod file_changes;
 pub mod gate;
 pub mod hooks;
@@ -102,6 +103,7 @@ impl Engine {
             RehearseCall(c) => rehearsals::run(self, by, c.approval_id),
             AssignApproval(c) => on_call::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => on_call::set_on_call(self, by, c.request),
+            DrillEscalation(c) => escalation::drill(self, by, c.request),
             DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
             UndoFileChange(c) => file_changes::undo(self, by, c.tool_call_id),
             DismissRefusedCalls(c) => sessions::dismiss_refused_calls(self, by, c.session_id),

@@ -752,6 +752,13 @@ requests! {
         request: OnCallRequest,
     }
 
+    /// Sends marked messages the way of a question that nobody decides; nothing waits and nothing runs.
+    DrillEscalation: Operate -> crate::protocol::escalation::EscalationDrill {
+        /// Which channel, how fast.
+        #[serde(flatten)]
+        request: crate::protocol::escalation::DrillRequest,
+    }
+
     /// Takes what a call left off the Queue, once it was looked at; no file changes.
     DismissLeftovers: Approve -> Leftovers {
         /// Which call.

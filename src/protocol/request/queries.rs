@@ -17,6 +17,7 @@ use crate::protocol::enums::{
     ApprovalState, ContinuationState, CostGrouping, LogLevel, OutboxState, PairingState, Scope,
     SessionState, StatsGrouping, StatsStep,
 };
+use crate::protocol::escalation::EscalationStatus;
 use crate::protocol::file_change::{CallDiff, FileChange};
 use crate::protocol::fleet::FleetChannel;
 use crate::protocol::hook::Hook;
@@ -460,6 +461,9 @@ requests! {
 
     /// The people of the configuration, by name: their roles, where the bot reaches them, and who is on call.
     ListPeople: Read -> Page<Person> {}
+
+    /// The channels that escalate what nobody decides: the steps of their policies, and their last drills.
+    ListEscalations: Read -> Page<EscalationStatus> {}
 
     /// Named tokens, by name: what they may do, whose they are, and when they were used last. Never their values.
     ListTokens: Read -> Page<Token> {

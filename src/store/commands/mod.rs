@@ -43,6 +43,7 @@ pub mod park;
 pub mod pause_flooded;
 pub mod probe;
 pub mod put_dataset;
+pub mod put_drill;
 pub mod put_routine;
 pub mod put_rule;
 pub mod put_token;

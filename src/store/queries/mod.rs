@@ -9,6 +9,7 @@ pub mod compactions;
 pub mod continuations;
 pub mod costs;
 pub mod datasets;
+pub mod drills;
 pub mod engine_facts;
 pub mod erase;
 pub mod files;

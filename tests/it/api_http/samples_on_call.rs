@@ -2,14 +2,15 @@
 
 use leverframe::protocol::enums::{ApprovalKind, ApprovalState};
 use leverframe::protocol::escalation::{
-    Escalation, EscalationStep, NextEscalationStep, StepOutcome,
+    DrillRequest, Escalation, EscalationDrill, EscalationStatus, EscalationStep,
+    NextEscalationStep, PolicyStep, StepOutcome,
 };
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::OutboxId;
 use leverframe::protocol::on_call::{
     AssignRequest, Assignment, OnCall, OnCallRequest, OnCallStatus,
 };
-use leverframe::protocol::request::{AssignApproval, Command, SetOnCall};
+use leverframe::protocol::request::{AssignApproval, Command, DrillEscalation, SetOnCall};
 use leverframe::protocol::summary::{
     ShiftSummary, SummaryAssignment, SummaryQuestion, SummaryRefusal,
 };
@@ -45,6 +46,30 @@ pub fn escalation() -> Escalation {
             person: None,
             at: at(),
         }),
+    }
+}
+
+pub fn drill() -> EscalationDrill {
+    EscalationDrill {
+        channel: "team".to_owned(),
+        by: "ben".to_owned(),
+        started_at: at(),
+        fast: true,
+        escalation: escalation(),
+        ended_at: Some(at()),
+    }
+}
+
+pub fn escalation_status() -> EscalationStatus {
+    EscalationStatus {
+        channel: "team".to_owned(),
+        policy: "night".to_owned(),
+        steps: vec![PolicyStep {
+            after_seconds: 300,
+            to: "on-call".to_owned(),
+            person: Some("anna".to_owned()),
+        }],
+        drill: Some(drill()),
     }
 }
 
@@ -122,6 +147,12 @@ pub fn commands() -> Vec<Command> {
                 name: "anna".to_owned(),
                 seconds: Some(3600),
                 note: Some(NASTY.to_owned()),
+            },
+        }),
+        Command::DrillEscalation(DrillEscalation {
+            request: DrillRequest {
+                channel: "team".to_owned(),
+                fast: true,
             },
         }),
     ]

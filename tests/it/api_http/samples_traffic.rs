@@ -260,6 +260,7 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::outcome(),
         samples_models::discovery(),
         Outcome::SetOnCall(on_call_status()),
+        Outcome::DrillEscalation(samples_on_call::drill()),
         Outcome::DismissLeftovers(samples_leftovers::left()),
         samples_gate::outcome(),
         Outcome::RunAgent(samples_gate::job()),
@@ -486,6 +487,10 @@ pub fn queries() -> Vec<(Query, Answer)> {
                     surface: leverframe::protocol::enums::Surface::Chat,
                 }),
             })),
+        ),
+        (
+            Query::ListEscalations(leverframe::protocol::request::ListEscalations {}),
+            Answer::ListEscalations(page(samples_on_call::escalation_status())),
         ),
         (
             Query::ListTokens(leverframe::protocol::request::ListTokens { all: false }),

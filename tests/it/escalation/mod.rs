@@ -5,5 +5,6 @@
 mod chats;
 mod configuration;
 mod crashes;
+mod drill;
 mod schedule;
 mod world;

@@ -1,0 +1,152 @@
+//! `leverframe escalation`: who hears of what nobody decides, and drills that prove it.
+
+use std::time::{Duration, Instant};
+
+use clap::Subcommand;
+
+use crate::cli::exit::Failure;
+use crate::cli::find::submit;
+use crate::cli::get;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::escalation::{
+    DrillRequest, EscalationDrill, EscalationStatus, StepOutcome, in_words,
+};
+use crate::protocol::request::{DrillEscalation, ListEscalations};
+
+/// Between two looks at a drill.
+const LOOK: Duration = Duration::from_millis(500);
+/// Longest wait for a drill beyond the delays of its steps.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// `escalation`.
+#[derive(Debug, Subcommand)]
+pub enum EscalationCommands {
+    /// The channels that escalate: their steps, and their last drills
+    List,
+    /// Send marked messages through all steps of a channel, and tell which arrived; nothing waits and nothing runs
+    Drill {
+        /// Channel; may be left out where one channel escalates
+        channel: Option<String>,
+        /// Without the delays of the steps
+        #[arg(long)]
+        fast: bool,
+    },
+}
+
+/// Runs it.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: EscalationCommands,
+) -> Result<(), Failure> {
+    match command {
+        EscalationCommands::List => get::run(client, terminal, format, Some("escalations")).await,
+        EscalationCommands::Drill { channel, fast } => {
+            drill(client, terminal, format, channel, fast).await
+        }
+    }
+}
+
+async fn drill(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    channel: Option<String>,
+    fast: bool,
+) -> Result<(), Failure> {
+    let known = client.call(ListEscalations {}).await?.items;
+    let channel = match (channel, known.as_slice()) {
+        (Some(channel), _) => channel,
+        (None, [one]) => one.channel.clone(),
+        (None, all) => {
+            let names: Vec<&str> = all.iter().map(|one| one.channel.as_str()).collect();
+            return Err(Failure::Usage(format!(
+                "which channel? {}",
+                if names.is_empty() {
+                    "none escalates: set `escalation` under [channels.NAME] to a name under [escalation]".to_owned()
+                } else {
+                    format!(
+                        "`leverframe escalation drill CHANNEL` with one of {}",
+                        names.join(", ")
+                    )
+                }
+            )));
+        }
+    };
+    let begun = submit(
+        client,
+        DrillEscalation {
+            request: DrillRequest { channel, fast },
+        },
+    )
+    .await?;
+    let delay = known.iter().find(|one| one.channel == begun.channel);
+    let delay = delay
+        .and_then(|one| one.steps.last())
+        .filter(|_| !begun.fast)
+        .map_or(0, |step| step.after_seconds);
+    if format == Format::Human && delay > 0 {
+        terminal.note(&format!(
+            "the last step is {delay} s away; --fast does not wait"
+        ))?;
+    }
+    let end = Instant::now() + PATIENCE + Duration::from_secs(delay);
+    let ended = loop {
+        let status = client.call(ListEscalations {}).await?.items;
+        let of_channel = |one: &EscalationStatus| one.channel == begun.channel;
+        let drill = status
+            .into_iter()
+            .find(of_channel)
+            .and_then(|one| one.drill);
+        match drill {
+            Some(drill) if drill.started_at != begun.started_at || drill.ended_at.is_some() => {
+                break drill;
+            }
+            Some(_) | None => {}
+        }
+        if Instant::now() > end {
+            return Err(Failure::Ended(format!(
+                "the drill of {} did not end; `leverframe escalation list` shows how it goes",
+                begun.channel
+            )));
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    match format {
+        Format::Json => terminal.json(&ended)?,
+        Format::Human => show(terminal, &ended)?,
+    }
+    match ended.problem() {
+        None => Ok(()),
+        Some(_) => Err(Failure::Ended(format!(
+            "the drill of {} did not reach everybody",
+            ended.channel
+        ))),
+    }
+}
+
+fn show(terminal: &mut Terminal<'_>, drill: &EscalationDrill) -> Result<(), Failure> {
+    terminal.line(&format!("{:<5} {:<32} {:<8} WHY", "STEP", "TO", "OUTCOME"))?;
+    for step in &drill.escalation.steps {
+        let to = in_words(&step.to, step.person.as_deref());
+        terminal.line(
+            format!(
+                "{:<5} {:<32} {:<8} {}",
+                step.step,
+                cell(to.trim_end_matches(',')),
+                step.outcome.as_str(),
+                cell(step.detail.as_deref().unwrap_or_default())
+            )
+            .trim_end(),
+        )?;
+    }
+    let sent =
+        |step: &&crate::protocol::escalation::EscalationStep| step.outcome == StepOutcome::Sent;
+    let sent = drill.escalation.steps.iter().filter(sent).count();
+    terminal.line(&format!(
+        "{sent} of {} steps arrived; nothing waited and nothing ran",
+        drill.escalation.steps.len()
+    ))
+}
