@@ -424,7 +424,10 @@ fn title(approval: &Approval) -> String {
 
 fn outcome_title(approval: &Approval) -> String {
     match approval.state {
-        ApprovalState::Pending => "✎ Changed: a newer card replaces this one".to_owned(),
+        ApprovalState::Pending => match &approval.allowed_by {
+            Some(first) => format!("☑ {}. It needs one more", reveal_line(&first.in_words())),
+            None => "✎ Changed: a newer card replaces this one".to_owned(),
+        },
         ApprovalState::Approved | ApprovalState::Consumed => format!(
             "✅ {}",
             approval.decision.as_ref().map_or_else(

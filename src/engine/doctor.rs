@@ -17,6 +17,7 @@ use crate::engine::escalation;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
 use crate::engine::mcp;
+use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::skills::list;
 use crate::engine::views;
@@ -745,6 +746,11 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     let drills = engine.store.read(|reader| reader.escalation_drills()).await;
     let drills = drills.map_err(from_store)?;
     found.extend(escalation::doctor::look(settings, &drills, facts.now));
+    let operators = engine.store.read(|reader| reader.operator_ids()).await;
+    found.extend(people::doctor::look(
+        settings,
+        &operators.map_err(from_store)?,
+    ));
     found.extend(skills(&list(engine).await?.items));
     let servers = mcp::review::list(engine).await?.items;
     found.extend(mcp::doctor::running(&servers));

@@ -2,6 +2,8 @@
 //!
 //! Authorisation is by stable platform ids only; display names never enter here.
 
+pub mod doctor;
+
 use crate::config::person::PersonSettings;
 use crate::config::settings::{ChannelSettings, SelfApproval, Settings};
 use crate::protocol::approval::{self, Approval, Requester};

@@ -12,7 +12,7 @@ use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
 use crate::store::error::StoreError;
 use crate::store::input::NewCard;
 use crate::store::queries::approvals::load_approval;
-use crate::store::queries::waiting::{card_message, has_card};
+use crate::store::queries::waiting::{card_message, has_card, shown_cards};
 use crate::store::sql::{Json, Statements, params};
 
 /// Whoever allows it now, and how the others hear of it.
@@ -66,6 +66,15 @@ impl AllowByTwo {
                 tx.queue_reminder(id, gate.continuation_id, card, &text, message)?;
             } else {
                 new.push(card.clone());
+            }
+        }
+        // Whoever allowed it has nothing more to press, so their card says how far it is.
+        for (card, place, refs) in shown_cards(tx.conn, id)? {
+            let is_there =
+                |one: &NewCard| (&one.channel, &one.conversation) == (&place.0, &place.1);
+            if !two.cards.iter().any(is_there) {
+                let part = tx.part(card)?;
+                tx.queue_card_updates(&part, id, &refs)?;
             }
         }
         tx.queue_cards(id, gate.continuation_id, revision, &gate.digest, &new)

@@ -43,6 +43,15 @@ impl Reader<'_> {
         )
     }
 
+    /// Ids of users of this machine who did something lately.
+    pub fn operator_ids(&self) -> Result<Vec<String>, StoreError> {
+        self.conn.values(
+            "SELECT DISTINCT actor_id FROM (SELECT actor_id FROM audit ORDER BY seq DESC LIMIT ?1)
+             WHERE actor_id LIKE 'operator:%' ORDER BY actor_id",
+            [LOOKED_AT],
+        )
+    }
+
     /// Operators and tokens that did something lately, as the audit names them.
     pub fn known_operators(&self) -> Result<Vec<String>, StoreError> {
         self.conn.values(

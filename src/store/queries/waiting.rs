@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{Requester, choices};
 use crate::protocol::enums::{ApprovalKind, Risk};
 use crate::protocol::escalation::Escalation;
-use crate::protocol::ids::ApprovalId;
+use crate::protocol::ids::{ApprovalId, OutboxId};
 use crate::protocol::on_call::Assignment;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -76,6 +76,27 @@ pub(crate) fn has_card(
              WHERE o.approval_id = ?1 AND o.channel = ?2 AND o.conversation = ?3 AND {CARD})"
         ),
         params![approval, channel, conversation],
+    )
+}
+
+/// Messages that show cards of this revision: the part, its place, and the platform's ids.
+#[allow(clippy::type_complexity, reason = "one row, read once")]
+pub(crate) fn shown_cards(
+    conn: &Connection,
+    approval: ApprovalId,
+) -> Result<Vec<(OutboxId, (String, String), Vec<String>)>, StoreError> {
+    conn.rows(
+        &format!(
+            "SELECT o.id, o.channel, o.conversation, o.external_refs FROM outbox o
+             JOIN approvals p ON p.id = o.approval_id
+             WHERE o.approval_id = ?1 AND o.state = 'sent' AND {CARD} ORDER BY o.position"
+        ),
+        [approval],
+        |row| {
+            let place = (row.get("channel")?, row.get("conversation")?);
+            let refs = row.json_opt("external_refs")?.unwrap_or_default();
+            Ok((row.get("id")?, place, refs))
+        },
     )
 }
 

@@ -225,6 +225,15 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
             by: by("anna"),
         })
         .await;
+    // Somebody allowed it, as the first of two, and it escalates.
+    let asked = "UPDATE approvals SET allowed_by =
+        '{\"person\":\"anna\",\"surface\":\"chat\",\"at\":\"2026-01-01T00:00:00Z\",\"revision\":1}',
+        escalation = '{\"policy\":\"night\",\"steps\":[],\"next\":null}' WHERE waiting_for IS NOT NULL";
+    world
+        .store
+        .with_writer(move |conn| conn.execute(asked, []).unwrap())
+        .await
+        .unwrap();
     park(&world, waiting).await;
     world.running("busy").await;
     world.running("busier").await;

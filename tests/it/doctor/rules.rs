@@ -212,6 +212,10 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE tool_servers SET identity = NULL, trusted_at = NULL, by_label = NULL", &["server_pin"]),
     ("question that waits for somebody without a name, a time or whoever assigned it",
         "UPDATE approvals SET waiting_for = '{\"to\":\"\",\"by\":\"ben\",\"at\":1}' WHERE state = 'pending'", &["assign"]),
+    ("first of two approvals without a person, or of a revision that never was",
+        "UPDATE approvals SET allowed_by = json_set(allowed_by, '$.revision', 9) WHERE allowed_by IS NOT NULL", &["assign"]),
+    ("escalation whose steps are not in order",
+        "UPDATE approvals SET escalation = json_set(escalation, '$.steps[0]', json('{\"step\":2,\"to\":\"on-call\",\"at\":\"2026-01-01T00:00:00Z\",\"outcome\":\"sent\"}')) WHERE escalation IS NOT NULL", &["assign"]),
     ("somebody on call without a name or a time", "UPDATE meta SET value = 'ben' WHERE key = 'on_call'", &["assign"]),
 ];
 

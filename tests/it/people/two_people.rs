@@ -6,7 +6,7 @@ use crate::people::{audit, decides, people, run, token, with};
 use crate::stories::bot::{self, WRITE, anna, shown};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
-use crate::support::fake_telegram::state::User;
+use crate::support::fake_telegram::state::{BotMessage, User};
 
 const SO_FAR: &str = "1 of 2 people allow it: anna";
 
@@ -40,6 +40,7 @@ async fn a_call_runs_when_two_people_have_allowed_it_also_across_a_kill() {
     );
     let approval = asked(&daemon, &telegram).await;
     let code = approval["short_code"].as_str().unwrap();
+    shown(&telegram, 200, code).await;
     shown(&telegram, 300, code).await;
     let note = home.workspace("team").join("note.txt");
 
@@ -94,6 +95,16 @@ async fn a_call_runs_when_two_people_have_allowed_it_also_across_a_kill() {
     telegram.user_says(200, &anna(), &format!("/approve {code}"));
     shown(&telegram, 200, SO_FAR).await;
     assert!(!note.exists());
+    // Her card says how far it is, without buttons; the other one's keeps them.
+    telegram
+        .wait_until("the card of anna", |state| {
+            let is_hers = |m: &&BotMessage| m.chat == 200 && m.text.contains("It needs one more");
+            state
+                .messages
+                .iter()
+                .any(|m| is_hers(&m) && m.labels().is_empty())
+        })
+        .await;
     // The other one hears of it where they have the card, and the card says it.
     shown(&telegram, 300, &format!("{SO_FAR}. It needs one more.")).await;
     let output = run(&home, &["approvals", "show", id]);
