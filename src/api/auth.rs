@@ -1,11 +1,12 @@
 //! The door: everything a request must satisfy before a handler sees it. The only place that makes an
-//! [`Actor`], from the socket's peer or from the token's record, never from anything the caller says of
-//! itself.
+//! [`Actor`], from the socket's peer, the token's record or the client's certificate, never from anything the caller
+//! says of itself.
 //!
-//! Against web pages that reach for loopback (CSRF, DNS rebinding): a `Host` that is not loopback, any
+//! Against web pages that reach for it (CSRF, DNS rebinding): a `Host` that is neither loopback nor of the certificate, any
 //! `Origin` (but the listener's own on `/mcp`), and bodies that a form can send are refused before the credential is
 //! looked at.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,10 +15,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::api::connection::ClientCertificate;
 use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
 use crate::api::peer::{Peer, may_connect, operator};
 use crate::api::seats::Seat;
+use crate::api::tls::Tls;
 use crate::api::token::TokenVerifier;
 use crate::client::remote::wire::SCOPES_HEADER;
 use crate::client::webhooks::WEBHOOK_PATH;
@@ -52,7 +55,7 @@ pub enum Door {
         /// The user this process runs as.
         own_uid: u32,
     },
-    /// TCP: a bearer token.
+    /// TCP: a bearer token, or a client certificate.
     Tcp {
         /// Knows the tokens.
         verifier: Arc<dyn TokenVerifier>,
@@ -60,6 +63,8 @@ pub enum Door {
         failed: FailedLogins,
         /// The port it listens on.
         port: u16,
+        /// Its certificate; none = it speaks plain HTTP.
+        tls: Option<Arc<Tls>>,
     },
 }
 
@@ -68,7 +73,18 @@ pub enum Door {
 pub struct Caller {
     /// The actor of every command of this request.
     pub actor: Actor,
-    presented: Option<Arc<str>>,
+    credential: Credential,
+}
+
+/// What a caller showed.
+#[derive(Clone)]
+enum Credential {
+    /// The user of a process of this machine.
+    User,
+    /// A bearer token.
+    Token(Arc<str>),
+    /// A certificate, by its id.
+    Certificate(Arc<str>),
 }
 
 impl Caller {
@@ -116,21 +132,26 @@ impl Caller {
 impl Door {
     /// Whether a caller admitted earlier would still be admitted: a revoked token ends its streams.
     pub fn still_admits(&self, caller: &Caller) -> bool {
-        match (self, &caller.presented) {
+        match (self, &caller.credential) {
             (Door::Unix { .. }, _) => true,
-            (Door::Tcp { verifier, .. }, Some(presented)) => verifier.verify(presented).is_some(),
-            (Door::Tcp { .. }, None) => false,
+            (Door::Tcp { verifier, .. }, Credential::Token(value)) => {
+                verifier.verify(value).is_some()
+            }
+            (Door::Tcp { verifier, .. }, Credential::Certificate(id)) => {
+                verifier.certificate(id).is_some()
+            }
+            (Door::Tcp { .. }, Credential::User) => false,
         }
     }
 
-    fn authenticate(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    fn authenticate(&self, peer: Peer, request: &Request) -> Result<Caller, Refusal> {
         match (self, peer) {
             (Door::Unix { own_uid }, Peer::Unix { uid: Some(uid) })
                 if may_connect(uid, *own_uid) =>
             {
                 Ok(Caller {
                     actor: operator(uid),
-                    presented: None,
+                    credential: Credential::User,
                 })
             }
             (Door::Unix { own_uid }, Peer::Unix { uid }) => Err(forbidden(
@@ -149,18 +170,33 @@ impl Door {
                 },
                 Peer::Tcp(address),
             ) => {
+                let headers = request.headers();
                 let presented = bearer(headers).filter(|token| !token.is_empty());
                 if let Some(presented) = presented
                     && let Some(actor) = verifier.verify(presented)
                 {
                     return Ok(Caller {
                         actor,
-                        presented: Some(presented.into()),
+                        credential: Credential::Token(presented.into()),
+                    });
+                }
+                // A token that is sent is the credential, also where it is wrong.
+                let shown = request.extensions().get::<ClientCertificate>();
+                let shown = shown.filter(|_| !headers.contains_key(header::AUTHORIZATION));
+                if let Some(ClientCertificate(id)) = shown
+                    && let Some(actor) = verifier.certificate(id)
+                {
+                    return Ok(Caller {
+                        actor,
+                        credential: Credential::Certificate(Arc::clone(id)),
                     });
                 }
                 match failed.count(address.ip(), Instant::now()) {
                     Attempt::Counted => Err(Refusal::unauthenticated(match presented {
                         Some(_) => "the token is not known here",
+                        None if shown.is_some() => {
+                            "the client certificate is nobody's under [people]"
+                        }
                         None => "no bearer token was sent",
                     })),
                     Attempt::OverLimit { retry_after } => Err(Refusal::from(
@@ -225,7 +261,7 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
         return Ok(None);
     }
     match door {
-        Door::Tcp { .. } => check_host(headers, request.uri())?,
+        Door::Tcp { tls, .. } => check_host(tls.as_deref(), headers, request.uri())?,
         Door::Unix { .. } => {}
     }
     if headers.contains_key(header::ORIGIN) && !is_own_origin(door, request) {
@@ -239,12 +275,13 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
     if request.uri().path() == OPEN_PATH {
         return Ok(None);
     }
-    let shown = headers.contains_key(header::AUTHORIZATION);
+    let shown = headers.contains_key(header::AUTHORIZATION)
+        || request.extensions().get::<ClientCertificate>().is_some();
     let public = PUBLIC_PATHS.contains(&request.uri().path());
     if public && !shown && matches!(door, Door::Tcp { .. }) {
         return Ok(None);
     }
-    let caller = door.authenticate(peer, headers)?;
+    let caller = door.authenticate(peer, request)?;
     if let Some(only) = caller.only_paths() {
         let path = request.uri().path();
         let opens = |one: &&str| path == *one || (one.ends_with('/') && path.starts_with(*one));
@@ -265,12 +302,13 @@ fn judge(door: &Door, peer: Peer, request: &Request) -> Result<Option<Caller>, R
 
 /// Whether a page of this very listener asks for what pages may ask for. It needs the token all the same.
 fn is_own_origin(door: &Door, request: &Request) -> bool {
-    let Door::Tcp { port, .. } = door else {
+    let Door::Tcp { port, tls, .. } = door else {
         return false;
     };
+    let scheme = if tls.is_some() { "https://" } else { "http://" };
     let mut origins = request.headers().get_all(header::ORIGIN).iter();
     let origin = origins.next().and_then(|origin| origin.to_str().ok());
-    let authority = origin.and_then(|origin| origin.strip_prefix("http://"));
+    let authority = origin.and_then(|origin| origin.strip_prefix(scheme));
     let own = authority.and_then(|authority| authority.rsplit_once(':'));
     request.uri().path() == MCP_PATH
         && origins.next().is_none()
@@ -294,29 +332,47 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn check_host(headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
+fn check_host(tls: Option<&Tls>, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
     let mut values = headers.get_all(header::HOST).iter();
     let host = values.next().and_then(|host| host.to_str().ok());
     let single = values.next().is_none();
     // A request line with an authority of its own (`GET http://other/ …`) must agree.
     let authority = uri.authority().map(axum::http::uri::Authority::as_str);
-    match host {
-        Some(host) if single && is_loopback(host) && authority.is_none_or(is_loopback) => Ok(()),
-        Some(_) | None => Err(forbidden(
+    let is_ours = |host: &str| is_loopback(host) || tls.is_some_and(|tls| is_named(tls, host));
+    match (host, tls) {
+        (Some(host), _) if single && is_ours(host) && authority.is_none_or(is_ours) => Ok(()),
+        (_, None) => Err(forbidden(
             "wrong host",
             "the `Host` header does not name this machine's loopback address".to_owned(),
             "use http://127.0.0.1:PORT, http://localhost:PORT or http://[::1]:PORT; from elsewhere, `ssh -L`",
         )),
+        (_, Some(_)) => Err(forbidden(
+            "wrong host",
+            "the `Host` header names a host that the certificate does not".to_owned(),
+            "use a name of the certificate (`leverframe certificate show FILE`) or the address in digits",
+        )),
     }
+}
+
+/// Whether a host with optional port is a name of the certificate, or an address in digits: no name was looked up for
+/// that, so no foreign page led here.
+fn is_named(tls: &Tls, host: &str) -> bool {
+    let name = without_port(host);
+    let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.is_ok() || tls.names(name)
 }
 
 /// Whether a host with optional port is a loopback name. The port may be any: a tunnel changes it.
 fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
+    let name = without_port(host);
+    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
         Some((name, port)) if port.parse::<u16>().is_ok() && port.len() <= 5 => name,
         Some(_) | None => host,
-    };
-    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+    }
 }
 
 /// What a table may be called that is uploaded as it is. A page in a browser can send none of these unasked.

@@ -1,5 +1,7 @@
-//! Serving the connections of a listener: HTTP/1.1 with a time limit for the head of every request.
+//! Serving the connections of a listener: TLS where it has a certificate, then HTTP/1.1 with a time limit for the head
+//! of every request.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,10 +15,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::guarded::Guarded;
 use crate::api::peer::Peer;
 use crate::api::seats::Seat;
+use crate::api::tls::Tls;
+use crate::protocol::certificate::Fingerprint;
 
 /// Longest head of a request, in bytes.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -30,12 +36,31 @@ pub struct Arrival {
     pub seat: Option<Seat>,
 }
 
+/// How connections are served.
+#[derive(Debug, Clone)]
+pub struct Conduct {
+    /// Time the head of a request may take, and the handshake before the first.
+    pub head: Duration,
+    /// Time without write progress after which a connection is cut.
+    pub stall: Duration,
+    /// The certificate; none = plain HTTP.
+    pub tls: Option<Arc<Tls>>,
+}
+
+/// The id of the certificate that a client showed on this connection, with the proof that it holds the key.
+#[derive(Debug, Clone)]
+pub struct ClientCertificate(pub Arc<str>);
+
 /// Serves until `shutdown`, then lets open requests end. Dropping it cuts every connection.
 ///
-/// A connection is cut when the head of a request is not there `head` after it was waited for: half-sent requests
+/// A connection is cut when the head of a request is not there in time after it was waited for: half-sent requests
 /// end so, and idle connections.
-pub async fn serve<L>(mut listener: L, router: Router, head: Duration, shutdown: CancellationToken)
-where
+pub async fn serve<L>(
+    mut listener: L,
+    router: Router,
+    conduct: Conduct,
+    shutdown: CancellationToken,
+) where
     L: Listener<Addr = Arrival>,
 {
     let service = TowerToHyperService::new(router);
@@ -43,7 +68,7 @@ where
     loop {
         tokio::select! {
             (stream, arrival) = listener.accept() => {
-                open.spawn(attend(stream, arrival, service.clone(), head, shutdown.clone()));
+                open.spawn(receive(stream, arrival, service.clone(), conduct.clone(), shutdown.clone()));
             }
             Some(_) = open.join_next() => {}
             () = shutdown.cancelled() => break,
@@ -53,9 +78,41 @@ where
     while open.join_next().await.is_some() {}
 }
 
+/// Shakes hands where there is a certificate.
+async fn receive<S>(
+    stream: S,
+    arrival: Arrival,
+    service: TowerToHyperService<Router>,
+    conduct: Conduct,
+    shutdown: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let Some(tls) = &conduct.tls else {
+        let stream = Guarded::new(stream, conduct.stall);
+        return attend(stream, arrival, None, service, conduct.head, shutdown).await;
+    };
+    let handshake = TlsAcceptor::from(tls.config()).accept(stream);
+    let stream = tokio::select! {
+        shaken = tokio::time::timeout(conduct.head, handshake) => match shaken {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return tracing::debug!(%error, "no TLS connection"),
+            Err(_) => return tracing::debug!("a TLS handshake took too long"),
+        },
+        () = shutdown.cancelled() => return,
+    };
+    let shown = stream.get_ref().1.peer_certificates();
+    let shown = shown
+        .and_then(<[_]>::first)
+        .map(|leaf| ClientCertificate(Fingerprint::of(leaf).id().into()));
+    let stream = Guarded::new(stream, conduct.stall);
+    attend(stream, arrival, shown, service, conduct.head, shutdown).await;
+}
+
 async fn attend<S>(
     stream: S,
     arrival: Arrival,
+    shown: Option<ClientCertificate>,
     service: TowerToHyperService<Router>,
     head: Duration,
     shutdown: CancellationToken,
@@ -67,6 +124,9 @@ async fn attend<S>(
         extensions.insert(ConnectInfo(arrival.peer));
         if let Some(seat) = &arrival.seat {
             extensions.insert(seat.clone());
+        }
+        if let Some(shown) = &shown {
+            extensions.insert(shown.clone());
         }
         service.call(request.map(Body::new))
     });

@@ -1,5 +1,5 @@
-//! Listening: the unix socket always, TCP on loopback when asked for. Nothing here listens on an address
-//! that other machines can reach.
+//! Listening: the unix socket always, TCP when asked for. Nothing here listens without TLS on an address that other
+//! machines can reach.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,16 +13,19 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::auth::Door;
-use crate::api::connection;
+use crate::api::connection::{self, Conduct};
 use crate::api::events::PING;
 use crate::api::limiter::FailedLogins;
 use crate::api::listener::{TcpDoor, UnixDoor};
+use crate::api::report::ListenerReport;
 use crate::api::router::build;
 use crate::api::seats::Seats;
 use crate::api::state::Api;
+use crate::api::tls::{self, Tls, TlsError};
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
 use crate::client::webhooks::Webhooks;
+use crate::config::server::TlsSettings;
 use crate::mcp::server::handler::HostEndpoint;
 
 /// Longest path of a unix socket that every supported system takes, in bytes (`sun_path` has 104 on macOS
@@ -60,12 +63,15 @@ pub enum ServeError {
     },
     /// The address is not loopback.
     #[error(
-        "{address} can be reached from other machines, which needs TLS: listen on 127.0.0.1 and use `ssh -L`, or put a TLS proxy in front"
+        "{address} can be reached from other machines, which needs TLS: name a certificate under [server.tls], or listen on 127.0.0.1 and use `ssh -L`"
     )]
     NotLoopback {
         /// The address.
         address: SocketAddr,
     },
+    /// The certificate cannot be used.
+    #[error("the certificate of the listener: {0}")]
+    Certificate(#[from] TlsError),
     /// The system refused.
     #[error("cannot listen on {place}: {error}")]
     System {
@@ -100,7 +106,7 @@ impl Default for Timing {
 /// A server that listens. Ends after its shutdown token is cancelled.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where: `unix:PATH` or `http://ADDRESS`.
+    /// Where: `unix:PATH`, `http://ADDRESS` or `https://ADDRESS`.
     pub url: String,
     /// The bound address (TCP).
     pub address: Option<SocketAddr>,
@@ -146,8 +152,13 @@ pub async fn serve_unix(
         webhooks,
         shutdown: shutdown.clone(),
     });
-    let door = UnixDoor::new(listener, timing.stall);
-    let server = connection::serve(door, build(api), timing.head, shutdown.clone());
+    let conduct = Conduct {
+        head: timing.head,
+        stall: timing.stall,
+        tls: None,
+    };
+    let door = UnixDoor::new(listener);
+    let server = connection::serve(door, build(api), conduct, shutdown.clone());
     Ok(Serving {
         url: format!("unix:{}", path.display()),
         address: None,
@@ -157,24 +168,52 @@ pub async fn serve_unix(
     })
 }
 
-/// Serves on a loopback address; port 0 takes a free one. Every request but `/healthz` needs a token.
+/// Where and for whom a TCP listener serves.
+pub struct TcpOptions {
+    /// The address; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// Its certificate; none = plain HTTP, on loopback only.
+    pub tls: Option<TlsSettings>,
+    /// Knows the tokens, and whose a client certificate is.
+    pub verifier: Arc<dyn TokenVerifier>,
+    /// Hears how it does.
+    pub report: Arc<dyn ListenerReport>,
+}
+
+/// Serves on an address. Every request but `/healthz` needs a token or a client certificate.
 pub async fn serve_tcp(
-    address: SocketAddr,
+    options: TcpOptions,
     client: Arc<dyn ConsoleClient>,
     webhooks: Webhooks,
-    verifier: Arc<dyn TokenVerifier>,
     timing: Timing,
     shutdown: CancellationToken,
 ) -> Result<Serving, ServeError> {
-    if !address.ip().is_loopback() {
+    let TcpOptions {
+        address,
+        tls,
+        verifier,
+        report,
+    } = options;
+    if !address.ip().is_loopback() && tls.is_none() {
         return Err(ServeError::NotLoopback { address });
     }
+    let tls = match tls {
+        None => None,
+        Some(files) => {
+            let (tls, certificate) = Tls::load(files)?;
+            report.certificate(&certificate);
+            Some(Arc::new(tls))
+        }
+    };
     let system = |error| ServeError::System {
         place: address.to_string(),
         error,
     };
     let listener = TcpListener::bind(address).await.map_err(system)?;
     let bound = listener.local_addr().map_err(system)?;
+    if let Some(tls) = &tls {
+        tokio::spawn(tls::watch(Arc::clone(tls), report, shutdown.clone()));
+    }
     let api = Arc::new(Api {
         mcp: HostEndpoint::new(Arc::clone(&client), shutdown.clone()),
         client,
@@ -182,15 +221,22 @@ pub async fn serve_tcp(
             verifier,
             failed: FailedLogins::default(),
             port: bound.port(),
+            tls: tls.clone(),
         }),
         ping: timing.ping,
         webhooks,
         shutdown: shutdown.clone(),
     });
-    let door = TcpDoor::new(listener, timing.stall, Seats::of_process());
-    let server = connection::serve(door, build(api), timing.head, shutdown.clone());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let conduct = Conduct {
+        head: timing.head,
+        stall: timing.stall,
+        tls,
+    };
+    let door = TcpDoor::new(listener, Seats::of_process());
+    let server = connection::serve(door, build(api), conduct, shutdown.clone());
     Ok(Serving {
-        url: format!("http://{bound}"),
+        url: format!("{scheme}://{bound}"),
         address: Some(bound),
         task: tokio::spawn(server),
         shutdown,

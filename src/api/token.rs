@@ -8,6 +8,10 @@ pub trait TokenVerifier: Send + Sync {
     /// The actor of the presented token, or none when no token has that value. Must compare values (hashes)
     /// in constant time. Called again while a stream is open, so a revoked token ends its streams.
     fn verify(&self, presented: &str) -> Option<Actor>;
+
+    /// The actor whose client certificate has this id (`cert:…`), or none when it is nobody's. Called again while a
+    /// stream is open, too.
+    fn certificate(&self, id: &str) -> Option<Actor>;
 }
 
 /// A fixed list of tokens, none of which ends.
@@ -31,5 +35,9 @@ impl TokenVerifier for StaticTokens {
             scopes: record.scopes.clone(),
             person: record.person.clone(),
         })
+    }
+
+    fn certificate(&self, _id: &str) -> Option<Actor> {
+        None
     }
 }

@@ -304,6 +304,9 @@ pub enum Subcommands {
     /// Named tokens: who reaches this over HTTP, and what each may do
     #[command(subcommand)]
     Token(crate::cli::token::TokenCommands),
+    /// Certificates of the listener and of clients
+    #[command(subcommand)]
+    Certificate(crate::cli::certificate::CertificateCommands),
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),

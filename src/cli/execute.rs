@@ -38,6 +38,7 @@ pub async fn execute(
             database: Some(_), ..
         }
         | Subcommands::Service(_)
+        | Subcommands::Certificate(_)
         | Subcommands::Keys
         | Subcommands::Gate(_)
         | Subcommands::Mcp(_)

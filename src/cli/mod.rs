@@ -12,6 +12,7 @@ pub mod audit;
 pub mod audit_report;
 pub mod backup;
 pub mod cache;
+pub mod certificate;
 pub mod channel_add;
 pub mod channel_arguments;
 mod channel_questions;

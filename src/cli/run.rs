@@ -15,8 +15,8 @@ use crate::cli::init::AfterInit;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, completions, conform, connect, doctor, emergency, events, gate, gate_call,
-    gate_test, init, keys, man, mcp, models, service, status, themes, token,
+    audit, backup, certificate, completions, conform, connect, doctor, emergency, events, gate,
+    gate_call, gate_test, init, keys, man, mcp, models, service, status, themes, token,
 };
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -217,6 +217,10 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
             token::run(terminal, format, &flags, &environment, &data_dir, command).await
+        }
+        Some(Subcommands::Certificate(command)) => {
+            let paths = located(&flags, &Environment::capture())?;
+            certificate::run(terminal, format, &paths.config_dir, command)
         }
         Some(Subcommands::Channels(ChannelCommands::Add(arguments))) => {
             let paths = located(&flags, &Environment::capture())?;

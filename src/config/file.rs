@@ -12,6 +12,7 @@ use crate::config::escalation::EscalationTable;
 use crate::config::log::LogTable;
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::platform::SenderIdentity;
+use crate::config::server::ServerTable;
 use crate::config::settings::{
     Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
 };
@@ -646,14 +647,6 @@ pub struct ConsoleTable {
     pub title: Option<bool>,
     /// Whether addresses and paths are links of the terminal.
     pub links: Option<Links>,
-}
-
-/// `[server]`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServerTable {
-    /// Loopback address and port.
-    pub listen: Option<String>,
 }
 
 /// What a table of a tool declares.

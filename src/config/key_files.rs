@@ -36,12 +36,14 @@ pub fn resolve(
         let files = table.environment_files.iter().flat_map(BTreeMap::values);
         files.map(move |file| (["mcp", name.as_str(), "environment_files"], Some(file)))
     });
+    let tls = config.server.tls.iter();
+    let certificates = tls.map(|table| (["server", "tls", "key"], Some(&table.key)));
     let mut files = Vec::new();
     let named = providers
         .chain(tokens)
         .chain(tools)
         .map(|(keys, given)| (keys, given.as_ref()));
-    for (keys, given) in named.chain(servers).chain(variables) {
+    for (keys, given) in named.chain(servers).chain(variables).chain(certificates) {
         let Some(given) = given else { continue };
         let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
         if let Some((name, workspace)) = workspace_around(&path, channels) {

@@ -3,7 +3,6 @@
 //! Nothing falls back silently: a setting that cannot be used is an error, whatever layer it is from.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 
 use crate::clock::Clock;
 use crate::config::cache;
@@ -26,7 +25,7 @@ use crate::config::settings::{
 use crate::config::toml_text::TomlText;
 use crate::config::{
     attachments, backup_schedule, datasets, hooks, http_tools, hygiene, key_files, log_files,
-    mcp_servers, memory, ownership, skills, tools,
+    mcp_servers, memory, ownership, server, skills, tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -219,7 +218,8 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
 
     let hooks = hooks::resolve(&inputs, &channels)?;
     let key_files = key_files::resolve(&inputs, &channels)?;
-    let listen = listen(&inputs, &config)?;
+    let tls = server::tls(&inputs);
+    let listen = server::listen(&inputs, tls.as_ref())?;
     let memory = memory::resolve(&inputs, &providers)?;
     let (mcp, mcp_secrets) = mcp_servers::resolve(&inputs)?;
     Ok(Settings {
@@ -257,6 +257,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         mcp_secrets,
         tool_risk: tools::risks(&inputs)?,
         listen,
+        tls,
         log_filter: log_filter
             .or_else(|| config.log.filter.clone())
             .unwrap_or_else(|| "info".to_owned()),
@@ -365,39 +366,6 @@ fn kinds(
         .iter()
         .map(|model| providers::usable(model, providers, &|problem| inputs.fault(keys, problem)))
         .collect()
-}
-
-/// The TCP listener: `--listen`, else `[server] listen`. Loopback only.
-fn listen(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<Option<SocketAddr>, ConfigError> {
-    let (text, layer) = match (&inputs.flags.listen, &config.server.listen) {
-        (Some(text), _) => (text, Layer::Flag("--listen")),
-        (None, Some(text)) => (text, Layer::File(&["server", "listen"])),
-        (None, None) => return Ok(None),
-    };
-    let fault = |problem: &str| place_of(inputs, &layer, format!("`{text}` {problem}"));
-    let numeric = text
-        .strip_prefix("localhost:")
-        .map(|port| format!("127.0.0.1:{port}"));
-    let Ok(address) = numeric.as_ref().unwrap_or(text).parse::<SocketAddr>() else {
-        let fault = fault("is not an address with a port");
-        return Err(fault
-            .expected("for example 127.0.0.1:8787, or port 0 for a free one")
-            .into());
-    };
-    let loopback = match address.ip() {
-        IpAddr::V4(ip) => ip.is_loopback(),
-        IpAddr::V6(ip) => ip.is_loopback(),
-    };
-    if !loopback {
-        let step = "To reach it from elsewhere use `ssh -L 8787:127.0.0.1:8787 HOST`, or put a proxy with \
-                    TLS in front of the loopback address";
-        let fault = fault("is not a loopback address");
-        return Err(fault
-            .expected("127.0.0.1:PORT or [::1]:PORT")
-            .next_step(step)
-            .into());
-    }
-    Ok(Some(address))
 }
 
 /// One week.

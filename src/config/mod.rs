@@ -44,6 +44,7 @@ pub mod providers;
 pub mod reload;
 pub mod secret;
 pub mod secrets;
+pub mod server;
 pub mod settings;
 pub mod skills;
 pub mod supervisor;

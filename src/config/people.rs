@@ -121,6 +121,12 @@ fn not_an_id(id: &str) -> Option<&'static str> {
     if platform == "unix" && local.parse::<u32>().is_err() {
         return Some("is not the number of a user of this machine; `id -u` prints it");
     }
+    let digits = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    if platform == "cert" && (local.len() != 64 || !local.chars().all(digits)) {
+        return Some(
+            "is not the fingerprint of a certificate; `leverframe certificate show FILE` prints it",
+        );
+    }
     if platform == "telegram" && !local.chars().all(|c| c.is_ascii_digit()) {
         return Some("is not the numeric id; names can be changed and taken over");
     }

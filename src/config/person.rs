@@ -6,7 +6,7 @@ use crate::protocol::enums::Role;
 /// One person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonSettings {
-    /// Ids of platforms, `telegram:123456`, and users of this machine, `unix:1000`.
+    /// Ids of platforms, `telegram:123456`, users of this machine, `unix:1000`, and client certificates, `cert:…`.
     pub ids: Vec<String>,
     /// Role.
     pub role: Role,

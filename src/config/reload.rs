@@ -64,6 +64,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         python,
         http_tools,
         listen,
+        tls,
         log_filter,
         log_json,
         log_file,
@@ -84,6 +85,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     }
     loaded.http_tools.clone_from(http_tools);
     pins.pin("server.listen", listen, &mut loaded.listen);
+    pins.pin("server.tls", tls, &mut loaded.tls);
     pins.pin("log.filter", log_filter, &mut loaded.log_filter);
     pins.pin("log.json", log_json, &mut loaded.log_json);
     pins.pin("log.file", &log_file.path, &mut loaded.log_file.path);

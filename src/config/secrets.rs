@@ -83,6 +83,14 @@ pub fn read(
 
 /// Reads a secret from a file that belongs to us and that nobody else can open.
 pub fn read_private_file(path: &Path) -> Result<Secret, ConfigError> {
+    let text = read_private_text(path)?;
+    clean(text, &|problem| {
+        Fault::new(ConfigLocation::path(path), problem)
+    })
+}
+
+/// The same of a secret that has several lines, such as a private key.
+pub fn read_private_text(path: &Path) -> Result<String, ConfigError> {
     let fault = |problem: String| Fault::new(ConfigLocation::path(path), problem);
     // Not blocking: a pipe nobody writes to must not hang the start.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
@@ -118,8 +126,7 @@ pub fn read_private_file(path: &Path) -> Result<Secret, ConfigError> {
     file.take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| fault(format!("cannot be read: {error}")))?;
-    let text = text_of(bytes).map_err(|problem| fault(problem.to_owned()))?;
-    clean(text, &|problem| fault(problem.to_owned()))
+    Ok(text_of(bytes).map_err(|problem| fault(problem.to_owned()))?)
 }
 
 fn text_of(bytes: Vec<u8>) -> Result<String, &'static str> {

@@ -19,6 +19,7 @@ use crate::config::person::PersonSettings;
 use crate::config::placeholders::Placeholders;
 use crate::config::platform::PlatformSettings;
 pub use crate::config::secret::Secret;
+use crate::config::server::TlsSettings;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk,
@@ -107,8 +108,10 @@ pub struct Settings {
     pub mcp_secrets: McpSecrets,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
-    /// TCP listener, when asked for: always a loopback address.
+    /// TCP listener, when asked for: a loopback address, unless `tls` is there.
     pub listen: Option<std::net::SocketAddr>,
+    /// The certificate of the TCP listener; none = it speaks plain HTTP.
+    pub tls: Option<TlsSettings>,
     /// Log filter, for example `info` or `leverframe=debug`.
     pub log_filter: String,
     /// JSON lines instead of text.

@@ -432,5 +432,10 @@ self_approval = "console"
 # links = "auto"      # addresses and paths of files are links of the terminal: auto, on or off
 
 # [server]
-# listen = "127.0.0.1:8787"  # loopback only; from elsewhere use ssh -L or a proxy with TLS
+# listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; else use ssh -L from elsewhere
+
+# [server.tls]               # `leverframe certificate create` makes a certificate
+# certificate = "certificate.pem"
+# key = "key.pem"            # mode 0600
+# client_ca = "clients.pem"  # clients may show a certificate that one of these signed
 "#;

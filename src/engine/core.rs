@@ -23,6 +23,7 @@ use crate::engine::gate_callers::GateCallers;
 use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::state::Hygiene;
 use crate::engine::known_tokens::Tokens;
+use crate::engine::listener::Listener;
 use crate::engine::log_lines::LogLines;
 use crate::engine::maintenance::Maintenance;
 use crate::engine::mcp::state::ToolServers;
@@ -141,6 +142,8 @@ pub struct Shared {
     pub gate: GateCallers,
     /// Named tokens.
     pub tokens: Tokens,
+    /// What the TCP listener told of itself.
+    pub listener: Listener,
 }
 
 impl std::ops::Deref for Engine {
@@ -212,6 +215,7 @@ impl Engine {
                 servers,
                 gate: GateCallers::default(),
                 tokens: Tokens::default(),
+                listener: Listener::default(),
                 hooks,
                 store: parts.store,
                 configuration: RwLock::new(configuration),

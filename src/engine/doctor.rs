@@ -16,6 +16,7 @@ use crate::engine::core::Engine;
 use crate::engine::escalation;
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
+use crate::engine::listener;
 use crate::engine::mcp;
 use crate::engine::people;
 use crate::engine::problem::from_store;
@@ -615,6 +616,9 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         )
     });
     let settings = facts.settings.as_ref().ok().copied();
+    // A daemon tells of the one in use.
+    let stopped = settings.filter(|_| facts.process.channels.is_none());
+    found.extend(stopped.and_then(|settings| listener::configured(settings, facts.now)));
     found.extend(settings.into_iter().flat_map(providers));
     found.extend(settings.into_iter().flat_map(key_files));
     found.extend(channels(settings, facts.process.channels.as_deref()));
@@ -742,6 +746,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
         },
     };
     let mut found = findings(&facts);
+    found.extend(engine.listener.findings(facts.now));
     found.push(backups::doctor::running(engine).await);
     let drills = engine.store.read(|reader| reader.escalation_drills()).await;
     let drills = drills.map_err(from_store)?;

@@ -104,6 +104,13 @@ fn about(engine: &Engine, gauges: &mut Gauges) {
         "Whether the process begins nothing new because it ends",
         engine.sessions.draining().is_some(),
     );
+    if let Some(ends) = engine.listener.certificate_ends() {
+        gauges.one(
+            "certificate_expiry_timestamp_seconds",
+            "When the certificate of the listener ends; absent where it has none",
+            seconds(ends),
+        );
+    }
     gauges.one(
         "problems",
         "What stands in the way of normal work, as `leverframe doctor` words it",

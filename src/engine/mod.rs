@@ -35,6 +35,7 @@ pub mod inbound_files;
 pub mod interpreters;
 pub mod known_tokens;
 pub mod leftovers;
+pub mod listener;
 pub mod lock;
 pub mod log_lines;
 pub mod maintenance;

@@ -11,6 +11,9 @@ use crate::protocol::problem::Problem;
 use crate::protocol::token::{hash_token, matching};
 use crate::store::commands::put_token::RecordTokenUse;
 
+/// Characters of the id of a client certificate that name it: `cert:` and 16 digits.
+const CERTIFICATE_NAME: usize = 21;
+
 /// Reads the tokens from the database.
 pub async fn load(engine: &Engine) -> Result<(), Problem> {
     let _only = engine.tokens.refresh.lock().await;
@@ -43,6 +46,22 @@ impl Engine {
             person: record.person.clone(),
         };
         self.token_used(record.hash, &actor, now);
+        Some(actor)
+    }
+
+    /// Whose client certificate this is, by its id `cert:…`; none = nobody's under `[people]`. It gives what the role of
+    /// its person gives.
+    pub fn certificate_actor(&self, id: &str) -> Option<Actor> {
+        let person = people::person(&self.settings, id)?;
+        let role = person.settings.role;
+        let scopes = Scope::ALL.iter().copied();
+        let actor = Actor::Token {
+            // No token has a colon in its name.
+            name: id.get(..CERTIFICATE_NAME).unwrap_or(id).to_owned(),
+            scopes: scopes.filter(|scope| people::gives(role, *scope)).collect(),
+            person: Some(person.name.to_owned()),
+        };
+        self.token_used(hash_token(id), &actor, self.clock.now());
         Some(actor)
     }
 

@@ -12,6 +12,7 @@ pub mod backup;
 pub mod bridge;
 pub mod budget;
 pub mod cache;
+pub mod certificate;
 pub mod channel;
 pub mod chat;
 pub mod citation;

@@ -17,6 +17,7 @@ pub mod gate_program;
 pub mod gate_proof;
 pub mod helper;
 pub mod in_process;
+pub mod listener;
 pub mod logging;
 pub mod models;
 pub mod notify;

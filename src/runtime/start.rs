@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::serve::{Serving, Timing, serve_tcp, serve_unix};
+use crate::api::serve::{Serving, TcpOptions, Timing, serve_tcp, serve_unix};
 use crate::api::token::StaticTokens;
 use crate::channels::channel::Bridge;
 use crate::channels::{build, supervisor};
@@ -31,6 +31,7 @@ use crate::protocol::enums::Scope;
 use crate::protocol::token::{ADMIN, TokenRecord, generate, hash_token};
 use crate::runtime::channel_handle::ChannelHandle;
 use crate::runtime::in_process::InProcessClient;
+use crate::runtime::listener::EngineReport;
 use crate::runtime::tokens::{self, Tokens};
 
 use crate::runtime::private_file::write_private;
@@ -254,11 +255,16 @@ impl Running {
                 admin: admin_token(&self.engine)?,
                 engine: self.engine.clone(),
             });
-            let tcp = serve_tcp(
+            let options = TcpOptions {
                 address,
+                tls: self.engine.settings.tls.clone(),
+                verifier,
+                report: Arc::new(EngineReport(self.engine.clone())),
+            };
+            let tcp = serve_tcp(
+                options,
                 client,
                 self.webhooks.clone(),
-                verifier,
                 Timing::default(),
                 self.stop_api.clone(),
             )

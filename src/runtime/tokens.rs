@@ -35,6 +35,10 @@ impl TokenVerifier for Tokens {
             None => self.engine.current().token_actor(presented),
         }
     }
+
+    fn certificate(&self, id: &str) -> Option<Actor> {
+        self.engine.current().certificate_actor(id)
+    }
 }
 
 /// Folders in which former versions kept tokens, a file for each with its hash, and what those may do.

@@ -51,6 +51,7 @@ mod model_calls;
 mod model_profiles;
 mod models;
 mod monitoring;
+mod network;
 mod on_call;
 mod openai_clients;
 mod pairings;

@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use leverframe::api::peer::{may_connect, name_in};
-use leverframe::api::serve::{ServeError, Timing, serve_tcp, serve_unix};
+use leverframe::api::report::NoReport;
+use leverframe::api::serve::{ServeError, TcpOptions, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::StaticTokens;
 use leverframe::client::webhooks::Webhooks;
 use leverframe::protocol::command::Actor;
@@ -239,11 +240,16 @@ async fn the_socket_is_private_and_replaced_only_when_nobody_answers() {
 #[tokio::test]
 async fn addresses_other_machines_can_reach_are_refused() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let options = TcpOptions {
+            address: address.parse().unwrap(),
+            tls: None,
+            verifier: Arc::new(tokens()),
+            report: Arc::new(NoReport),
+        };
         let refused = serve_tcp(
-            address.parse().unwrap(),
+            options,
             FakeClient::new(),
             Webhooks::default(),
-            Arc::new(tokens()),
             Timing::default(),
             CancellationToken::new(),
         )

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leverframe::api::serve::{Serving, Timing, serve_tcp, serve_unix};
+use leverframe::api::report::NoReport;
+use leverframe::api::serve::{Serving, TcpOptions, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, TokenVerifier};
 use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::target::Target;
@@ -62,11 +63,16 @@ impl Server {
     ) -> Self {
         let shutdown = CancellationToken::new();
         let any = "127.0.0.1:0".parse().unwrap();
+        let options = TcpOptions {
+            address: any,
+            tls: None,
+            verifier,
+            report: Arc::new(NoReport),
+        };
         let serving = serve_tcp(
-            any,
+            options,
             client,
             Webhooks::default(),
-            verifier,
             timing,
             shutdown.clone(),
         )

@@ -168,6 +168,10 @@ impl TokenVerifier for Revocable {
             person: None,
         })
     }
+
+    fn certificate(&self, _id: &str) -> Option<Actor> {
+        None
+    }
 }
 
 #[tokio::test]

@@ -384,8 +384,14 @@ fn listening_elsewhere_than_on_loopback() {
     refused(
         "[server]\nlisten = \"[::]:80\"\n",
         2,
-        &["not a loopback address"],
+        &["not a loopback address", "certificate create"],
     );
+    let tls = "[server]\nlisten = \"0.0.0.0:80\"\n[server.tls]\ncertificate = \"a.pem\"\nkey = \"/b.pem\"\n";
+    let settings = Case::new(tls).settings();
+    assert_eq!(settings.listen, Some(([0, 0, 0, 0], 80).into()));
+    let tls = settings.tls.unwrap();
+    assert_eq!(tls.certificate, settings.paths.config_dir.join("a.pem"));
+    assert_eq!(tls.key, std::path::Path::new("/b.pem"));
     refused(
         "[server]\nlisten = \"8080\"\n",
         2,

@@ -137,7 +137,7 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", tables::ConsoleTable::default()),
         format!("{:#?}", leverframe::config::log::LogTable::default()),
         format!("{:#?}", leverframe::config::backup::BackupTable::default()),
-        format!("{:#?}", tables::ServerTable::default()),
+        format!("{:#?}", leverframe::config::server::ServerTable::default()),
         format!("{:#?}", Limit::default()),
         format!("{:#?}", tables::RetentionTable::default()),
         format!("{:#?}", tables::ResponseCacheTable::default()),

@@ -152,15 +152,22 @@ impl Home {
                 Ok(line) => {
                     if let Some(base) = line
                         .strip_prefix("listening on ")
-                        .filter(|url| url.starts_with("http://"))
+                        .filter(|url| url.starts_with("http"))
                     {
+                        let client = if base.starts_with("https://") {
+                            let own = self.dir.path().join("config/certificate.pem");
+                            let own = std::fs::read(own).expect("its certificate");
+                            client_that_trusts(&own)
+                        } else {
+                            client()
+                        };
                         let token = std::fs::read_to_string(self.data().join("token"))
                             .expect("the token file");
                         return Some(Daemon {
                             child,
                             base: base.trim().to_owned(),
                             token: token.trim().to_owned(),
-                            client: client(),
+                            client,
                         });
                     }
                 }
@@ -193,10 +200,22 @@ pub fn client() -> reqwest::Client {
         .expect("an HTTP client")
 }
 
+/// An HTTP client that trusts this certificate in PEM and no other.
+pub fn client_that_trusts(pem: &[u8]) -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let certificate = reqwest::Certificate::from_pem(pem).expect("a certificate");
+    reqwest::Client::builder()
+        .timeout(DEADLINE)
+        .redirect(reqwest::redirect::Policy::none())
+        .tls_certs_only([certificate])
+        .build()
+        .expect("an HTTP client")
+}
+
 /// A running daemon.
 pub struct Daemon {
     child: Child,
-    /// `http://127.0.0.1:PORT`.
+    /// `http://127.0.0.1:PORT`, or `https://…` where the configuration names a certificate.
     pub base: String,
     /// The admin token.
     pub token: String,
@@ -367,6 +386,12 @@ impl Daemon {
         }
         self.request("POST", &format!("/v1/approvals/{id}/decision"), Some(body))
             .await
+    }
+
+    /// The same daemon, asked by another client from now on.
+    pub fn with_client(mut self, client: reqwest::Client) -> Self {
+        self.client = client;
+        self
     }
 
     /// Process id.

@@ -1,0 +1,127 @@
+//! What is known of the listener, which tells it itself: the certificate in use, and why its files cannot be used.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use crate::clock::Timestamp;
+use crate::config::settings::Settings;
+use crate::protocol::certificate::Certificate;
+use crate::protocol::doctor::{Finding, Standing};
+
+/// Days before the end of a certificate from which on somebody should look.
+const WARNING_DAYS: i64 = 14;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// What the listener told.
+#[derive(Debug, Default)]
+pub struct Listener {
+    served: Mutex<Served>,
+}
+
+/// The certificate of the listener.
+#[derive(Debug, Clone, Default)]
+struct Served {
+    certificate: Option<Certificate>,
+    problem: Option<String>,
+}
+
+impl Listener {
+    /// This certificate is in use.
+    pub fn set_certificate(&self, certificate: Certificate) {
+        *self.lock() = Served {
+            certificate: Some(certificate),
+            problem: None,
+        };
+    }
+
+    /// The files as they are now cannot be used.
+    pub fn set_problem(&self, why: &str) {
+        self.lock().problem = Some(why.to_owned());
+    }
+
+    /// When the certificate in use ends; none = the listener has none.
+    pub fn certificate_ends(&self) -> Option<Timestamp> {
+        Some(self.lock().certificate.as_ref()?.not_after)
+    }
+
+    /// What the doctor says of it.
+    pub fn findings(&self, now: Timestamp) -> Vec<Finding> {
+        let Served {
+            certificate,
+            problem,
+        } = self.lock().clone();
+        let problem = problem.map(|why| {
+            finding(
+                Standing::Warn,
+                format!("{why}; the one of before stays in use"),
+                Some("mend the file; it is read again by itself"),
+            )
+        });
+        let served = certificate.map(|served| about(&served, now));
+        served.into_iter().chain(problem).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Served> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the doctor says of the certificate that the next start would use.
+pub fn configured(settings: &Settings, now: Timestamp) -> Option<Finding> {
+    let files = settings.tls.as_ref()?;
+    Some(match read(&files.certificate) {
+        Ok(certificate) => about(&certificate, now),
+        Err(why) => finding(
+            Standing::Fail,
+            format!("{}: {why}", files.certificate.display()),
+            Some(
+                "name another under [server.tls], or make one with `leverframe certificate create`",
+            ),
+        ),
+    })
+}
+
+fn finding(verdict: Standing, detail: String, fix: Option<&str>) -> Finding {
+    Finding {
+        verdict,
+        about: "certificate".to_owned(),
+        detail,
+        fix: fix.map(str::to_owned),
+    }
+}
+
+fn read(path: &Path) -> Result<Certificate, String> {
+    let leaf = CertificateDer::from_pem_file(path).map_err(|error| error.to_string())?;
+    Certificate::read(&leaf)
+}
+
+fn about(certificate: &Certificate, now: Timestamp) -> Finding {
+    const FIX: &str = "put a new one into its file; it is read again by itself";
+    let Certificate {
+        fingerprint,
+        names,
+        not_before,
+        not_after,
+    } = certificate;
+    let shown = format!("{fingerprint} for {}", names.join(", "));
+    let left = not_after.as_millis() - now.as_millis();
+    let day = not_after.day_in_zone();
+    let (verdict, said, fix) = if left <= 0 {
+        (Standing::Fail, format!(": it ended on {day}"), FIX)
+    } else if *not_before > now {
+        let begins = not_before.day_in_zone();
+        let fix = "set the clock right, or use another";
+        (Standing::Fail, format!(": it begins on {begins}"), fix)
+    } else if left < WARNING_DAYS * DAY_MS {
+        let days = left / DAY_MS;
+        let said = format!(": it ends on {day}, in {days} days");
+        (Standing::Warn, said, FIX)
+    } else {
+        return finding(Standing::Ok, format!("{shown}, until {day}"), None);
+    };
+    finding(verdict, format!("{shown}{said}"), Some(fix))
+}
