@@ -62,14 +62,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Subcommands {
     /// Open the console on a running daemon, or on several at once
-    Attach {
-        /// http(s)://… or unix:PATH; with NAME= before it, that is what the console calls it
-        #[arg(required = true, value_name = "[NAME=]URL")]
-        urls: Vec<String>,
-        /// File that holds the bearer token; one for each http address, in their order
-        #[arg(long, value_name = "F")]
-        token_file: Vec<PathBuf>,
-    },
+    Attach(crate::cli::attach::AttachArguments),
     /// Ask in a temporary session and print the answer
     Ask {
         /// The message; `-` reads standard input
@@ -307,6 +300,9 @@ pub enum Subcommands {
     /// Certificates of the listener and of clients
     #[command(subcommand)]
     Certificate(crate::cli::certificate::CertificateCommands),
+    /// Daemons whose certificate is known by its fingerprint
+    #[command(subcommand)]
+    Hosts(crate::cli::known_hosts::HostCommands),
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),

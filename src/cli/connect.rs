@@ -9,6 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use crate::cli::exit::Failure;
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::{Address, Target};
+use crate::client::remote::trust::{ClientIdentity, Trust};
 use crate::console::hosts::MOST;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::tui::event_loop::Attached;
@@ -68,6 +69,7 @@ const NAME_MAX: usize = 24;
 pub fn attachments(
     addresses: &[String],
     token_files: &[PathBuf],
+    identity: Option<&ClientIdentity>,
 ) -> Result<Vec<Attachment>, Failure> {
     let mut files = token_files.iter();
     let mut found: Vec<Attachment> = Vec::new();
@@ -78,6 +80,23 @@ pub fn attachments(
             .map_err(|error| Failure::Usage(format!("{error}")))?;
         let target = match address {
             Address::Unix(path) => Target::Unix(path),
+            Address::Http(base) if base.scheme() == "https" => {
+                // A certificate is a credential of its own.
+                let alone = identity.is_some() && token_files.is_empty();
+                let token = match files.next() {
+                    Some(file) => Some(token(file)?),
+                    None if alone => None,
+                    None => return Err(no_token(addresses)),
+                };
+                Target::Https {
+                    base,
+                    token,
+                    trust: Trust {
+                        pin: None,
+                        identity: identity.cloned(),
+                    },
+                }
+            }
             Address::Http(base) => {
                 let file = files.next().ok_or_else(|| no_token(addresses))?;
                 let token = token(file)?;

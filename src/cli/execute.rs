@@ -30,7 +30,7 @@ pub async fn execute(
     model: Option<String>,
 ) -> Result<(), Failure> {
     match command {
-        Subcommands::Attach { .. }
+        Subcommands::Attach(_)
         | Subcommands::Init(_)
         | Subcommands::Backup { .. }
         | Subcommands::Restore { .. }
@@ -39,6 +39,7 @@ pub async fn execute(
         }
         | Subcommands::Service(_)
         | Subcommands::Certificate(_)
+        | Subcommands::Hosts(_)
         | Subcommands::Keys
         | Subcommands::Gate(_)
         | Subcommands::Mcp(_)

@@ -10,8 +10,10 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
 use crate::cli::connect;
+use crate::cli::known_hosts::KnownHosts;
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::{Address, Target};
+use crate::client::remote::trust::Trust;
 use crate::config::environment::Environment;
 use crate::config::paths::locate;
 use crate::config::secrets::read_private_file;
@@ -87,7 +89,7 @@ async fn dial(
     deadline: Instant,
 ) -> Result<Answer, Miss> {
     let target = target(data_dir, environment).map_err(Miss::Refused)?;
-    let elsewhere = matches!(target, Target::Http { .. });
+    let elsewhere = !matches!(target, Target::Unix(_));
     let refused = |problem: Problem| {
         let hint = problem
             .hint
@@ -188,10 +190,18 @@ fn target(data_dir: Option<&Path>, environment: &Environment) -> Result<Target, 
         let mut words = line.expose().split_whitespace();
         let (address, token) = (words.next().unwrap_or_default(), words.next());
         return match (address.parse::<Address>(), token) {
-            (Ok(Address::Http(base)), Some(token)) => Ok(Target::Http {
-                base,
-                token: token.to_owned(),
-            }),
+            (Ok(Address::Http(base)), Some(token)) => {
+                let (paths, _) =
+                    locate(None, None, environment).map_err(|error| error.to_string())?;
+                let known = KnownHosts::read(&paths.data_dir).map_err(|error| error.to_string())?;
+                let pin = known.of(&base);
+                let mut target = Target::of(base, token.to_owned());
+                target.set_trust(Trust {
+                    pin,
+                    identity: None,
+                });
+                Ok(target)
+            }
             (Ok(Address::Http(_)), None) => Err(format!("{named} has no token behind the address")),
             (Ok(Address::Unix(path)), _) => Ok(Target::Unix(path)),
             (Err(problem), _) => Err(format!("{named}: {problem}")),

@@ -15,10 +15,10 @@ use crate::cli::init::AfterInit;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attendance, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, certificate, completions, conform, connect, doctor, emergency, events, gate,
-    gate_call, gate_test, init, keys, man, mcp, models, service, status, themes, token,
+    attach, audit, backup, certificate, completions, conform, connect, doctor, emergency, events,
+    gate, gate_call, gate_test, init, keys, known_hosts, man, mcp, models, service, status, themes,
+    token,
 };
-use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::paths::locate;
@@ -150,17 +150,13 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
             "--demo and --daemon take no subcommand".to_owned(),
         )),
-        Some(Subcommands::Attach { urls, token_file }) => {
-            let mut attachments = connect::attachments(&urls, &token_file)?;
-            if attachments.len() > 1 {
-                let hosts = connect::several(attachments).await?;
-                return modes::run_attach_on(hosts, flags, opening).await;
-            }
-            let Some(one) = attachments.pop() else {
-                return Err(Failure::Usage("attach needs an address".to_owned()));
-            };
-            let client = RemoteClient::connect(one.target).await?;
-            Ok(modes::run_attach(client, flags, opening).await?)
+        Some(Subcommands::Attach(arguments)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            attach::run(terminal, arguments, &data_dir, flags, opening).await
+        }
+        Some(Subcommands::Hosts(command)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            known_hosts::run(terminal, format, &data_dir, command)
         }
         Some(Subcommands::Init(given)) => {
             let environment = Environment::capture();

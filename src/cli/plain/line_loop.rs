@@ -305,7 +305,9 @@ impl Shell<'_> {
                 )?);
             }
             Some(
-                Subcommands::Attach { .. }
+                Subcommands::Attach(_)
+                | Subcommands::Certificate(_)
+                | Subcommands::Hosts(_)
                 | Subcommands::Init(_)
                 | Subcommands::Backup { .. }
                 | Subcommands::Restore { .. }

@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::client::remote::target::{Address, Target};
+use crate::client::remote::trust::{self, Refused};
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER};
+use crate::protocol::certificate::Fingerprint;
 use crate::protocol::enums::Scope;
 use crate::protocol::problem::{Problem, ProblemKind};
 
@@ -50,6 +52,9 @@ pub struct RemoteClient {
     base: Url,
     pub(super) address: Arc<Address>,
     limits: Limits,
+    /// The only certificate that is taken; none = authorities decide, or there is no TLS.
+    pin: Option<Fingerprint>,
+    refused: Refused,
     /// What the credential may do, from the newest answer.
     pub(super) scopes: Arc<Mutex<Option<Vec<Scope>>>>,
 }
@@ -85,6 +90,7 @@ impl RemoteClient {
     /// Prepares a connection without using it.
     pub fn new(target: Target, limits: Limits) -> Result<Self, Problem> {
         let address = target.address();
+        let (mut pin, refused) = (None, Refused::default());
         let mut headers = HeaderMap::new();
         let mut builder = Client::builder()
             .connect_timeout(limits.connect)
@@ -93,35 +99,28 @@ impl RemoteClient {
             .no_proxy();
         let base = match target {
             Target::Unix(path) => {
-                builder = builder.unix_socket(path);
+                builder = builder
+                    .unix_socket(path)
+                    .tls_backend_preconfigured(no_tls()?);
                 // The name is never looked up: every connection of this client goes to the socket.
                 Url::parse("http://localhost/")
             }
             Target::Http { base, token } => {
-                let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
-                    .map_err(|_| {
-                        Problem::new(
-                            ProblemKind::Unauthenticated,
-                            "unusable token",
-                            "the token contains characters that no token has",
-                        )
-                        .hint("the token file must hold the token and nothing else")
-                    })?;
-                value.set_sensitive(true);
-                headers.insert(AUTHORIZATION, value);
-                let path = base.path().trim_end_matches('/').to_owned();
-                let mut base = base;
-                base.set_path(&format!("{path}/"));
-                Ok(base)
+                headers.insert(AUTHORIZATION, bearer(&token)?);
+                builder = builder.tls_backend_preconfigured(no_tls()?);
+                Ok(with_slash(base))
+            }
+            Target::Https { base, token, trust } => {
+                if let Some(token) = token {
+                    headers.insert(AUTHORIZATION, bearer(&token)?);
+                }
+                pin = trust.pin;
+                let tls = trust::configuration(&trust, refused.clone())?;
+                builder = builder.tls_backend_preconfigured(tls);
+                Ok(with_slash(base))
             }
         }
         .map_err(|error| Problem::internal(format!("the base address is not a URL: {error}")))?;
-        if base.scheme() == "https" {
-            // Fails only when a provider is installed already, which is as good.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        } else {
-            builder = builder.tls_backend_preconfigured(no_tls()?);
-        }
         let http = builder
             .default_headers(headers)
             .build()
@@ -131,8 +130,19 @@ impl RemoteClient {
             base,
             address: Arc::new(address),
             limits,
+            pin,
+            refused,
             scopes: Arc::default(),
         })
+    }
+
+    /// The certificate of the daemon, where it is refused. Nothing is sent to a daemon whose certificate is.
+    pub async fn untrusted_certificate(&self) -> Option<Fingerprint> {
+        let request = self.request(Method::GET, "healthz", &[]).ok()?;
+        match request.timeout(self.limits.answer).send().await {
+            Ok(_) => None,
+            Err(_) => self.refused.take(),
+        }
     }
 
     /// The time limits.
@@ -247,6 +257,9 @@ impl RemoteClient {
 
     /// A failed exchange as a problem. The error's text carries no credential: the URL has none.
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Problem {
+        if let Some(shown) = self.refused.take() {
+            return self.untrusted(shown);
+        }
         let mut words = error.to_string();
         let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
         while let Some(inner) = cause {
@@ -269,6 +282,29 @@ impl RemoteClient {
         .hint("is it running? `leverframe --daemon` starts one")
     }
 
+    /// The daemon showed a certificate that is not taken.
+    fn untrusted(&self, shown: Fingerprint) -> Problem {
+        let host = self.base.host_str().unwrap_or_default();
+        let port = self.base.port_or_known_default().unwrap_or(443);
+        match self.pin {
+            Some(known) => Problem::new(
+                ProblemKind::Forbidden,
+                "certificate changed",
+                format!("{host}:{port} is known by {known} and shows {shown}"),
+            )
+            .hint(format!(
+                "compare it with `leverframe doctor` on that machine; if it was renewed there, \
+                 `leverframe hosts forget {host}:{port}`, else somebody is in between"
+            )),
+            None => Problem::new(
+                ProblemKind::Forbidden,
+                "certificate not trusted",
+                format!("no authority of this system signed what {host}:{port} shows: {shown}"),
+            )
+            .hint("`leverframe attach` asks about it once, and keeps the answer"),
+        }
+    }
+
     /// The connection under an event stream broke.
     pub(crate) fn lost(&self, why: &str) -> Problem {
         Problem::new(
@@ -277,6 +313,27 @@ impl RemoteClient {
             format!("{}: {why}", self.address),
         )
     }
+}
+
+/// The header of a token.
+fn bearer(token: &str) -> Result<HeaderValue, Problem> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(|_| {
+        Problem::new(
+            ProblemKind::Unauthenticated,
+            "unusable token",
+            "the token contains characters that no token has",
+        )
+        .hint("the token file must hold the token and nothing else")
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// A base to whose path routes can be appended.
+fn with_slash(mut base: Url) -> Url {
+    let path = base.path().trim_end_matches('/').to_owned();
+    base.set_path(&format!("{path}/"));
+    base
 }
 
 /// Words of a newer daemon that are not known here allow nothing here.

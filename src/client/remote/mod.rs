@@ -7,4 +7,5 @@ mod client;
 pub mod connection;
 pub mod events;
 pub mod target;
+pub mod trust;
 pub mod wire;

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
+use crate::client::remote::trust::Trust;
+
 /// Where a daemon is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
@@ -78,12 +80,21 @@ impl std::fmt::Display for Address {
 pub enum Target {
     /// A unix socket: being allowed to open it is the credential.
     Unix(PathBuf),
-    /// An HTTP base and the bearer token for it.
+    /// A base on this machine over plain HTTP, and the bearer token for it.
     Http {
         /// The base; routes are appended to its path.
         base: Url,
         /// The token.
         token: String,
+    },
+    /// A base over TLS.
+    Https {
+        /// The base; routes are appended to its path.
+        base: Url,
+        /// The bearer token; none = the certificate of the client is the credential.
+        token: Option<String>,
+        /// Which certificates are taken, and what is shown.
+        trust: Trust,
     },
 }
 
@@ -92,7 +103,28 @@ impl Target {
     pub fn address(&self) -> Address {
         match self {
             Target::Unix(path) => Address::Unix(path.clone()),
-            Target::Http { base, .. } => Address::Http(base.clone()),
+            Target::Http { base, .. } | Target::Https { base, .. } => Address::Http(base.clone()),
+        }
+    }
+
+    /// A base and the bearer token for it; over TLS those certificates are taken that authorities of this system signed.
+    pub fn of(base: Url, token: String) -> Self {
+        if base.scheme() == "https" {
+            Self::Https {
+                base,
+                token: Some(token),
+                trust: Trust::default(),
+            }
+        } else {
+            Self::Http { base, token }
+        }
+    }
+
+    /// Goes by another trust from now on, where it goes over TLS.
+    pub fn set_trust(&mut self, next: Trust) {
+        match self {
+            Target::Https { trust, .. } => *trust = next,
+            Target::Unix(_) | Target::Http { .. } => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 // Helpers of a suite fail the test by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod pinning;
 mod tls;
 
 use std::path::Path;

@@ -88,7 +88,13 @@ impl Home {
 
     /// The same; none when it ended before it listened.
     pub fn try_daemon_with(&self, environment: &[(&str, &str)]) -> Option<Daemon> {
-        self.start(self.command(), environment)
+        self.start(self.command(), environment, "127.0.0.1:0")
+    }
+
+    /// A daemon on this address.
+    pub fn daemon_at(&self, address: &str) -> Daemon {
+        self.start(self.command(), &[], address)
+            .expect("the daemon listens")
     }
 
     /// A daemon that is started through other programs: the words of the command follow these.
@@ -106,7 +112,7 @@ impl Home {
                 command.env(name, value);
             }
         }
-        self.start(command, environment)
+        self.start(command, environment, "127.0.0.1:0")
             .expect("the daemon listens")
     }
 
@@ -120,17 +126,23 @@ impl Home {
                 command.env(name, value);
             }
         }
-        self.start(command, &[]).expect("the daemon listens")
+        self.start(command, &[], "127.0.0.1:0")
+            .expect("the daemon listens")
     }
 
-    fn start(&self, mut command: Command, environment: &[(&str, &str)]) -> Option<Daemon> {
+    fn start(
+        &self,
+        mut command: Command,
+        environment: &[(&str, &str)],
+        listen: &str,
+    ) -> Option<Daemon> {
         let stderr = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.dir.path().join("stderr.log"))
             .expect("the log");
         let mut child = command
-            .args(["--daemon", "--listen", "127.0.0.1:0"])
+            .args(["--daemon", "--listen", listen])
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,0 +1,141 @@
+//! `leverframe attach`: the console on daemons elsewhere. No token goes to a daemon whose certificate is not trusted.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::connect;
+use crate::cli::exit::Failure;
+use crate::cli::known_hosts::{KnownHosts, place};
+use crate::cli::modes::{self, Opening};
+use crate::cli::terminal::{Attendance, Terminal};
+use crate::client::remote::connection::{Limits, RemoteClient};
+use crate::client::remote::target::Target;
+use crate::client::remote::trust::{ClientIdentity, Trust};
+use crate::config::flags::Flags;
+use crate::protocol::certificate::Fingerprint;
+use crate::protocol::problem::{Problem, ProblemKind};
+
+/// `attach`.
+#[derive(Debug, Args)]
+pub struct AttachArguments {
+    /// http(s)://… or unix:PATH; with NAME= before it, that is what the console calls it
+    #[arg(required = true, value_name = "[NAME=]URL")]
+    pub urls: Vec<String>,
+    /// File that holds the bearer token; one for each http address, in their order
+    #[arg(long, value_name = "F")]
+    pub token_file: Vec<PathBuf>,
+    /// Certificate that is shown to https addresses, in PEM; without --token-file it is the credential
+    #[arg(long, value_name = "F", requires = "client_key")]
+    pub client_certificate: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "F", requires = "client_certificate")]
+    pub client_key: Option<PathBuf>,
+    /// Trust a certificate with this fingerprint at the first contact, without a question; once for each
+    #[arg(long, value_name = "SHA256:…")]
+    pub accept_fingerprint: Vec<Fingerprint>,
+}
+
+impl AttachArguments {
+    /// What this client shows of itself.
+    pub fn identity(&self) -> Option<ClientIdentity> {
+        Some(ClientIdentity {
+            certificate: self.client_certificate.clone()?,
+            key: self.client_key.clone()?,
+        })
+    }
+}
+
+/// Opens the console on them.
+///
+/// # Errors
+/// Where an address cannot be used, a certificate is not trusted, or no daemon answers.
+pub async fn run(
+    terminal: &mut Terminal<'_>,
+    arguments: AttachArguments,
+    data_dir: &Path,
+    flags: Flags,
+    opening: Opening,
+) -> Result<(), Failure> {
+    let mut attachments = connect::attachments(
+        &arguments.urls,
+        &arguments.token_file,
+        arguments.identity().as_ref(),
+    )?;
+    let mut known = KnownHosts::read(data_dir)?;
+    for attachment in &mut attachments {
+        let Target::Https { base, trust, .. } = &mut attachment.target else {
+            continue;
+        };
+        trust.pin = known.of(base);
+        if trust.pin.is_none() {
+            let (base, asked) = (base.clone(), trust.clone());
+            if let Some(shown) = shown(&attachment.target).await? {
+                accept(
+                    terminal,
+                    &place(&base),
+                    shown,
+                    &arguments.accept_fingerprint,
+                )?;
+                known.add(&base, shown)?;
+                attachment.target.set_trust(Trust {
+                    pin: Some(shown),
+                    ..asked
+                });
+            }
+        }
+    }
+    terminal.finish()?;
+    if attachments.len() > 1 {
+        let hosts = connect::several(attachments).await?;
+        return modes::run_attach_on(hosts, flags, opening).await;
+    }
+    let Some(one) = attachments.pop() else {
+        return Err(Failure::Usage("attach needs an address".to_owned()));
+    };
+    let client = RemoteClient::connect(one.target).await?;
+    modes::run_attach(client, flags, opening).await
+}
+
+/// The certificate of a daemon, where no authority of this system signed it. The token is not sent.
+async fn shown(target: &Target) -> Result<Option<Fingerprint>, Failure> {
+    let client = RemoteClient::new(target.clone(), Limits::default())?;
+    Ok(client.untrusted_certificate().await)
+}
+
+/// Asks a person, or compares with what they gave; an error is a no.
+fn accept(
+    terminal: &mut Terminal<'_>,
+    host: &str,
+    shown: Fingerprint,
+    given: &[Fingerprint],
+) -> Result<(), Failure> {
+    let refused = |detail: String, hint: &str| {
+        let problem = Problem::new(ProblemKind::Forbidden, "certificate not trusted", detail);
+        Err(problem.hint(hint).into())
+    };
+    if given.contains(&shown) {
+        return Ok(());
+    }
+    if let [expected, ..] = given {
+        return refused(
+            format!("{host} shows {shown}, and --accept-fingerprint names {expected}"),
+            "compare it with `leverframe doctor` on that machine",
+        );
+    }
+    if terminal.attended == Attendance::Script {
+        return refused(
+            format!("no authority of this system signed what {host} shows: {shown}"),
+            "compare it with `leverframe doctor` on that machine, then give it with --accept-fingerprint",
+        );
+    }
+    let answer = terminal.ask(&format!(
+        "{host} is not known, and no authority of this system signed its certificate.\n\
+         fingerprint  {shown}\n\
+         `leverframe doctor` on that machine shows the same one. Trust it from now on? [y/N]"
+    ))?;
+    if matches!(answer.to_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    refused(format!("{host} shows {shown}"), "nothing was sent to it")
+}
