@@ -63,7 +63,7 @@ pub enum ServeError {
     },
     /// The address is not loopback.
     #[error(
-        "{address} can be reached from other machines, which needs TLS: name a certificate under [server.tls], or listen on 127.0.0.1 and use `ssh -L`"
+        "{address} can be reached from other machines, which needs TLS: name a certificate under [server.tls], or listen on 127.0.0.1 and use `leverframe attach ssh://HOST`"
     )]
     NotLoopback {
         /// The address.

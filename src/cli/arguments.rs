@@ -62,7 +62,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Subcommands {
     /// Open the console on a running daemon, or on several at once
-    Attach(crate::cli::attach::AttachArguments),
+    Attach(crate::cli::attach_arguments::AttachArguments),
     /// Ask in a temporary session and print the answer
     Ask {
         /// The message; `-` reads standard input

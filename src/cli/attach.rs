@@ -1,50 +1,21 @@
 //! `leverframe attach`: the console on daemons elsewhere. No token goes to a daemon whose certificate is not trusted.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
-
+use crate::cli::attach_arguments::AttachArguments;
 use crate::cli::connect;
 use crate::cli::exit::Failure;
 use crate::cli::known_hosts::{KnownHosts, place};
 use crate::cli::modes::{self, Opening};
+use crate::cli::ssh_tunnel::{self, Tunnel};
+use crate::cli::temporary_directory::TemporaryDirectory;
 use crate::cli::terminal::{Attendance, Terminal};
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::Target;
-use crate::client::remote::trust::{ClientIdentity, Trust};
+use crate::client::remote::trust::Trust;
 use crate::config::flags::Flags;
 use crate::protocol::certificate::Fingerprint;
 use crate::protocol::problem::{Problem, ProblemKind};
-
-/// `attach`.
-#[derive(Debug, Args)]
-pub struct AttachArguments {
-    /// http(s)://… or unix:PATH; with NAME= before it, that is what the console calls it
-    #[arg(required = true, value_name = "[NAME=]URL")]
-    pub urls: Vec<String>,
-    /// File that holds the bearer token; one for each http address, in their order
-    #[arg(long, value_name = "F")]
-    pub token_file: Vec<PathBuf>,
-    /// Certificate that is shown to https addresses, in PEM; without --token-file it is the credential
-    #[arg(long, value_name = "F", requires = "client_key")]
-    pub client_certificate: Option<PathBuf>,
-    /// Its private key, in PEM
-    #[arg(long, value_name = "F", requires = "client_certificate")]
-    pub client_key: Option<PathBuf>,
-    /// Trust a certificate with this fingerprint at the first contact, without a question; once for each
-    #[arg(long, value_name = "SHA256:…")]
-    pub accept_fingerprint: Vec<Fingerprint>,
-}
-
-impl AttachArguments {
-    /// What this client shows of itself.
-    pub fn identity(&self) -> Option<ClientIdentity> {
-        Some(ClientIdentity {
-            certificate: self.client_certificate.clone()?,
-            key: self.client_key.clone()?,
-        })
-    }
-}
 
 /// Opens the console on them.
 ///
@@ -57,13 +28,20 @@ pub async fn run(
     flags: Flags,
     opening: Opening,
 ) -> Result<(), Failure> {
+    let directory = TemporaryDirectory::new("attach")?;
     let mut attachments = connect::attachments(
         &arguments.urls,
         &arguments.token_file,
         arguments.identity().as_ref(),
+        &directory.path,
     )?;
+    let mut tunnels = Vec::new();
     let mut known = KnownHosts::read(data_dir)?;
     for attachment in &mut attachments {
+        if let Target::Ssh { address, local } = &attachment.target {
+            let there = ssh_tunnel::find_socket(address, terminal.attended).await?;
+            tunnels.push(Tunnel::open(address, &there, local).await?);
+        }
         let Target::Https { base, trust, .. } = &mut attachment.target else {
             continue;
         };

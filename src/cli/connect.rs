@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
 use crate::cli::exit::Failure;
+use crate::cli::ssh_tunnel::local_socket;
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::{Address, Target};
 use crate::client::remote::trust::{ClientIdentity, Trust};
@@ -47,7 +48,7 @@ pub fn socket(data_dir: &Path) -> PathBuf {
         .lines()
         .find_map(|line| match line.trim().parse::<Address>() {
             Ok(Address::Unix(path)) => Some(path),
-            Ok(Address::Http(_)) | Err(_) => None,
+            Ok(Address::Http(_) | Address::Ssh(_)) | Err(_) => None,
         })
         .unwrap_or_else(|| data_dir.join("leverframe.sock"))
 }
@@ -65,11 +66,12 @@ pub struct Attachment {
 const NAME_MAX: usize = 24;
 
 /// The daemons of `attach [NAME=]URL…`. Every HTTP address takes its own token file, in the order of the
-/// addresses: a token is shown to nobody but the daemon it is for.
+/// addresses: a token is shown to nobody but the daemon it is for. This end of a tunnel of `ssh` is in `tunnels`.
 pub fn attachments(
     addresses: &[String],
     token_files: &[PathBuf],
     identity: Option<&ClientIdentity>,
+    tunnels: &Path,
 ) -> Result<Vec<Attachment>, Failure> {
     let mut files = token_files.iter();
     let mut found: Vec<Attachment> = Vec::new();
@@ -80,6 +82,10 @@ pub fn attachments(
             .map_err(|error| Failure::Usage(format!("{error}")))?;
         let target = match address {
             Address::Unix(path) => Target::Unix(path),
+            Address::Ssh(address) => Target::Ssh {
+                local: local_socket(tunnels, found.len()),
+                address,
+            },
             Address::Http(base) if base.scheme() == "https" => {
                 // A certificate is a credential of its own.
                 let alone = identity.is_some() && token_files.is_empty();
@@ -121,10 +127,10 @@ pub fn attachments(
         0 => {}
         _ if found
             .iter()
-            .all(|one| matches!(one.target, Target::Unix(_))) =>
+            .all(|one| matches!(one.target, Target::Unix(_) | Target::Ssh { .. })) =>
         {
             return Err(Failure::Usage(
-                "a unix socket needs no token: leave --token-file out".to_owned(),
+                "a socket needs no token: leave --token-file out".to_owned(),
             ));
         }
         more => {

@@ -204,6 +204,9 @@ fn target(data_dir: Option<&Path>, environment: &Environment) -> Result<Target, 
             }
             (Ok(Address::Http(_)), None) => Err(format!("{named} has no token behind the address")),
             (Ok(Address::Unix(path)), _) => Ok(Target::Unix(path)),
+            (Ok(Address::Ssh(_)), _) => Err(format!(
+                "{named}: a hook opens no tunnel; name an https address"
+            )),
             (Err(problem), _) => Err(format!("{named}: {problem}")),
         };
     }
@@ -214,7 +217,7 @@ fn target(data_dir: Option<&Path>, environment: &Environment) -> Result<Target, 
 fn unix_target(address: &str) -> Result<Target, String> {
     match address.parse::<Address>() {
         Ok(Address::Unix(path)) => Ok(Target::Unix(path)),
-        Ok(Address::Http(_)) => Err(format!("{VARIABLE} names no socket")),
+        Ok(Address::Http(_) | Address::Ssh(_)) => Err(format!("{VARIABLE} names no socket")),
         Err(problem) => Err(format!("{VARIABLE}: {problem}")),
     }
 }

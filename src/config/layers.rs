@@ -24,8 +24,8 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{
-    attachments, backup_schedule, datasets, hooks, http_tools, hygiene, key_files, log_files,
-    mcp_servers, memory, ownership, server, skills, tools,
+    attachments, backup_schedule, datasets, hooks, http_tools, hygiene, key_files, listener,
+    log_files, mcp_servers, memory, ownership, skills, tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -218,8 +218,8 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
 
     let hooks = hooks::resolve(&inputs, &channels)?;
     let key_files = key_files::resolve(&inputs, &channels)?;
-    let tls = server::tls(&inputs);
-    let listen = server::listen(&inputs, tls.as_ref())?;
+    let tls = listener::tls(&inputs);
+    let listen = listener::listen(&inputs, tls.as_ref())?;
     let memory = memory::resolve(&inputs, &providers)?;
     let (mcp, mcp_secrets) = mcp_servers::resolve(&inputs)?;
     Ok(Settings {

@@ -24,6 +24,7 @@ pub mod hygiene;
 pub mod inputs;
 pub mod key_files;
 pub mod layers;
+pub mod listener;
 pub mod loaded_file;
 pub mod log;
 pub mod log_files;

@@ -432,7 +432,7 @@ self_approval = "console"
 # links = "auto"      # addresses and paths of files are links of the terminal: auto, on or off
 
 # [server]
-# listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; else use ssh -L from elsewhere
+# listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; from elsewhere also: leverframe attach ssh://HOST
 
 # [server.tls]               # `leverframe certificate create` makes a certificate
 # certificate = "certificate.pem"

@@ -67,7 +67,7 @@ impl ConsoleClient for RemoteClient {
     fn retry_after(&self) -> Duration {
         match &*self.address {
             // Trying costs nothing, and the daemon is back within a second.
-            Address::Unix(_) => Duration::from_secs(1),
+            Address::Unix(_) | Address::Ssh(_) => Duration::from_secs(1),
             Address::Http(_) => Duration::from_secs(10),
         }
     }

@@ -98,7 +98,7 @@ impl RemoteClient {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy();
         let base = match target {
-            Target::Unix(path) => {
+            Target::Unix(path) | Target::Ssh { local: path, .. } => {
                 builder = builder
                     .unix_socket(path)
                     .tls_backend_preconfigured(no_tls()?);

@@ -120,6 +120,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         mcp_secrets: McpSecrets::default(),
         tool_risk: BTreeMap::new(),
         listen: None,
+        tls: None,
         log_filter: "info".to_owned(),
         log_json: false,
         backup: None,

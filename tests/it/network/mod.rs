@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod pinning;
+mod ssh;
 mod tls;
 
 use std::path::Path;

@@ -142,7 +142,7 @@ async fn a_person_is_asked_once_and_a_console_says_what_changed() {
     pty.see(&format!("attached to {}", daemon.base));
     assert!(elsewhere.known().contains(&print));
     drop(pty);
-    let mut pty = Pty::start(&command(), 140, 30);
+    let pty = Pty::start(&command(), 140, 30);
     pty.see(&format!("attached to {}", daemon.base));
 }
 

@@ -1,0 +1,58 @@
+//! `[server]`: the address of the listener and the files of its certificate. Beyond loopback nothing listens without one.
+
+use std::net::SocketAddr;
+
+use crate::config::error::{ConfigError, ConfigLocation, Fault};
+use crate::config::inputs::Inputs;
+use crate::config::paths::expand;
+use crate::config::server::TlsSettings;
+
+/// The files of the certificate; none = the listener speaks plain HTTP.
+pub fn tls(inputs: &Inputs<'_>) -> Option<TlsSettings> {
+    let config = inputs.config();
+    let table = config.server.tls.as_ref()?;
+    let path = |given: &String| expand(given, inputs.environment, &inputs.paths.config_dir);
+    Some(TlsSettings {
+        certificate: path(&table.certificate),
+        key: path(&table.key),
+        client_ca: table.client_ca.as_ref().map(path),
+    })
+}
+
+/// The TCP listener: `--listen`, else `[server] listen`. Only loopback where there is no certificate.
+pub fn listen(
+    inputs: &Inputs<'_>,
+    tls: Option<&TlsSettings>,
+) -> Result<Option<SocketAddr>, ConfigError> {
+    let config = inputs.config();
+    let flag = inputs.flags.listen.as_ref();
+    let Some(text) = flag.or(config.server.listen.as_ref()) else {
+        return Ok(None);
+    };
+    let fault = |problem: &str| {
+        let problem = format!("`{text}` {problem}");
+        match flag {
+            Some(_) => Fault::new(ConfigLocation::Flag("--listen"), problem),
+            None => inputs.fault(&["server", "listen"], problem),
+        }
+    };
+    let numeric = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"));
+    let Ok(address) = numeric.as_ref().unwrap_or(text).parse::<SocketAddr>() else {
+        let fault = fault("is not an address with a port");
+        return Err(fault
+            .expected("for example 127.0.0.1:8787, or port 0 for a free one")
+            .into());
+    };
+    if !address.ip().is_loopback() && tls.is_none() {
+        let step = "For TLS, `leverframe certificate create` makes a certificate and says how to name it; else listen \
+                    on 127.0.0.1 and use `leverframe attach ssh://HOST`, or `ssh -L`";
+        let fault = fault("is not a loopback address, and there is no certificate");
+        return Err(fault
+            .expected("127.0.0.1:PORT or [::1]:PORT, or a certificate under [server.tls]")
+            .next_step(step)
+            .into());
+    }
+    Ok(Some(address))
+}
