@@ -92,11 +92,10 @@ impl KnownHosts {
         let dir = self.file.parent().unwrap_or(Path::new("."));
         prepare_data_dir(dir).context("the data directory")?;
         let next = self.file.with_extension("next");
-        let text: String = self
-            .hosts
-            .iter()
-            .map(|(name, print)| format!("{name} {print}\n"))
-            .collect();
+        let mut text = String::new();
+        for (name, print) in &self.hosts {
+            text.push_str(&format!("{name} {print}\n"));
+        }
         let mut file = std::fs::OpenOptions::new()
             .write(true)
             .create(true)
@@ -134,7 +133,8 @@ pub fn run(
             for (host, print) in &known.hosts {
                 match format {
                     Format::Json => {
-                        terminal.json(&json!({ "host": host, "fingerprint": print.to_string() }))?
+                        let print = print.to_string();
+                        terminal.json(&json!({ "host": host, "fingerprint": print }))?;
                     }
                     Format::Human => terminal.line(&format!("{print}  {}", cell(host)))?,
                 }

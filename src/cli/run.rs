@@ -146,7 +146,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             Ok(modes::run_demo(flags, visitors, opening).await?)
         }
         None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
-        None => Ok(modes::run_console(flags, opening).await?),
+        None => Ok(Box::pin(modes::run_console(flags, opening)).await?),
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
             "--demo and --daemon take no subcommand".to_owned(),
         )),
@@ -171,7 +171,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                         model: None,
                         ..flags
                     };
-                    Ok(modes::run_console(flags, opening).await?)
+                    Ok(Box::pin(modes::run_console(flags, opening)).await?)
                 }
             }
         }
