@@ -32,7 +32,7 @@ pub struct Backoff {
     pub floor: Duration,
     /// Longest wait, unless the platform asked for more.
     pub ceiling: Duration,
-    /// A run that was connected and lasted this long starts the doubling anew.
+    /// A run that was connected starts the doubling anew when it and the wait before it lasted this long.
     pub stable_after: Duration,
     /// How long a stopping bridge may finish what it began before its task is ended.
     pub stop_grace: Duration,
@@ -43,7 +43,7 @@ impl Default for Backoff {
         Self {
             floor: Duration::from_secs(1),
             ceiling: Duration::from_mins(1),
-            stable_after: Duration::from_mins(1),
+            stable_after: Duration::from_secs(30),
             stop_grace: Duration::from_secs(10),
         }
     }
@@ -57,6 +57,16 @@ impl Backoff {
         (half + half.mul_f64(jitter))
             .max(self.floor)
             .max(asked.unwrap_or_default())
+    }
+
+    /// The failures in a row before a run that ended `since` after the one before it. The wait counts: a connection
+    /// that breaks once a minute would else be away for most of that minute, for ever.
+    pub fn failures_before(&self, failures: u32, was_connected: bool, since: Duration) -> u32 {
+        if was_connected && since >= self.stable_after {
+            0
+        } else {
+            failures
+        }
     }
 }
 
@@ -107,6 +117,7 @@ pub async fn supervise(
     // Checks only read: they work while the channel is paused or failed, and end with it.
     let _checking = AbortOnDrop(checking.abort_handle());
     let mut failures = 0;
+    let mut last_end = Instant::now();
     let mut again = false;
     let Some(mut paused) = paused_at_start(&port, &backoff, &shutdown).await else {
         return;
@@ -132,7 +143,6 @@ pub async fn supervise(
         }
         port.health().begin_run(again);
         again = true;
-        let began = Instant::now();
         let woken = match run_once(&bridge, &port, &backoff, &shutdown).await {
             RunEnd::Shutdown => return,
             RunEnd::Paused => {
@@ -152,9 +162,9 @@ pub async fn supervise(
                 woken
             }
             RunEnd::Transient { detail, asked } => {
-                if port.health().was_well() && began.elapsed() >= backoff.stable_after {
-                    failures = 0;
-                }
+                let since = last_end.elapsed();
+                last_end = Instant::now();
+                failures = backoff.failures_before(failures, port.health().was_well(), since);
                 let delay = backoff.delay(failures, jitter(), asked);
                 failures = failures.saturating_add(1);
                 tracing::warn!(channel = port.channel(), %detail, delay_ms = delay.as_millis() as u64, "channel disconnected");

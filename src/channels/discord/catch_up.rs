@@ -2,6 +2,8 @@
 //!
 //! It only reads. What it finds goes the way of every message, and one that is known already is dropped by its key.
 
+use std::collections::HashMap;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -38,7 +40,8 @@ struct Place {
     server: Option<u64>,
 }
 
-/// Asks what channels there are, and for what came in them after a message.
+/// Asks what channels there are, and for what came in them after a message. `read_to`: up to where some of them were read
+/// before.
 ///
 /// # Errors
 /// Of the call that failed; the rest is still missing then.
@@ -46,6 +49,7 @@ pub async fn run(
     api: &Api,
     after: Option<u64>,
     direct: &[u64],
+    read_to: &HashMap<u64, u64>,
     found: &mpsc::Sender<CatchUpItem>,
 ) -> Result<(), CallError> {
     let mut places: Vec<Place> = direct
@@ -97,7 +101,8 @@ pub async fn run(
     let mut left = 0;
     if let Some(after) = after {
         for place in places {
-            if !read(api, &place, after, found).await? {
+            let read_before = read_to.get(&place.channel).copied().unwrap_or_default();
+            if !read(api, &place, after.max(read_before), found).await? {
                 left += 1;
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! No number leaves for Discord, in a heartbeat or a resumption, before the event it belongs to is stored.
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -21,16 +22,19 @@ use crate::channels::discord::names::Names;
 use crate::channels::discord::position::Position;
 use crate::channels::discord::session::{self, End, Machine, Payload, Session, Step};
 use crate::channels::health::HealthLog;
+use crate::channels::http::CallError;
 use crate::channels::intake;
 use crate::channels::websocket::{Socket, SocketError, SocketMessage};
 use crate::client::channel_port::ChannelPort;
-use crate::clock::backoff::jitter;
+use crate::clock::backoff::{doubled, jitter};
 use crate::protocol::bridge::{Inbound, InboundBody};
 
 /// Longest wait for the gateway's first word.
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
 /// CatchUpItem messages that wait to be stored.
 const FOUND: usize = 100;
+/// The first pause before missed messages are asked for once more, and the longest.
+const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
 
 /// What outlives a connection and is no part of the cursor: it only saves useless tries.
 #[derive(Debug, Default)]
@@ -39,6 +43,9 @@ pub struct Memory {
     pub dead: Option<String>,
     /// Connections in a row that tried to resume and did not.
     pub failed_resumes: u32,
+    /// Up to which message each channel was read while missed ones were asked for: a connection that breaks meanwhile
+    /// does not make the next one begin anew.
+    pub read_to: HashMap<u64, u64>,
 }
 
 /// What the connection works with.
@@ -319,15 +326,42 @@ impl Connection<'_> {
         self.found = Some(found);
         let (api, health) = (self.gateway.api.clone(), Arc::clone(&self.gateway.health));
         let (direct, asking) = (self.position.direct().to_vec(), asking.clone());
+        let memory = Arc::clone(&self.gateway.memory);
+        let ask = async move {
+            let mut failures = 0;
+            loop {
+                let read_to = memory
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .read_to
+                    .clone();
+                let asked = catch_up::run(&api, after, &direct, &read_to, &sender).await;
+                health.optional("asking for missed messages", &asked);
+                let Err(error) = asked else { return };
+                failures += 1;
+                let limited = match error {
+                    CallError::Limited { retry_after, .. } => retry_after,
+                    CallError::NotSent { .. }
+                    | CallError::Lost { .. }
+                    | CallError::Server { .. }
+                    | CallError::Refused { .. } => Duration::ZERO,
+                };
+                let pause = doubled(ASK_AGAIN.0, failures, ASK_AGAIN.1);
+                tokio::time::sleep(pause.max(limited)).await;
+            }
+        };
         self.answers.spawn(async move {
             tokio::select! {
                 biased;
                 () = asking.cancelled() => {}
-                asked = catch_up::run(&api, after, &direct, &sender) => {
-                    health.optional("asking for missed messages", &asked);
-                }
+                () = ask => {}
             }
         });
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        let memory = self.gateway.memory.lock();
+        memory.unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take_found(&mut self, found: Option<CatchUpItem>) -> Result<(), ConnectionEnd> {
@@ -336,9 +370,14 @@ impl Connection<'_> {
                 let (me, names) = (&self.gateway.me, &*self.names);
                 let key = "found:0";
                 match events::decode("MESSAGE_CREATE", &message, me, names, key) {
-                    Some(event) if event.seen.is_some() => self.store(event, None).await,
-                    Some(_) | None => Ok(()),
+                    Some(event) if event.seen.is_some() => self.store(event, None).await?,
+                    Some(_) | None => {}
                 }
+                let place = fields::id(&message, "/channel_id").zip(fields::id(&message, "/id"));
+                if let Some((channel, message)) = place {
+                    self.memory().read_to.insert(channel, message);
+                }
+                Ok(())
             }
             Some(CatchUpItem::Server(server)) => {
                 self.names.note("GUILD_CREATE", &server);
@@ -346,6 +385,7 @@ impl Connection<'_> {
             }
             Some(CatchUpItem::End { left }) => {
                 self.position.caught_up();
+                self.memory().read_to.clear();
                 self.found = None;
                 if left > 0 {
                     self.gateway.health.skipped(format!(
@@ -354,7 +394,7 @@ impl Connection<'_> {
                 }
                 Ok(())
             }
-            // It could not go on; the next connection asks again.
+            // It is not asked for any more.
             None => {
                 self.found = None;
                 Ok(())

@@ -123,6 +123,32 @@ async fn a_lost_session_is_replaced_and_what_it_missed_is_asked_for() {
 }
 
 #[tokio::test]
+async fn missed_messages_are_asked_for_again_when_discord_answers_with_an_error() {
+    let fake = start();
+    let port = TestPort::new();
+    let running = run(bridge_at(&fake, TOKEN), &port);
+    port.wait_until("a session", |ledger| !ledger.inbox.is_empty())
+        .await;
+    fake.user_says(CHANNEL, &ada(), "known");
+    heard(&port, &["known"]).await;
+    running.kill().await;
+    fake.change(|state| state.sessions.clear());
+    for n in 0..130 {
+        fake.user_says(CHANNEL, &ada(), &format!("channel{n}"));
+    }
+    // The first page comes, and the second does not.
+    fake.fault("history", Fault::Slow(Duration::ZERO));
+    fake.fault("history", Fault::Server(500));
+    let stop = supervised(&fake, &port);
+    port.wait_until("all of it", |ledger| ledger.texts().len() == 1 + 130)
+        .await;
+    stop.cancel();
+    assert_eq!(fake.state().identified, 2, "over one connection");
+    // The first page, the error, and the second page: what was read is not read again.
+    assert_eq!(fake.calls("history").len(), 3);
+}
+
+#[tokio::test]
 async fn a_session_that_discord_gives_up_while_it_runs_is_replaced() {
     let fake = start();
     let port = TestPort::new();

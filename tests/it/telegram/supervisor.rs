@@ -140,6 +140,27 @@ async fn a_bridge_that_will_not_stop_is_ended_after_its_grace() {
 }
 
 #[test]
+fn a_connection_that_breaks_once_a_minute_is_soon_back() {
+    let backoff = Backoff::default();
+    for lives in [1, 10, 30, 59] {
+        let lives = Duration::from_secs(lives);
+        let (mut failures, mut wait, mut waited) = (0, Duration::ZERO, Duration::ZERO);
+        let runs = 1_000;
+        for _ in 0..runs {
+            failures = backoff.failures_before(failures, true, wait + lives);
+            wait = backoff.delay(failures, 0.5, None);
+            failures += 1;
+            waited += wait;
+        }
+        let mean = waited / runs;
+        assert!(mean < Duration::from_secs(15), "{mean:?} after {lives:?}");
+    }
+    // A connection that never comes up waits as long as it may.
+    let failures = backoff.failures_before(9, false, Duration::from_hours(1));
+    assert_eq!(failures, 9);
+}
+
+#[test]
 fn the_wait_doubles_within_floor_and_ceiling_and_obeys_the_platform() {
     let backoff = Backoff::default();
     for jitter in [0.0, 0.25, 0.5, 0.999] {
