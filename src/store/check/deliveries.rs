@@ -28,8 +28,8 @@ pub(crate) const RULES: &[Rule] = &[
         Subject::Outbox,
         "SELECT b.id FROM outbox a JOIN outbox b ON b.continuation_id = a.continuation_id AND b.class = 'final'
             AND b.conversation = a.conversation AND b.part > a.part
-         WHERE a.class = 'final' AND b.attempts > 0
-            AND ((a.state = 'pending' AND a.attempts = 0) OR (a.state = 'sending' AND b.state = 'sending'))"),
+         WHERE a.class = 'final' AND a.settled_at IS NULL AND b.attempts > 0
+            AND ((+a.state = 'pending' AND a.attempts = 0) OR (+a.state = 'sending' AND b.state = 'sending'))"),
     query("I18", "part queued before an earlier one of its reply", "outbox WHERE class = 'final'", Subject::Outbox,
         "SELECT b.id FROM outbox a JOIN outbox b ON b.continuation_id = a.continuation_id AND b.class = 'final'
             AND b.part > a.part AND b.position < a.position
