@@ -365,13 +365,22 @@ fn draw_bars(theme: &Theme, chart: &Chart, most: f64, area: Rect, buf: &mut Buff
         let bars = std::iter::repeat_n(bar, each - gap);
         bars.chain(std::iter::repeat_n(Some(0), gap))
     });
+    let cells: Vec<Option<u64>> = cells.collect();
     Sparkline::default()
         .style(theme.style(chart.role))
-        .absent_value_style(theme.style(Role::TextMuted))
-        .absent_value_symbol(UNKNOWN)
         .max(eighths as u64)
-        .data(cells)
+        .data(cells.iter().map(|bar| bar.unwrap_or_default()))
         .render(area.intersection(buf.area), buf);
+    let floor = paint::row(area, area.height - 1).intersection(buf.area);
+    for (x, _) in (floor.left()..floor.right())
+        .zip(&cells)
+        .filter(|(_, bar)| bar.is_none())
+    {
+        if let Some(cell) = buf.cell_mut((x, floor.y)) {
+            cell.set_symbol(UNKNOWN)
+                .set_style(theme.style(Role::TextMuted));
+        }
+    }
     let Some((limit, _)) = &chart.limit else {
         return;
     };
