@@ -3,7 +3,7 @@
 // Helpers of a suite fail the test by panicking.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod pinning;
+pub mod pinning;
 mod ssh;
 mod tls;
 

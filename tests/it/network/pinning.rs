@@ -8,13 +8,13 @@ use crate::support::daemon::{DEADLINE, Daemon, Home};
 use crate::support::pty::Pty;
 
 /// A home of somebody elsewhere who has the token.
-struct Elsewhere {
+pub struct Elsewhere {
     home: Home,
     token: PathBuf,
 }
 
 impl Elsewhere {
-    fn new(daemon: &Daemon) -> Self {
+    pub fn new(daemon: &Daemon) -> Self {
         let home = Home::new("");
         let token = home.path().join("token");
         std::fs::write(&token, &daemon.token).unwrap();
@@ -22,7 +22,7 @@ impl Elsewhere {
     }
 
     /// `attach` without a terminal: the plain console, which ends with its input.
-    fn attach(&self, daemon: &Daemon, more: &[&str]) -> Output {
+    pub fn attach(&self, daemon: &Daemon, more: &[&str]) -> Output {
         let token = self.token.to_str().unwrap();
         let words = ["--plain", "attach", &daemon.base, "--token-file", token];
         run(&self.home, &[&words[..], more].concat())
@@ -33,11 +33,13 @@ impl Elsewhere {
     }
 }
 
-fn said(output: &Output) -> String {
+/// Both outputs.
+pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-fn place(daemon: &Daemon) -> String {
+/// Host and port.
+pub fn place(daemon: &Daemon) -> String {
     daemon.base.trim_start_matches("https://").to_owned()
 }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use reqwest::Method;
 use serde_json::json;
 
+use crate::network;
+use crate::network::pinning::{Elsewhere, place, said};
 use crate::people::{people, token, with};
 use crate::support::daemon::{DEADLINE, Home, client};
 
@@ -226,4 +229,35 @@ async fn t04_whoever_guesses_tokens_is_made_to_wait() {
     assert_eq!(refused[104], 429, "{refused:?}");
     // Whoever has the right one is not shut out.
     assert_eq!(daemon.request("GET", "/v1/sessions", None).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn t05_a_daemon_that_shows_another_certificate_is_not_attached_to() {
+    let home = network::home("", "90");
+    let pem = home.path().join("config/certificate.pem");
+    let print = |file: &Path| network::shown(&home, file)["fingerprint"].clone();
+    let known = print(&pem);
+    let mut daemon = home.daemon();
+    let console = Elsewhere::new(&daemon);
+    let accept = ["--accept-fingerprint", known.as_str().unwrap()];
+    let attached = console.attach(&daemon, &accept);
+    assert!(attached.status.success(), "{}", said(&attached));
+    // A fake one at the same place, with a certificate of its own and for the same name.
+    let port = place(&daemon);
+    daemon.terminate();
+    std::fs::remove_file(&pem).unwrap();
+    std::fs::remove_file(home.path().join("config/key.pem")).unwrap();
+    network::certificate(&home, &home.path().join("config"), "90");
+    let daemon = home.daemon_at(&port);
+    let refused = console.attach(&daemon, &accept);
+    let words = said(&refused);
+    assert!(!refused.status.success(), "{words}");
+    for shown in [&known, &print(&pem)] {
+        assert!(words.contains(shown.as_str().unwrap()), "{words}");
+    }
+    // There is no way to attach all the same.
+    let help = said(&network::run(&home, &["attach", "--help"])).to_lowercase();
+    for word in ["insecure", "skip", "no-verify", "--force"] {
+        assert!(!help.contains(word), "{word}: {help}");
+    }
 }
