@@ -146,7 +146,7 @@ async fn a_tainted_write_is_decided_in_a_chat_only_where_high_risk_may_be() {
         let asked = daemon.wait_approval().await;
         let code = asked["short_code"].as_str().unwrap();
         telegram.user_says(200, &bot::anna(), &format!("/approve {code}"));
-        let answer = if may { "all done" } else { "may be decided" };
+        let answer = if may { "all done" } else { "Not decided" };
         let chat = if may { 100 } else { 200 };
         bot::shown(&telegram, chat, answer).await;
         let path = format!("/v1/approvals/{}", asked["id"].as_str().unwrap());
