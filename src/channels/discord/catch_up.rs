@@ -2,7 +2,7 @@
 //!
 //! It only reads. What it finds goes the way of every message, and one that is known already is dropped by its key.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub async fn run(
     api: &Api,
     after: Option<u64>,
     direct: &[u64],
-    read_to: &HashMap<u64, u64>,
+    read_to: &BTreeMap<u64, u64>,
     found: &mpsc::Sender<CatchUpItem>,
 ) -> Result<(), CallError> {
     let mut places: Vec<Place> = direct

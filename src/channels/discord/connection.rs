@@ -2,7 +2,7 @@
 //!
 //! No number leaves for Discord, in a heartbeat or a resumption, before the event it belongs to is stored.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub struct Memory {
     pub failed_resumes: u32,
     /// Up to which message each channel was read while missed ones were asked for: a connection that breaks meanwhile
     /// does not make the next one begin anew.
-    pub read_to: HashMap<u64, u64>,
+    pub read_to: BTreeMap<u64, u64>,
 }
 
 /// What the connection works with.
