@@ -100,6 +100,9 @@ fn create(
     std::fs::write(&file, certificate).with_context(|| format!("writing {}", file.display()))?;
     show(terminal, format, &read(&file)?)?;
     if format == Format::Human {
+        // The configuration may lie elsewhere.
+        let absolute = |file: &Path| std::path::absolute(file).context("the current directory");
+        let (file, key_file) = (absolute(&file)?, absolute(&key_file)?);
         let (file, key_file) = (file.display(), key_file.display());
         terminal.line(&format!(
             "wrote {file} and {key_file}; for the listener, write into the configuration:\n\n[server.tls]\ncertificate = \"{file}\"\nkey = \"{key_file}\""

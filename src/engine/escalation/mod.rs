@@ -34,7 +34,11 @@ pub async fn look(
         return None;
     }
     let on_call = waiting.on_call.as_ref().map(|one| one.name.as_str());
-    let drill_at = drill::look(engine, posts, on_call, now).await;
+    let drill_at = if engine.settings.escalation.is_empty() {
+        None
+    } else {
+        drill::look(engine, posts, on_call, now).await
+    };
     let one = Escalator {
         engine,
         posts,

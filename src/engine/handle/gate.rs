@@ -465,15 +465,23 @@ async fn record(
         },
         result: Some(result.chars().take(MAX_RESULT).collect()),
     };
-    let asked = asked(engine, &conversation, session, &written.tool, &report).await?;
-    if asked.is_empty() {
+    let turns = find_questions(
+        engine,
+        ask.agent,
+        &conversation,
+        session,
+        &written.tool,
+        &report,
+    )
+    .await?;
+    if turns.is_empty() {
         engine
             .store
             .write(written.clone())
             .await
             .map_err(from_store)?;
     }
-    for turn in asked {
+    for turn in turns {
         let written = RecordCallReport {
             continuation_id: Some(turn.continuation_id),
             ..written.clone()
@@ -488,8 +496,9 @@ async fn record(
 }
 
 /// The questions about a call that ended: the one before it, and the one that the agent asked for itself.
-async fn asked(
+async fn find_questions(
     engine: &Engine,
+    agent: ExternalAgent,
     conversation: &str,
     session: SessionId,
     tool: &str,
@@ -507,7 +516,13 @@ async fn asked(
             Some(request) => rows.gate_turn(&request)?,
             None => None,
         };
-        let own = rows.unreported_gate_turn(session, &tool, &arguments)?;
+        // Looks at many rows, and only these programs ask without an id.
+        let own = match (&before, agent) {
+            (Some(_), ExternalAgent::Claude | ExternalAgent::Gemini) => None,
+            (None, _) | (Some(_), ExternalAgent::Codex) => {
+                rows.unreported_gate_turn(session, &tool, &arguments)?
+            }
+        };
         Ok(before.into_iter().chain(own).collect())
     };
     engine.store.read(read).await.map_err(from_store)
