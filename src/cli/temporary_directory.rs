@@ -26,10 +26,21 @@ impl TemporaryDirectory {
     }
 }
 
+/// Pause before the directory is removed again, and how often. A process that was killed a moment ago still writes.
+const AGAIN: (std::time::Duration, u32) = (std::time::Duration::from_millis(50), 20);
+
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.path) {
-            tracing::warn!(%error, "a temporary directory stays behind");
+        for _ in 0..AGAIN.1 {
+            match std::fs::remove_dir_all(&self.path) {
+                Ok(()) => return,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+                Err(error) => {
+                    tracing::debug!(%error, "a temporary directory is not removed yet");
+                    std::thread::sleep(AGAIN.0);
+                }
+            }
         }
+        tracing::warn!(path = %self.path.display(), "a temporary directory stays behind");
     }
 }

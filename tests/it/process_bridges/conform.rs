@@ -223,6 +223,9 @@ fn a_program_can_be_given_by_a_path_from_here_and_the_result_as_json() {
     let mut command = home.command();
     command.current_dir(home.path());
     command.args(["--json", "channels", "conform", "--", "./bridge.py"]);
+    let temporary = home.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    command.env("TMPDIR", &temporary);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let cases: Vec<serde_json::Value> = said
@@ -234,19 +237,8 @@ fn a_program_can_be_given_by_a_path_from_here_and_the_result_as_json() {
     assert_eq!(cases[0]["case"], "hello");
     assert_eq!(cases[0]["result"], "pass");
     assert!(cases[0]["expected"].as_str().unwrap().contains("`start`"));
-    let left = std::fs::read_dir(std::env::temp_dir()).unwrap();
-    let left = left.flatten().filter(|entry| {
-        entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with("leverframe-conform-")
-    });
-    // Other tests may run now; none of theirs is old.
-    let old = left.filter(|entry| {
-        let made = entry.metadata().and_then(|metadata| metadata.modified());
-        made.is_ok_and(|at| at.elapsed().unwrap_or_default().as_secs() > 300)
-    });
-    assert_eq!(old.count(), 0);
+    let left: Vec<_> = std::fs::read_dir(&temporary).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
