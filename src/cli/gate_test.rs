@@ -24,11 +24,12 @@ use crate::protocol::approval::Approval;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::doctor::{Finding, Standing};
 use crate::protocol::enums::{ApprovalState, DecisionKind, ExternalAgent};
+use crate::protocol::gate_test::{GateTest, GateTestCase};
 use crate::protocol::request::{Decide, ListApprovals};
 use crate::protocol::snapshot::PageRequest;
 use crate::runtime::gate_model::{GateModel, Proposal};
 use crate::runtime::gate_program::{AgentProgram, RunningProcess, Surroundings};
-use crate::runtime::gate_proof::{self, GateProof, ProofCase};
+use crate::runtime::gate_tests;
 
 /// Longest time that the program gets for one call.
 const RUN: Duration = Duration::from_secs(90);
@@ -162,20 +163,21 @@ pub async fn run(
     if format == Format::Human {
         terminal.line(&format!("Effective: {}", cell(&effective)))?;
     }
-    let proof = GateProof {
+    let test = GateTest {
+        agent,
         version,
         leverframe: env!("CARGO_PKG_VERSION").to_owned(),
         at: Clock::System.now(),
         cases,
         effective,
     };
-    gate_proof::keep(data_dir, agent, proof.clone())?;
-    let failed: Vec<&str> = proof.failed().collect();
+    gate_tests::keep(data_dir, test.clone())?;
+    let failed: Vec<&str> = test.failed().collect();
     if format == Format::Json {
-        terminal.json(&proof)?;
+        terminal.json(&test)?;
     }
     if failed.is_empty() {
-        let count = proof.cases.len();
+        let count = test.cases.len();
         return terminal.note(&format!("{count} passed: {}", cell(&shown)));
     }
     Err(Failure::Ended(format!(
@@ -192,8 +194,8 @@ pub async fn findings(environment: &Environment, data_dir: &Path) -> Vec<Finding
         .iter()
         .filter(|agent| gate_install::is_installed(**agent, environment));
     for agent in installed {
-        let proofs = match gate_proof::load(data_dir) {
-            Ok(proofs) => proofs,
+        let tests = match gate_tests::load(data_dir) {
+            Ok(tests) => tests,
             Err(error) => {
                 found.push(Finding {
                     verdict: Standing::Fail,
@@ -208,9 +210,9 @@ pub async fn findings(environment: &Environment, data_dir: &Path) -> Vec<Finding
             Ok(program) => program.version().await.ok(),
             Err(_) => None,
         };
-        found.push(gate_proof::finding(
+        found.push(gate_tests::finding(
             *agent,
-            proofs.get(agent),
+            tests.iter().find(|test| test.agent == *agent),
             version.as_deref(),
         ));
     }
@@ -242,7 +244,7 @@ fn program(
     })
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, case: &ProofCase) -> Result<(), Failure> {
+fn print(terminal: &mut Terminal<'_>, format: Format, case: &GateTestCase) -> Result<(), Failure> {
     if format == Format::Human {
         let result = if case.passed { "pass" } else { "FAIL" };
         terminal.line(&format!("{result}  {:14} {}", case.case, case.expected))?;
@@ -293,7 +295,7 @@ impl Tester {
         }
     }
 
-    async fn try_case(&mut self, case: &Case) -> Result<ProofCase, Failure> {
+    async fn try_case(&mut self, case: &Case) -> Result<GateTestCase, Failure> {
         let began = Instant::now();
         let place = self.place.join(case.name.replace(' ', "-"));
         let effect = place.join("folder/leverframe-gate-test");
@@ -310,7 +312,7 @@ impl Tester {
         } else {
             None
         };
-        Ok(ProofCase {
+        Ok(GateTestCase {
             case: case.name.to_owned(),
             expected: case.expected.to_owned(),
             passed: got.is_none(),

@@ -11,13 +11,14 @@ use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
 use crate::protocol::escalation::{EscalationStatus, PolicyStep};
 use crate::protocol::fleet::{FleetChannel, HOURS};
+use crate::protocol::gate_test::GateTest;
 use crate::protocol::mcp::McpServer;
 use crate::protocol::on_call::{LastAction, Person};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
-    Answer, ListAgentJobs, ListDatasets, ListEscalations, ListFleet, ListInterpreters,
-    ListMcpServers, ListPairings, ListPeople, ListRoutines, ListSkills, ListTokens, ListTools,
-    Query,
+    Answer, ListAgentJobs, ListDatasets, ListEscalations, ListFleet, ListGateTests,
+    ListInterpreters, ListMcpServers, ListPairings, ListPeople, ListRoutines, ListSkills,
+    ListTokens, ListTools, Query,
 };
 use crate::protocol::routine::Routine;
 use crate::protocol::skill::Skill;
@@ -93,6 +94,7 @@ resources! {
     "datasets", "tables that people sent, and until when they stay", Dataset, ListDatasets { channel: None };
     "escalations", "who hears of what nobody decides, and the last drills", EscalationStatus, ListEscalations {};
     "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
+    "gate-tests", "tests of the gates of other agents, and what failed", GateTest, ListGateTests {};
     "interpreters", "shells and Pythons that sessions keep", Interpreter, ListInterpreters {};
     "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
     "people", "people of the configuration, their roles and ids", Person, ListPeople {};
@@ -182,11 +184,13 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn cell(text: &str) -> String {
+/// Text from outside as one revealed line.
+pub fn cell(text: &str) -> String {
     reveal_line(text).into_owned()
 }
 
-fn or_dash(text: String) -> String {
+/// The text, or a dash in place of nothing.
+pub fn or_dash(text: String) -> String {
     if text.is_empty() {
         "-".to_owned()
     } else {

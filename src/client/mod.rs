@@ -12,6 +12,7 @@ pub mod console_client;
 pub mod dataset_lines;
 pub mod dataset_upload;
 pub mod export;
+pub mod gate_test_lines;
 pub mod listing;
 pub mod memory_lines;
 pub mod program;

@@ -27,6 +27,7 @@ pub mod escalation;
 pub mod file_changes;
 pub mod fleet;
 pub mod gate_callers;
+pub mod gate_tests;
 pub mod handle;
 pub mod hooks;
 pub mod hygiene;

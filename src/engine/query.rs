@@ -13,7 +13,9 @@ use crate::engine::handle::{
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
-use crate::engine::{call_diff, costs, doctor, erase, fleet, metrics, skills, what_if, why};
+use crate::engine::{
+    call_diff, costs, doctor, erase, fleet, gate_tests, metrics, skills, what_if, why,
+};
 use crate::model::catalogue;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::SessionId;
@@ -103,6 +105,7 @@ impl Engine {
             GetOnCall(q) => on_call::status(self, q.actor.as_ref()),
             ListPeople(_) => on_call::people(self),
             ListEscalations(_) => escalation::list(self),
+            ListGateTests(_) => gate_tests::list(self),
             ListFileChanges(_) => file_changes::list(self),
             ListTools(_) => tools::list(self),
             ListChannelTools(q) => tools::of_channel(self, q.channel),

@@ -29,6 +29,7 @@ pub mod event;
 pub mod file_change;
 pub mod fleet;
 pub mod gate;
+pub mod gate_test;
 pub mod hex;
 pub mod hook;
 pub mod hygiene;

@@ -14,7 +14,7 @@ pub mod descriptors;
 pub mod detach;
 pub mod gate_model;
 pub mod gate_program;
-pub mod gate_proof;
+pub mod gate_tests;
 pub mod helper;
 pub mod in_process;
 pub mod listener;

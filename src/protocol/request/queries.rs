@@ -20,6 +20,7 @@ use crate::protocol::enums::{
 use crate::protocol::escalation::EscalationStatus;
 use crate::protocol::file_change::{CallDiff, FileChange};
 use crate::protocol::fleet::FleetChannel;
+use crate::protocol::gate_test::GateTest;
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{
@@ -464,6 +465,9 @@ requests! {
 
     /// The channels that escalate what nobody decides: the steps of their policies, and their last drills.
     ListEscalations: Read -> Page<EscalationStatus> {}
+
+    /// The newest test of each gate by `gate test`, as the data directory of the daemon holds it.
+    ListGateTests: Read -> Page<GateTest> {}
 
     /// Named tokens, by name: what they may do, whose they are, and when they were used last. Never their values.
     ListTokens: Read -> Page<Token> {

@@ -272,6 +272,7 @@ async fn reading_routes_become_the_query_they_name() {
         "models".to_owned(),
         "on-call".to_owned(),
         "people".to_owned(),
+        "gate/tests".to_owned(),
         "escalations".to_owned(),
         "tokens".to_owned(),
         "tools".to_owned(),

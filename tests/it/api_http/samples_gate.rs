@@ -3,9 +3,10 @@
 use leverframe::protocol::agent_job::AgentJob;
 use leverframe::protocol::enums::{AgentJobState, ExternalAgent, GateVerdict};
 use leverframe::protocol::gate::GateAnswer;
+use leverframe::protocol::gate_test::{GateTest, GateTestCase};
 use leverframe::protocol::request::{
-    AllowLater, Answer, AskGate, CancelAgentJob, Command, GetAgentJob, ListAgentJobs, Outcome,
-    Query, RunAgent,
+    AllowLater, Answer, AskGate, CancelAgentJob, Command, GetAgentJob, ListAgentJobs,
+    ListGateTests, Outcome, Query, RunAgent,
 };
 use leverframe::protocol::snapshot::PageRequest;
 use serde_json::json;
@@ -75,4 +76,26 @@ pub fn outcome() -> Outcome {
         reason: Some(NASTY.to_owned()),
         body: json!({ "decision": "deny", "reason": NASTY }),
     })
+}
+
+pub fn tests() -> (Query, Answer) {
+    let case = GateTestCase {
+        case: "deny".to_owned(),
+        expected: "a no of a person stops the call".to_owned(),
+        passed: false,
+        got: Some(NASTY.to_owned()),
+        took_ms: 1_200,
+    };
+    let test = GateTest {
+        agent: ExternalAgent::Codex,
+        version: NASTY.to_owned(),
+        leverframe: "0.1.0".to_owned(),
+        at: at(),
+        cases: vec![case],
+        effective: NASTY.to_owned(),
+    };
+    (
+        Query::ListGateTests(ListGateTests {}),
+        Answer::ListGateTests(page(test)),
+    )
 }

@@ -488,6 +488,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 }),
             })),
         ),
+        samples_gate::tests(),
         (
             Query::ListEscalations(leverframe::protocol::request::ListEscalations {}),
             Answer::ListEscalations(page(samples_on_call::escalation_status())),

@@ -100,6 +100,17 @@ fn a_program_that_obeys_its_hooks_passes_and_doctor_knows_which_version() {
     );
     let (verdict, detail) = fake.finding().unwrap();
     assert_eq!(verdict, "ok", "{detail}");
+    // Whoever asks the daemon gets the same.
+    let _daemon = fake.home.daemon();
+    let (status, listed, errors) = fake.run(&["get", "gate-tests", "--json"]);
+    assert_eq!(status, 0, "{errors}");
+    let listed: Value = serde_json::from_str(listed.trim()).unwrap();
+    assert_eq!(listed, proof);
+    let (_, table, _) = fake.run(&["get", "gate-tests"]);
+    assert!(
+        table.contains("9.8.7") && table.contains("8 of 8"),
+        "{table}"
+    );
 
     fake.write("obeys", "9.9.0");
     let (verdict, detail) = fake.finding().unwrap();
