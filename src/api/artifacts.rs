@@ -22,7 +22,10 @@ pub fn routes() -> Vec<Route> {
         Method::Get,
         "/v1/artifacts/{hash}",
         "An attached file, or the whole of a result that was shown in part, with its media type",
-        &[content(AnswerShape::Content)],
+        &[content(AnswerShape::Content(&[
+            "application/octet-stream",
+            "*/*",
+        ]))],
         |api, call| Box::pin(one(api, call)),
     )]
 }

@@ -61,7 +61,7 @@ pub fn routes() -> Vec<Route> {
             Method::Get,
             "/v1/datasets/{id}/content",
             "A dataset as a file; the audit says who took it",
-            &[content(AnswerShape::Content)],
+            &[content(AnswerShape::Content(&["text/csv", "application/vnd.apache.parquet"]))],
             |api, call| Box::pin(export(api, call)),
         )
         .asks::<Export>(),

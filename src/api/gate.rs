@@ -34,7 +34,7 @@ pub fn routes() -> Vec<Route> {
             "What a hook of `claude`, `codex` or `gemini` says. A question is answered once there is a decision, or after \
              `Prefer: wait=SECONDS`, in the words of that program; the header `Leverframe-Verdict` has it in ours. A caller \
              that comes back under the same `Idempotency-Key` joins its question",
-            &[content(AnswerShape::Content)],
+            &[content(AnswerShape::Content(&["application/json"]))],
             |api, call| Box::pin(answer(api, call)),
         )
         .streamed(),

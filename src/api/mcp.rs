@@ -31,7 +31,10 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             MCP_PATH,
             "A message of the Model Context Protocol (streamable HTTP, without sessions)",
-            &[content(AnswerShape::Content)],
+            &[content(AnswerShape::Content(&[
+                "application/json",
+                "text/event-stream",
+            ]))],
             |api, call| Box::pin(answer(api, call)),
         )
         .streamed(),

@@ -29,7 +29,10 @@ pub fn routes() -> Vec<Route> {
             Method::Get,
             "/v1/memory/export",
             "Everything that is recalled, one JSON object a line, as an import takes it",
-            &[content(AnswerShape::Content)],
+            &[content(AnswerShape::Content(&[
+                "application/octet-stream",
+                LINES,
+            ]))],
             |api, call| Box::pin(export(api, call)),
         )
         .asks::<MemoryFilter>()

@@ -7,6 +7,7 @@ use schemars::transform::{RecursiveTransform, ReplaceBoolSchemas, Transform as _
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::api::auth::MCP_PATH;
 use crate::api::error;
 use crate::api::events::{EPHEMERAL, KINDS};
 use crate::api::form::{Body, Form, Object, Shape};
@@ -203,6 +204,13 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
         );
     }
     let refusal = match shape_at(route.path) {
+        ErrorShape::Problem if route.path == MCP_PATH => json!({
+            "description": "a problem, or an error of JSON-RPC",
+            "content": {
+                "application/problem+json": { "schema": problem },
+                "application/json": { "schema": { "type": "object" } },
+            },
+        }),
         ErrorShape::Problem | ErrorShape::Both => json!({
             "description": "a problem",
             "content": { "application/problem+json": { "schema": problem } },
@@ -294,6 +302,16 @@ fn response(success: Success, schemas: &mut Schemas) -> Value {
                 },
             })
         }
+        AnswerShape::Streamed(schema) => {
+            let schema = value(schema(&mut schemas.written));
+            json!({
+                "description": referred(&schema).unwrap_or("JSON"),
+                "content": {
+                    "application/json": { "schema": schema },
+                    "text/event-stream": { "schema": { "type": "string" } },
+                },
+            })
+        }
         AnswerShape::Events => json!({
             "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event. Kinds under \
                 `x-leverframe-ephemeral` carry no `id` and no `seq`, are not kept, and are not sent again on resume: \
@@ -307,10 +325,16 @@ fn response(success: Success, schemas: &mut Schemas) -> Value {
             "description": "plain text",
             "content": { "text/plain": { "schema": { "type": "string" } } },
         }),
-        AnswerShape::Content => json!({
-            "description": "the content, with its media type",
-            "content": { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } },
-        }),
+        AnswerShape::Content(kinds) => {
+            let content: Map<String, Value> = kinds
+                .iter()
+                .map(|kind| {
+                    let schema = json!({ "type": "string", "format": "binary" });
+                    ((*kind).to_owned(), json!({ "schema": schema }))
+                })
+                .collect();
+            json!({ "description": "the content, with its media type", "content": content })
+        }
     }
 }
 

@@ -87,10 +87,12 @@ pub enum AnswerShape {
     One(SchemaOf),
     /// JSON of one type, or CSV where that is asked for.
     Table(SchemaOf),
+    /// JSON of one type, or an event stream where the request asks for that.
+    Streamed(SchemaOf),
     /// An event stream.
     Events,
-    /// Content of any type, as it is stored.
-    Content,
+    /// Content of one of these media types.
+    Content(&'static [&'static str]),
     /// Plain text.
     Text,
 }
@@ -131,6 +133,13 @@ pub fn success<T: JsonSchema>(status: StatusCode) -> Success {
 /// 200 with JSON of this type.
 pub fn ok<T: JsonSchema>() -> Success {
     success::<T>(StatusCode::OK)
+}
+
+/// 200 with JSON of this type, or with an event stream where the request asks for that.
+pub fn streamed<T: JsonSchema>() -> Success {
+    content(AnswerShape::Streamed(|generator| {
+        generator.subschema_for::<T>()
+    }))
 }
 
 /// 200 with something that is not JSON.

@@ -15,7 +15,7 @@ use crate::api::openai::content::wrong;
 use crate::api::openai::dialogue;
 use crate::api::openai::parameters::{CHAT, read};
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, ok, own};
+use crate::api::route::{Method, Route, own, streamed};
 use crate::api::state::Api;
 use crate::protocol::options::ModelParameters;
 
@@ -27,7 +27,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/chat/completions",
             "Talks to the agent of a channel, as OpenAI's chat completions. With `stream` the answer comes as server-sent \
              events; else `Prefer: wait=SECONDS` says how long it may take",
-            &[ok::<ChatCompletion>()],
+            &[streamed::<ChatCompletion>()],
             |api, call| Box::pin(answer(api, call)),
         )
         .takes::<ChatRequest>(),

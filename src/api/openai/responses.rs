@@ -19,7 +19,7 @@ use crate::api::openai::follow::failure;
 use crate::api::openai::parameters::{RESPONSES, read};
 use crate::api::openai::responses_answer::{self, Frame, ResponseObject};
 use crate::api::request::Call;
-use crate::api::route::{Method, Needs, Route, ok, own};
+use crate::api::route::{Method, Needs, Route, ok, own, streamed};
 use crate::api::state::Api;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::enums::ContinuationState;
@@ -35,7 +35,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/responses",
             "Talks to the agent of a channel, as OpenAI's responses. With `stream` the answer comes as server-sent events; \
              else `Prefer: wait=SECONDS` says how long it may take",
-            &[ok::<ResponseObject>()],
+            &[streamed::<ResponseObject>()],
             |api, call| Box::pin(answer(api, call)),
         )
         .takes::<ResponsesRequest>(),
