@@ -121,6 +121,17 @@ impl EscalationStep {
     }
 }
 
+impl NextEscalationStep {
+    /// Who hears of it, in a word or two: `ben`, `on call`, `webhook pager`.
+    pub fn in_brief(&self) -> String {
+        match &self.person {
+            Some(person) => person.clone(),
+            None if self.to == "on-call" => "on call".to_owned(),
+            None => in_words(&self.to, None),
+        }
+    }
+}
+
 impl Escalation {
     /// What comes next: `escalates to ben in 4 minutes`; none = nothing more.
     pub fn next_in_words(&self, now: Timestamp) -> Option<String> {

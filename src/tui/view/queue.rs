@@ -30,6 +30,8 @@ use crate::tui::view::refused_calls;
 
 /// Cells of the risk of a row. Its colour stays when the row is selected.
 const RISK_CELLS: u16 = 9;
+/// Columns of who hears of an item next.
+const NEXT_CELLS: usize = 12;
 
 /// Draws the screen.
 pub fn draw(
@@ -387,15 +389,33 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     };
     let who_width = if width >= 90 { 14 } else { 0 };
     let age_width = if width >= 60 { 5 } else { 0 };
+    // Only where somebody hears of an item next.
+    let mut steps = state
+        .model
+        .queue
+        .order
+        .iter()
+        .map(|key| next_step(state, key));
+    let next_width = if width >= 70 && steps.any(|step| !step.is_empty()) {
+        NEXT_CELLS
+    } else {
+        0
+    };
     // A short list has room for the names of its columns beside all of its rows.
     let head_and_rows = inner.height >= 4 || usize::from(inner.height) > lines.len();
     let mut top = 0;
     let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
     let what_width = width.saturating_sub(
-        2 + 6 + 10 + gap(host_width) + gap(place_width) + gap(who_width) + gap(age_width),
+        2 + 6
+            + 10
+            + gap(host_width)
+            + gap(place_width)
+            + gap(who_width)
+            + gap(age_width)
+            + gap(next_width),
     );
-    let compose = |cells: [&str; 6], host: &str| {
-        let [left, risk, what, place, who, age] = cells;
+    let compose = |cells: [&str; 7], host: &str| {
+        let [left, risk, what, place, who, age, next] = cells;
         let mut parts = vec![
             sanitize::column(left, 5),
             sanitize::column(risk, usize::from(RISK_CELLS)),
@@ -404,7 +424,12 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         if host_width > 0 {
             parts.push(sanitize::column(host, host_width));
         }
-        for (text, width) in [(place, place_width), (who, who_width), (age, age_width)] {
+        for (text, width) in [
+            (place, place_width),
+            (who, who_width),
+            (age, age_width),
+            (next, next_width),
+        ] {
             if width > 0 {
                 parts.push(sanitize::column(text, width));
             }
@@ -412,7 +437,11 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         parts
     };
     if head_and_rows {
-        let head = compose(["left", "risk", "what", "channel", "who", "age"], "host").join(" ");
+        let head = compose(
+            ["left", "risk", "what", "channel", "who", "age", "escalates"],
+            "host",
+        )
+        .join(" ");
         paint::line(
             buf,
             inner,
@@ -451,6 +480,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             &row.place,
             &row.who,
             &row.age,
+            &next_step(state, key),
         ];
         let cells = compose(cells.map(String::as_str), state.model.hosts.name(host));
         report.region(paint::row(inner, at), || HitRegion::Item(key.clone()));
@@ -506,6 +536,32 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             &format!("{hidden} more below"),
         );
     }
+}
+
+/// Who hears of an item next unless somebody decides, and in how long; empty = nobody does.
+fn next_step(state: &State, key: &QueueKey) -> String {
+    let (ItemKey::Approval(id), Some(world)) = (&key.item, state.model.hosts.world(key.host))
+    else {
+        return String::new();
+    };
+    let waiting = world
+        .approvals
+        .get(id)
+        .filter(|approval| approval.state == ApprovalState::Pending);
+    let escalation = waiting.and_then(|approval| approval.escalation.as_ref());
+    let Some(next) = escalation.and_then(|escalation| escalation.next.as_ref()) else {
+        return String::new();
+    };
+    // In minutes: an idle console draws no more often.
+    let now = state.model.now.wall;
+    let left = if next.at <= now {
+        "now".to_owned()
+    } else if next.at.millis_since(now) < 60_000 {
+        "<1m".to_owned()
+    } else {
+        format::left(now, next.at)
+    };
+    format!("{left} {}", next.in_brief())
 }
 
 /// Columns for the name of each item's host; none where there is one host.

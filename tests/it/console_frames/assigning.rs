@@ -78,8 +78,7 @@ fn card() {
     });
 }
 
-#[test]
-fn the_card_says_who_is_next_and_who_was_not_reached() {
+fn escalating() -> Snapshot {
     let mut asked = fixture::approval(1, Risk::Medium);
     asked.escalation = Some(Box::new(Escalation {
         policy: "night".to_owned(),
@@ -100,11 +99,31 @@ fn the_card_says_who_is_next_and_who_was_not_reached() {
             at: ago(-270),
         }),
     }));
-    let world = Snapshot {
+    Snapshot {
         approvals: vec![asked, fixture::command_approval(2, Risk::High)],
         ..world()
+    }
+}
+
+#[test]
+fn a_row_says_who_hears_of_it_next_where_there_is_room() {
+    let heads = |width, world| {
+        let text = Driver::with(width, 40, world).press_text("j");
+        let head = text.lines().find(|line| line.contains("left  risk"));
+        (head.expect("names of columns").contains("escalates"), text)
     };
-    let text = Driver::with(120, 40, world).press_text("j enter");
+    let (has_column, text) = heads(200, escalating());
+    assert!(has_column && text.contains("4m ben"), "{text}");
+    // No column where nothing escalates, and none where columns are few.
+    for (width, world) in [(200, world()), (160, escalating())] {
+        let (has_column, text) = heads(width, world);
+        assert!(!has_column, "{width}:\n{text}");
+    }
+}
+
+#[test]
+fn the_card_says_who_is_next_and_who_was_not_reached() {
+    let text = Driver::with(120, 40, escalating()).press_text("j enter");
     for wanted in [
         "escalates to ben in 4 minutes",
         "step 1, whoever is on call: skipped",
