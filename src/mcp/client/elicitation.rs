@@ -8,7 +8,7 @@ use crate::mcp::client::caller::Caller;
 use crate::mcp::client::visible::visible;
 
 /// Most fields of one form.
-const MAX_FIELDS: usize = 12;
+const MAX_FIELDS: usize = 16;
 /// Longest text of a server in one question, in bytes.
 const MAX_TEXT: usize = 1024;
 /// Most choices of one field.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mcp_peers::world::{Server, begin, call, home, result, trust};
+use crate::mcp_peers::world::{Server, begin, call, ended, home, result, trust};
 use crate::support::fake_http::{FakeHttp, Reply};
 
 #[tokio::test]
@@ -76,6 +76,56 @@ async fn a_server_that_shows_its_environment_shows_nothing_of_ours() {
     assert!(text.contains("LOG") && !text.contains("HARMLESS"), "{text}");
     let echoed = call(&daemon, "everything__echo", json!({"message": "hello"})).await;
     assert!(result(&echoed).contains("hello"), "{echoed:#}");
+}
+
+#[tokio::test]
+async fn a_person_fills_in_the_form_of_a_server() {
+    let Some(server) = Server::node("@modelcontextprotocol/server-everything", &["stdio"]) else {
+        return;
+    };
+    let home = home(&[server.table("everything", "")]);
+    let daemon = home.daemon();
+    trust(&daemon, "everything").await;
+    let tool = "everything__trigger-elicitation-request";
+    let continuation = begin(&daemon, tool, json!({})).await;
+    // The answers by the title of the field. The rest is left out.
+    let answers = [
+        ("String", "Ada Lovelace"),
+        ("Boolean", "yes"),
+        ("String with email format", "ada@example.org"),
+        ("Integer", "7"),
+        ("Titled Single Select Enum", "Green Lantern"),
+    ];
+    let mut asked = std::collections::BTreeSet::new();
+    for _ in 0..13 {
+        let question = daemon.wait_approval().await;
+        let text = question["question"].as_str().expect("a question");
+        let title = text.lines().nth(1).expect("the title of a field");
+        let is_it = |part: &str| title == part || title.starts_with(&format!("{part} ("));
+        let known = answers.iter().find(|(part, _)| is_it(part));
+        let choices = question["args"]["choices"].as_array();
+        let last = choices.and_then(|choices| choices.last()?.as_str());
+        let answer = known.map_or(last.unwrap_or("-"), |(_, answer)| answer);
+        assert!(asked.insert(title.to_owned()), "{title} is asked twice");
+        let path = format!("/v1/approvals/{}", question["id"].as_str().expect("an id"));
+        let body = json!({"decision": "answer", "digest": question["digest"], "answer": answer});
+        daemon.post(&format!("{path}/decision"), body).await;
+        daemon
+            .wait(&path, "the end of a question", |body| {
+                body["state"] != "pending"
+            })
+            .await;
+    }
+    let call = ended(&daemon, &continuation).await;
+    let said = result(&call);
+    for part in [
+        "Ada Lovelace",
+        "ada@example.org",
+        "\"integer\": 7",
+        "hero-2",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[tokio::test]
