@@ -9,6 +9,7 @@ mod events;
 mod fleet;
 mod get;
 mod log;
+mod manual;
 mod people;
 mod policy;
 mod status;
