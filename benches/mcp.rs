@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use leverframe::clock::Clock;
 use leverframe::config::mcp::{McpAddress, McpPlace, McpServerSettings};
 use leverframe::config::program::ProgramSettings;
+use leverframe::config::supervisor;
 use leverframe::text::redact::Redactor;
 use leverframe::tools::mcp::{CallRequest, McpServers, Surroundings, definition_sha256};
 use leverframe::tools::sandbox::Sandbox;
@@ -170,6 +171,10 @@ fn verdict(goal: Duration, is_met: bool) {
 }
 
 fn main() {
+    // This program is the supervisor of what it starts, too.
+    if let Some(status) = supervisor::from_arguments(std::env::args_os()) {
+        std::process::exit(i32::from(status));
+    }
     let root = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use leverframe::config::settings::BashSettings;
+use leverframe::config::supervisor;
 use leverframe::protocol::ids::{SessionId, ToolCallId};
 use leverframe::tools::bash::Bash;
 use leverframe::tools::sandbox::{Places, Program, Sandbox};
@@ -31,6 +32,10 @@ impl ToolHost for NoHost {
 }
 
 fn main() {
+    // This program is the supervisor of what it starts, too.
+    if let Some(status) = supervisor::from_arguments(std::env::args_os()) {
+        std::process::exit(i32::from(status));
+    }
     let root = tempfile::tempdir().unwrap();
     let path = root.path().canonicalize().unwrap();
     let workspace = path.join("workspace");

@@ -47,7 +47,16 @@ fn own_program() -> std::io::Result<PathBuf> {
 
 /// The command that runs a program below a supervisor; arguments and surroundings are still to be added.
 /// Start it without a process group of its own, and from a thread that lives as long as it shall.
+///
+/// # Errors
+/// Where this program is not known, or was started as a supervisor and does not act as one: it would start itself
+/// without an end.
 pub fn command(program: impl AsRef<OsStr>) -> std::io::Result<Command> {
+    if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
+        return Err(std::io::Error::other(
+            "this program does not act as a supervisor: its `main` has to ask `from_arguments` first",
+        ));
+    }
     let mut command = Command::new(own_program()?);
     command
         .arg(WORD)
