@@ -1,12 +1,13 @@
 //! Clients that generators we did not write make from the OpenAPI document, at work against a daemon.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use leverframe::api::{openapi, router};
 use serde_json::{Value, json};
 
-use crate::support::daemon::Home;
+use crate::support::daemon::{Daemon, Home};
 use crate::support::requirement::{peer, peer_source};
 
 /// Runs a program in a folder to its end, without a proxy; what it said on both streams.
@@ -26,6 +27,56 @@ fn run(command: &mut Command, folder: &Path) -> (String, String) {
         said.1
     );
     said
+}
+
+/// Runs a program that asks, kills the daemon with -9 meanwhile and starts it again; what the program saw.
+fn over_a_restart(command: &mut Command, folder: &Path, home: &Home, mut daemon: Daemon) -> Value {
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env_remove(name);
+    }
+    let address = daemon.base.strip_prefix("http://").unwrap().to_owned();
+    let mut program = command
+        .args([&daemon.base, &daemon.token])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(program.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line.trim(), "asked");
+    daemon.kill();
+    let _daemon = home.daemon_at(&address);
+    program.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let mut saw = String::new();
+    said.read_to_string(&mut saw).unwrap();
+    assert!(program.wait().unwrap().success(), "{saw}");
+    serde_json::from_str(&saw).unwrap()
+}
+
+/// What a client sees who allows a call after a restart.
+fn assert_allowed_after_a_restart(saw: &Value) {
+    assert_eq!(saw["waited"], "pending", "{saw:#}");
+    assert_eq!(saw["ended"], json!(["completed", "it ran"]), "{saw:#}");
+    assert_eq!(saw["calls"], json!(["succeeded"]), "{saw:#}");
+    let kinds: Vec<&str> = saw["kinds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kind| kind.as_str().unwrap())
+        .collect();
+    let count = |wanted: &str| kinds.iter().filter(|kind| **kind == wanted).count();
+    assert_eq!(
+        (
+            count("approval.requested"),
+            count("approval.decided"),
+            count("tool.finished"),
+            count("continuation.completed")
+        ),
+        (0, 1, 1, 1),
+        "{kinds:?}"
+    );
 }
 
 /// A folder with `openapi.json`.
@@ -82,10 +133,19 @@ async fn a_generated_python_client_does_the_work_of_a_session() {
         "{saw:#}"
     );
     assert_eq!(saw["snapshot"], "Snapshot", "{saw:#}");
+
+    let home = Home::new("[model]\ndefault = \"scripted/demo\"\n");
+    let daemon = home.daemon();
+    let mut script = Command::new(&python);
+    script
+        .arg(peer_source("openapi_python", "restart.py"))
+        .arg(folder.path());
+    let saw = over_a_restart(&mut script, folder.path(), &home, daemon);
+    assert_allowed_after_a_restart(&saw);
 }
 
-#[test]
-fn generated_typescript_types_hold_a_use_of_them_to_the_document() {
+#[tokio::test(flavor = "multi_thread")]
+async fn generated_typescript_types_hold_a_use_of_them_to_the_document() {
     let unchecked = "TypeScript types made from the OpenAPI document";
     let Some(modules) = peer("openapi_typescript", "node_modules", unchecked) else {
         return;
@@ -109,4 +169,26 @@ fn generated_typescript_types_hold_a_use_of_them_to_the_document() {
             "--strict", "--noEmit", "--target", "es2022", "--module", "preserve", "use.ts",
         ],
     );
+    let script = peer_source("openapi_typescript", "restart.ts");
+    std::fs::copy(script, folder.path().join("restart.ts")).unwrap();
+    std::fs::write(folder.path().join("package.json"), "{\"type\": \"module\"}").unwrap();
+    program(
+        "typescript/bin/tsc",
+        &[
+            "--strict",
+            "--target",
+            "es2022",
+            "--module",
+            "esnext",
+            "--moduleResolution",
+            "bundler",
+            "restart.ts",
+        ],
+    );
+    let home = Home::new("[model]\ndefault = \"scripted/demo\"\n");
+    let daemon = home.daemon();
+    let mut script = Command::new("node");
+    script.arg("restart.js");
+    let saw = over_a_restart(&mut script, folder.path(), &home, daemon);
+    assert_allowed_after_a_restart(&saw);
 }
