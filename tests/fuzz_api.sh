@@ -28,7 +28,14 @@ fi
 
 home=$(mktemp -d "${TMPDIR:-/tmp}/lfXXXXXX")
 daemon=
-trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null; rm -rf "$home"' EXIT
+end() {
+    if [ -n "$daemon" ]; then
+        kill "$daemon" 2>/dev/null || true
+        wait "$daemon" || true
+    fi
+    rm -rf "$home"
+}
+trap end EXIT
 HOME=$home "$binary" --daemon --data-dir "$home/data" --listen 127.0.0.1:0 >"$home/said" 2>"$home/log" &
 daemon=$!
 for _ in $(seq 600); do
