@@ -15,10 +15,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::api::accounts::{Accounts, BodyAccount, Payer};
 use crate::api::connection::ClientCertificate;
 use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
 use crate::api::peer::{Peer, may_connect, operator};
+use crate::api::report::ListenerReport;
 use crate::api::seats::Seat;
 use crate::api::tls::Tls;
 use crate::api::token::TokenVerifier;
@@ -26,6 +28,7 @@ use crate::client::remote::wire::SCOPES_HEADER;
 use crate::client::webhooks::WEBHOOK_PATH;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Scope;
+use crate::protocol::listener::ListenerRefusal;
 use crate::protocol::problem::{Problem, ProblemKind};
 
 /// Where a table is uploaded as it is.
@@ -65,8 +68,15 @@ pub enum Door {
         port: u16,
         /// Its certificate; none = it speaks plain HTTP.
         tls: Option<Arc<Tls>>,
+        /// What each principal used.
+        accounts: Arc<Accounts>,
+        /// Hears of refusals.
+        report: Arc<dyn ListenerReport>,
     },
 }
+
+/// After how many seconds a principal tries again that has all its connections.
+const FULL_FOR: u64 = 10;
 
 /// Who calls, as authenticated.
 #[derive(Clone)]
@@ -88,6 +98,20 @@ enum Credential {
 }
 
 impl Caller {
+    /// For whom connections, requests and bytes count: a person with all their credentials, else the token.
+    fn principal(&self) -> Arc<str> {
+        match &self.actor {
+            Actor::Token {
+                person: Some(person),
+                ..
+            } => person.as_str().into(),
+            Actor::Token { person: None, .. }
+            | Actor::Operator { .. }
+            | Actor::Person { .. }
+            | Actor::Engine => self.actor.id().into(),
+        }
+    }
+
     /// Whether the caller may read. Commands are judged by the engine.
     pub fn may_read(&self) -> bool {
         match &self.actor {
@@ -144,6 +168,38 @@ impl Door {
         }
     }
 
+    /// Counts a request on its connection and on its principal. The owner's socket has no limits.
+    fn count(
+        &self,
+        peer: Peer,
+        caller: Option<&Caller>,
+        seat: Option<&Seat>,
+    ) -> Result<BodyAccount, Refusal> {
+        let (Door::Tcp { accounts, .. }, Peer::Tcp(address)) = (self, peer) else {
+            return Ok(BodyAccount::default());
+        };
+        let Some(caller) = caller else {
+            if let Some(seat) = seat {
+                seat.await_answer();
+            }
+            return Ok(accounts.body(Payer::stranger(address.ip())));
+        };
+        let principal = caller.principal();
+        if let Some(Err(most)) = seat.map(|seat| seat.admit(&principal)) {
+            let problem = Problem::new(
+                ProblemKind::TooMany,
+                "too many connections",
+                format!("{principal} has {most} connections open, and may have no more"),
+            )
+            .hint("close some; `max_connections_per_principal` under [server] is the limit");
+            return Err(
+                Refusal::from(problem).header(header::RETRY_AFTER, HeaderValue::from(FULL_FOR))
+            );
+        }
+        accounts.request(&principal)?;
+        Ok(accounts.body(Payer::Principal(principal)))
+    }
+
     fn authenticate(&self, peer: Peer, request: &Request) -> Result<Caller, Refusal> {
         match (self, peer) {
             (Door::Unix { own_uid }, Peer::Unix { uid: Some(uid) })
@@ -166,7 +222,10 @@ impl Door {
             )),
             (
                 Door::Tcp {
-                    verifier, failed, ..
+                    verifier,
+                    failed,
+                    report,
+                    ..
                 },
                 Peer::Tcp(address),
             ) => {
@@ -191,7 +250,11 @@ impl Door {
                         credential: Credential::Certificate(Arc::clone(id)),
                     });
                 }
-                match failed.count(address.ip(), Instant::now()) {
+                let attempt = failed.count(address.ip(), Instant::now());
+                if presented.is_some() || shown.is_some() {
+                    report.refused(ListenerRefusal::FailedLogins);
+                }
+                match attempt {
                     Attempt::Counted => Err(Refusal::unauthenticated(match presented {
                         Some(_) => "the token is not known here",
                         None if shown.is_some() => {
@@ -229,16 +292,20 @@ pub async fn admit(
     next: Next,
 ) -> Response {
     let seat = request.extensions().get::<Seat>().cloned();
-    let mut response = match judge(&door, peer, &request) {
-        Ok(caller) => {
-            if let (Some(seat), Some(_)) = (&seat, &caller) {
-                seat.admit();
-            }
+    let counted = judge(&door, peer, &request).and_then(|caller| {
+        let account = door.count(peer, caller.as_ref(), seat.as_ref())?;
+        Ok((caller, account))
+    });
+    let mut response = match counted {
+        Ok((caller, account)) => {
             let scopes = caller.as_ref().and_then(Caller::scopes);
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
+            // Held here: the bytes of its body count until it is answered.
+            request.extensions_mut().insert(account.clone());
             let mut response = next.run(request).await;
+            drop(account);
             if let Some(scopes) = scopes {
                 response.headers_mut().insert(SCOPES_HEADER, scopes);
             }

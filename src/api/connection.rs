@@ -78,8 +78,29 @@ pub async fn serve<L>(
     while open.join_next().await.is_some() {}
 }
 
-/// Shakes hands where there is a certificate.
+/// Attends to a connection until it ends, or its seat is given to another.
 async fn receive<S>(
+    stream: S,
+    arrival: Arrival,
+    service: TowerToHyperService<Router>,
+    conduct: Conduct,
+    shutdown: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let seat = arrival.seat.clone();
+    let mut attended = std::pin::pin!(welcome(stream, arrival, service, conduct, shutdown));
+    let Some(seat) = seat else {
+        return attended.await;
+    };
+    tokio::select! {
+        () = attended.as_mut() => {}
+        () = seat.displaced() => tracing::debug!("a connection that proved nothing made room"),
+    }
+}
+
+/// Shakes hands where there is a certificate.
+async fn welcome<S>(
     stream: S,
     arrival: Arrival,
     service: TowerToHyperService<Router>,
@@ -105,7 +126,8 @@ async fn receive<S>(
     let shown = shown
         .and_then(<[_]>::first)
         .map(|leaf| ClientCertificate(Fingerprint::of(leaf).id().into()));
-    let stream = Guarded::new(stream, conduct.stall);
+    // On the heap: it is large, and a task has room for each place that it passes through.
+    let stream = Guarded::new(Box::new(stream), conduct.stall);
     attend(stream, arrival, shown, service, conduct.head, shutdown).await;
 }
 

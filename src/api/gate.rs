@@ -46,7 +46,7 @@ async fn answer(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let agent: ExternalAgent = word
         .parse()
         .map_err(|unknown| Problem::not_found("agent", word).hint(format!("{unknown}")))?;
-    let body = read_body(call.take_stream(), MAX_HOOK_BYTES).await?;
+    let body = read_body(call.take_stream(), MAX_HOOK_BYTES, &call.account).await?;
     let hook = strict_json::read(&body)
         .map_err(|error| Problem::invalid(format!("the body is no JSON: {error}")))?;
     let host = match call.headers.get(HOST) {

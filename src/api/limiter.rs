@@ -1,10 +1,11 @@
-//! Counts failed logins per peer address within a minute. Never counts or delays a good login: all programs of a machine
+//! Counts failed logins per address within a minute, a network of 64 bits in IPv6. Never counts or delays a good login: all programs of a machine
 //! share the loopback address, and none of them may lock the operator out.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::api::seats::holder;
 use crate::clock::Timestamp;
 use crate::clock::rate::RateWindow;
 
@@ -44,6 +45,7 @@ impl Default for FailedLogins {
 impl FailedLogins {
     /// Counts one failed login of `peer` at `now`.
     pub fn count(&self, peer: IpAddr, now: Instant) -> Attempt {
+        let peer = holder(peer).unwrap_or(peer);
         let since = now.saturating_duration_since(self.began).as_millis();
         let now = Timestamp(i64::try_from(since).unwrap_or(i64::MAX));
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);

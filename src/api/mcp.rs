@@ -96,7 +96,7 @@ async fn answer(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let actor = call.actor()?;
     check_scope(actor)?;
     let principal = Principal::new(actor.clone(), None).map_err(Problem::invalid)?;
-    let body: Bytes = read_body(call.take_stream(), BODY_LIMIT).await?;
+    let body: Bytes = read_body(call.take_stream(), BODY_LIMIT, &call.account).await?;
     if let Some(response) = refusal(&body) {
         return Ok(response);
     }

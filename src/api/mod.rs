@@ -4,6 +4,7 @@
 //! from the unix socket's peer or from the token's record. Nothing here writes to the store or decides
 //! policy. One table (`router::table`) is both the router and `/openapi.json`.
 
+pub mod accounts;
 pub mod artifacts;
 pub mod audit;
 pub mod auth;

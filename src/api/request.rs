@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::api::accounts::BodyAccount;
 use crate::api::auth::Caller;
 use crate::api::body::{read_json, read_request};
 use crate::api::error::Refusal;
@@ -57,6 +58,8 @@ pub struct Call {
     pub body: Bytes,
     /// The body of a route that reads it as it comes.
     pub stream: Mutex<Option<HttpBody>>,
+    /// Where its bytes count.
+    pub account: BodyAccount,
 }
 
 impl Call {
@@ -175,9 +178,13 @@ impl Call {
     }
 }
 
-/// Reads a body of at most so many bytes within `BODY_TIME`.
-pub async fn read_body(body: HttpBody, limit: usize) -> Result<Bytes, Refusal> {
-    match tokio::time::timeout(BODY_TIME, collect(body, limit)).await {
+/// Reads a body of at most so many bytes within `BODY_TIME`. What is in memory of it counts on the account.
+pub async fn read_body(
+    body: HttpBody,
+    limit: usize,
+    account: &BodyAccount,
+) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(BODY_TIME, collect(body, limit, account)).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::with_status(
             StatusCode::REQUEST_TIMEOUT,
@@ -190,7 +197,7 @@ pub async fn read_body(body: HttpBody, limit: usize) -> Result<Bytes, Refusal> {
     }
 }
 
-async fn collect(body: HttpBody, limit: usize) -> Result<Bytes, Refusal> {
+async fn collect(body: HttpBody, limit: usize, account: &BodyAccount) -> Result<Bytes, Refusal> {
     let mut pieces = body.into_data_stream();
     let mut whole = Vec::new();
     while let Some(piece) = pieces.next().await {
@@ -207,6 +214,7 @@ async fn collect(body: HttpBody, limit: usize) -> Result<Bytes, Refusal> {
                 .hint("put large data into a file of the channel's workspace"),
             ));
         }
+        account.add(piece.len())?;
         whole.extend_from_slice(&piece);
     }
     Ok(whole.into())

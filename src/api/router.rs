@@ -12,6 +12,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
 
+use crate::api::accounts::BodyAccount;
 use crate::api::auth::{self, Caller};
 use crate::api::error::{Refusal, json};
 use crate::api::form::{Body, read_query, shortened};
@@ -101,6 +102,8 @@ pub fn build(api: Arc<Api>) -> Router {
 
 async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<Response, Refusal> {
     let caller = request.extensions().get::<Caller>().cloned();
+    let account = request.extensions().get::<BodyAccount>().cloned();
+    let account = account.unwrap_or_default();
     match route.needs {
         Needs::Nothing | Needs::Credential | Needs::Engine => {}
         Needs::Read => check_read(caller.as_ref())?,
@@ -116,7 +119,7 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
     let (parts, body) = request.into_parts();
     let (body, stream) = match &route.form.body {
         Body::Stream => (Bytes::new(), Some(body)),
-        Body::None | Body::Object(_) => (read_body(body, BODY_LIMIT).await?, None),
+        Body::None | Body::Object(_) => (read_body(body, BODY_LIMIT, &account).await?, None),
     };
     match &route.form.body {
         Body::Object(_) | Body::Stream => {}
@@ -137,6 +140,7 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
         headers: parts.headers,
         body,
         stream: Mutex::new(stream),
+        account,
     };
     (route.handler)(api, call).await
 }

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::accounts::Accounts;
 use crate::api::auth::Door;
 use crate::api::connection::{self, Conduct};
 use crate::api::events::PING;
@@ -19,13 +20,13 @@ use crate::api::limiter::FailedLogins;
 use crate::api::listener::{TcpDoor, UnixDoor};
 use crate::api::report::ListenerReport;
 use crate::api::router::build;
-use crate::api::seats::Seats;
+use crate::api::seats::{SeatLimits, Seats};
 use crate::api::state::Api;
 use crate::api::tls::{self, Tls, TlsError};
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
 use crate::client::webhooks::Webhooks;
-use crate::config::server::TlsSettings;
+use crate::config::server::{ListenerLimits, TlsSettings};
 use crate::mcp::server::handler::HostEndpoint;
 
 /// Longest path of a unix socket that every supported system takes, in bytes (`sun_path` has 104 on macOS
@@ -174,6 +175,8 @@ pub struct TcpOptions {
     pub address: SocketAddr,
     /// Its certificate; none = plain HTTP, on loopback only.
     pub tls: Option<TlsSettings>,
+    /// How much of it one caller gets.
+    pub limits: ListenerLimits,
     /// Knows the tokens, and whose a client certificate is.
     pub verifier: Arc<dyn TokenVerifier>,
     /// Hears how it does.
@@ -191,6 +194,7 @@ pub async fn serve_tcp(
     let TcpOptions {
         address,
         tls,
+        limits,
         verifier,
         report,
     } = options;
@@ -212,17 +216,25 @@ pub async fn serve_tcp(
     let listener = TcpListener::bind(address).await.map_err(system)?;
     let bound = listener.local_addr().map_err(system)?;
     if let Some(tls) = &tls {
+        let report = Arc::clone(&report);
         tokio::spawn(tls::watch(Arc::clone(tls), report, shutdown.clone()));
     }
+    let seats = Seats::new(SeatLimits::of_process(&limits), Arc::clone(&report));
+    let door = Arc::new(Door::Tcp {
+        verifier,
+        failed: FailedLogins::default(),
+        port: bound.port(),
+        tls: tls.clone(),
+        accounts: Arc::new(Accounts::new(
+            limits.requests_per_minute,
+            Arc::clone(&report),
+        )),
+        report,
+    });
     let api = Arc::new(Api {
         mcp: HostEndpoint::new(Arc::clone(&client), shutdown.clone()),
         client,
-        door: Arc::new(Door::Tcp {
-            verifier,
-            failed: FailedLogins::default(),
-            port: bound.port(),
-            tls: tls.clone(),
-        }),
+        door,
         ping: timing.ping,
         webhooks,
         shutdown: shutdown.clone(),
@@ -233,7 +245,7 @@ pub async fn serve_tcp(
         stall: timing.stall,
         tls,
     };
-    let door = TcpDoor::new(listener, Seats::of_process());
+    let door = TcpDoor::new(listener, seats, conduct.tls.is_none());
     let server = connection::serve(door, build(api), conduct, shutdown.clone());
     Ok(Serving {
         url: format!("{scheme}://{bound}"),

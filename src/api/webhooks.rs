@@ -61,7 +61,7 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
         .take();
     let body = match stream {
-        Some(stream) => read_body(stream, WEBHOOK_BODY_LIMIT).await?,
+        Some(stream) => read_body(stream, WEBHOOK_BODY_LIMIT, &call.account).await?,
         None => axum::body::Bytes::new(),
     };
     let headers = call

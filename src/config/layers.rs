@@ -220,6 +220,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let key_files = key_files::resolve(&inputs, &channels)?;
     let tls = listener::tls(&inputs);
     let listen = listener::listen(&inputs, tls.as_ref())?;
+    let listener_limits = listener::limits(&inputs)?;
     let memory = memory::resolve(&inputs, &providers)?;
     let (mcp, mcp_secrets) = mcp_servers::resolve(&inputs)?;
     Ok(Settings {
@@ -258,6 +259,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         tool_risk: tools::risks(&inputs)?,
         listen,
         tls,
+        listener_limits,
         log_filter: log_filter
             .or_else(|| config.log.filter.clone())
             .unwrap_or_else(|| "info".to_owned()),

@@ -1,11 +1,17 @@
-//! `[server]`: the address of the listener and the files of its certificate. Beyond loopback nothing listens without one.
+//! `[server]`: the address of the listener, the files of its certificate, and its limits. Beyond loopback nothing listens
+//! without a certificate.
 
 use std::net::SocketAddr;
 
 use crate::config::error::{ConfigError, ConfigLocation, Fault};
-use crate::config::inputs::Inputs;
+use crate::config::inputs::{Inputs, given};
 use crate::config::paths::expand;
-use crate::config::server::TlsSettings;
+use crate::config::server::{ListenerLimits, TlsSettings};
+
+/// Connections that `max_connections` and `max_connections_per_principal` can be.
+const CONNECTIONS: std::ops::RangeInclusive<u32> = 8..=1_000_000;
+/// Requests that `requests_per_minute` can be.
+const REQUESTS: std::ops::RangeInclusive<u32> = 0..=100_000_000;
 
 /// The files of the certificate; none = the listener speaks plain HTTP.
 pub fn tls(inputs: &Inputs<'_>) -> Option<TlsSettings> {
@@ -16,6 +22,32 @@ pub fn tls(inputs: &Inputs<'_>) -> Option<TlsSettings> {
         certificate: path(&table.certificate),
         key: path(&table.key),
         client_ca: table.client_ca.as_ref().map(path),
+    })
+}
+
+/// How much of the listener one caller gets.
+pub fn limits(inputs: &Inputs<'_>) -> Result<ListenerLimits, ConfigError> {
+    let config = inputs.config();
+    let table = &config.server;
+    let key = |name| ["server", name];
+    let connections = |name, value| given(inputs, &key(name), value, CONNECTIONS);
+    let per_minute = given(
+        inputs,
+        &key("requests_per_minute"),
+        table.requests_per_minute,
+        REQUESTS,
+    )?;
+    Ok(ListenerLimits {
+        connections: connections("max_connections", table.max_connections)?,
+        connections_per_principal: connections(
+            "max_connections_per_principal",
+            table.max_connections_per_principal,
+        )?,
+        requests_per_minute: match per_minute {
+            Some(0) => None,
+            Some(requests) => Some(requests),
+            None => ListenerLimits::default().requests_per_minute,
+        },
     })
 }
 

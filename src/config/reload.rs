@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::config::platform::PlatformSettings;
+use crate::config::server::ListenerLimits;
 use crate::config::settings::{
     ChannelSettings, EngineSettings, MemorySettings, ProviderSettings, Settings, Source,
 };
@@ -65,6 +66,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         http_tools,
         listen,
         tls,
+        listener_limits,
         log_filter,
         log_json,
         log_file,
@@ -86,6 +88,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     loaded.http_tools.clone_from(http_tools);
     pins.pin("server.listen", listen, &mut loaded.listen);
     pins.pin("server.tls", tls, &mut loaded.tls);
+    pin_listener(&mut pins, listener_limits, &mut loaded.listener_limits);
     pins.pin("log.filter", log_filter, &mut loaded.log_filter);
     pins.pin("log.json", log_json, &mut loaded.log_json);
     pins.pin("log.file", &log_file.path, &mut loaded.log_file.path);
@@ -115,6 +118,29 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         settings: loaded,
         changes,
     }
+}
+
+fn pin_listener(pins: &mut Pins, running: &ListenerLimits, loaded: &mut ListenerLimits) {
+    let ListenerLimits {
+        connections,
+        connections_per_principal,
+        requests_per_minute,
+    } = running;
+    pins.pin(
+        "server.max_connections",
+        connections,
+        &mut loaded.connections,
+    );
+    pins.pin(
+        "server.max_connections_per_principal",
+        connections_per_principal,
+        &mut loaded.connections_per_principal,
+    );
+    pins.pin(
+        "server.requests_per_minute",
+        requests_per_minute,
+        &mut loaded.requests_per_minute,
+    );
 }
 
 fn pin_engine(pins: &mut Pins, running: &EngineSettings, loaded: &mut EngineSettings) {

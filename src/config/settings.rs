@@ -19,7 +19,7 @@ use crate::config::person::PersonSettings;
 use crate::config::placeholders::Placeholders;
 use crate::config::platform::PlatformSettings;
 pub use crate::config::secret::Secret;
-use crate::config::server::TlsSettings;
+use crate::config::server::{ListenerLimits, TlsSettings};
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk,
@@ -112,6 +112,8 @@ pub struct Settings {
     pub listen: Option<std::net::SocketAddr>,
     /// The certificate of the TCP listener; none = it speaks plain HTTP.
     pub tls: Option<TlsSettings>,
+    /// How much of the TCP listener one caller gets.
+    pub listener_limits: ListenerLimits,
     /// Log filter, for example `info` or `leverframe=debug`.
     pub log_filter: String,
     /// JSON lines instead of text.

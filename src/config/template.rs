@@ -433,6 +433,7 @@ self_approval = "console"
 
 # [server]
 # listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; from elsewhere also: leverframe attach ssh://HOST
+# max_connections_per_principal = 100   # of one token, or of one person; left out: an eighth of all
 
 # [server.tls]               # `leverframe certificate create` makes a certificate
 # certificate = "certificate.pem"

@@ -1,5 +1,7 @@
-//! What is known of the listener, which tells it itself: the certificate in use, and why its files cannot be used.
+//! What is known of the listener, which tells it itself: the certificate in use, why its files cannot be used, and whom
+//! it turns away.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,16 +12,39 @@ use crate::clock::Timestamp;
 use crate::config::settings::Settings;
 use crate::protocol::certificate::Certificate;
 use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::listener::ListenerRefusal;
 
 /// Days before the end of a certificate from which on somebody should look.
 const WARNING_DAYS: i64 = 14;
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
+/// Milliseconds for which the doctor tells of refusals.
+const RECENT_MS: u64 = 10 * 60 * 1000;
+
 /// What the listener told.
 #[derive(Debug, Default)]
 pub struct Listener {
     served: Mutex<Served>,
+    traffic: Mutex<Traffic>,
+}
+
+/// Connections, and what was turned away.
+#[derive(Debug, Default)]
+struct Traffic {
+    /// Open ones, and most of them; none = nothing listens over TCP.
+    connections: Option<(usize, usize)>,
+    refusals: HashMap<&'static str, Refusals>,
+}
+
+/// How often something was turned away for one reason.
+#[derive(Debug, Default)]
+struct Refusals {
+    count: u64,
+    /// The count when the time that the doctor tells of began, the beginning, and the newest refusal.
+    before: u64,
+    since: Timestamp,
+    last: Timestamp,
 }
 
 /// The certificate of the listener.
@@ -43,12 +68,73 @@ impl Listener {
         self.lock().problem = Some(why.to_owned());
     }
 
+    /// Something was turned away.
+    pub fn count_refusal(&self, why: ListenerRefusal, now: Timestamp) {
+        let mut traffic = self.traffic();
+        let refusals = traffic.refusals.entry(why.as_str()).or_default();
+        if now.millis_since(refusals.last) > RECENT_MS {
+            (refusals.before, refusals.since) = (refusals.count, now);
+        }
+        refusals.count += 1;
+        refusals.last = now;
+    }
+
+    /// So many connections are open, of so many.
+    pub fn set_connections(&self, open: usize, most: usize) {
+        self.traffic().connections = Some((open, most));
+    }
+
+    /// Open connections, and most of them; none = nothing listens over TCP.
+    pub fn connections(&self) -> Option<(usize, usize)> {
+        self.traffic().connections
+    }
+
+    /// How often something was turned away since the start, by reason.
+    pub fn refusals(&self) -> Vec<(ListenerRefusal, u64)> {
+        let traffic = self.traffic();
+        let count = |why: &ListenerRefusal| {
+            let found = traffic.refusals.get(why.as_str());
+            found.map_or(0, |refusals| refusals.count)
+        };
+        let all = ListenerRefusal::ALL.iter();
+        all.map(|why| (*why, count(why))).collect()
+    }
+
+    /// What the doctor says of what was turned away lately.
+    fn turned_away(&self, now: Timestamp) -> Option<Finding> {
+        let traffic = self.traffic();
+        let recent: Vec<String> = ListenerRefusal::ALL
+            .iter()
+            .filter_map(|why| {
+                let refusals = traffic.refusals.get(why.as_str())?;
+                let is_recent = now.millis_since(refusals.last) <= RECENT_MS;
+                is_recent.then(|| {
+                    let count = refusals.count - refusals.before;
+                    format!("{} {count} since {}", why.in_words(), refusals.since)
+                })
+            })
+            .collect();
+        (!recent.is_empty()).then(|| Finding {
+            verdict: Standing::Warn,
+            about: "listener".to_owned(),
+            detail: format!("turned away: {}", recent.join(", ")),
+            fix: Some(
+                "look who calls; the limits are under [server], and tokens can be revoked"
+                    .to_owned(),
+            ),
+        })
+    }
+
+    fn traffic(&self) -> std::sync::MutexGuard<'_, Traffic> {
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// When the certificate in use ends; none = the listener has none.
     pub fn certificate_ends(&self) -> Option<Timestamp> {
         Some(self.lock().certificate.as_ref()?.not_after)
     }
 
-    /// What the doctor says of it.
+    /// What the doctor says of it, and of what it turned away.
     pub fn findings(&self, now: Timestamp) -> Vec<Finding> {
         let Served {
             certificate,
@@ -62,7 +148,12 @@ impl Listener {
             )
         });
         let served = certificate.map(|served| about(&served, now));
-        served.into_iter().chain(problem).collect()
+        let turned_away = self.turned_away(now);
+        served
+            .into_iter()
+            .chain(problem)
+            .chain(turned_away)
+            .collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Served> {

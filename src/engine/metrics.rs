@@ -111,10 +111,37 @@ fn about(engine: &Engine, gauges: &mut Gauges) {
             seconds(ends),
         );
     }
+    listener(engine, gauges);
     gauges.one(
         "problems",
         "What stands in the way of normal work, as `leverframe doctor` words it",
         engine.problems().len() as f64,
+    );
+}
+
+fn listener(engine: &Engine, gauges: &mut Gauges) {
+    let Some((open, most)) = engine.listener.connections() else {
+        return;
+    };
+    gauges.one(
+        "listener_connections",
+        "TCP connections that are open; absent where nothing listens over TCP",
+        open as f64,
+    );
+    gauges.one(
+        "listener_connections_limit",
+        "TCP connections that can be open",
+        most as f64,
+    );
+    let refusals = Family::<Labels<1>, Counter>::default();
+    for (why, count) in engine.listener.refusals() {
+        let labels = [("reason", why.as_str().to_owned())];
+        refusals.get_or_create(&labels).inner().inc_by(count);
+    }
+    gauges.0.register(
+        "listener_refusals",
+        "Connections and requests that the TCP listener turned away, by reason",
+        refusals,
     );
 }
 

@@ -35,6 +35,7 @@ pub mod hook;
 pub mod hygiene;
 pub mod ids;
 pub mod leftovers;
+pub mod listener;
 pub mod log;
 pub mod mcp;
 pub mod memory;

@@ -110,7 +110,7 @@ pub async fn start(
     redactor: Redactor,
     extra: Vec<(String, Box<dyn Bridge>)>,
 ) -> Result<Running, StartError> {
-    descriptors::raise();
+    descriptors::raise(settings.listener_limits.connections);
     // From before the lock is taken: who holds it can be told to stop.
     let stop = StopSignal::listen()?;
     let (engine, found) = open(prepare(settings)?, redactor).await?;
@@ -258,6 +258,7 @@ impl Running {
             let options = TcpOptions {
                 address,
                 tls: self.engine.settings.tls.clone(),
+                limits: self.engine.settings.listener_limits,
                 verifier,
                 report: Arc::new(EngineReport(self.engine.clone())),
             };

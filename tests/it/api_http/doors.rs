@@ -8,6 +8,7 @@ use leverframe::api::report::NoReport;
 use leverframe::api::serve::{ServeError, TcpOptions, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::StaticTokens;
 use leverframe::client::webhooks::Webhooks;
+use leverframe::config::server::ListenerLimits;
 use leverframe::protocol::command::Actor;
 use leverframe::protocol::enums::Scope;
 use leverframe::protocol::request::{Answer, Outcome, Query};
@@ -243,6 +244,7 @@ async fn addresses_other_machines_can_reach_are_refused() {
         let options = TcpOptions {
             address: address.parse().unwrap(),
             tls: None,
+            limits: ListenerLimits::default(),
             verifier: Arc::new(tokens()),
             report: Arc::new(NoReport),
         };

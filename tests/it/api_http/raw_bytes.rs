@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use leverframe::api::framing::Framing;
-use leverframe::api::seats::Seats;
 use leverframe::api::serve::Timing;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -129,30 +128,6 @@ async fn half_a_head_and_an_idle_connection_are_cut_after_the_limit() {
         fake.will(Ok(Outcome::EmergencyStop(samples::engine())));
         talk(&server, bytes).await;
     }
-}
-
-#[test]
-fn strangers_get_an_eighth_of_the_descriptors_and_give_them_back() {
-    let seats = Seats::among(256);
-    let mut strangers: Vec<_> = std::iter::from_fn(|| seats.take()).collect();
-    assert_eq!(strangers.len(), 32);
-    assert!(
-        strangers
-            .iter()
-            .all(leverframe::api::seats::Seat::is_stranger)
-    );
-    // Whoever shows a token makes room for another stranger, up to a quarter of the descriptors.
-    for seat in &strangers {
-        seat.admit();
-    }
-    strangers.extend(std::iter::from_fn(|| seats.take()));
-    assert_eq!(strangers.len(), 64);
-    for seat in &strangers {
-        seat.admit();
-    }
-    assert!(seats.take().is_none(), "the quarter is taken");
-    strangers.pop();
-    assert!(seats.take().is_some());
 }
 
 #[tokio::test]

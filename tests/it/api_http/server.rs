@@ -11,6 +11,7 @@ use leverframe::api::token::{StaticTokens, TokenVerifier};
 use leverframe::client::console_client::ConsoleClient;
 use leverframe::client::remote::target::Target;
 use leverframe::client::webhooks::Webhooks;
+use leverframe::config::server::ListenerLimits;
 use leverframe::protocol::enums::Scope;
 use leverframe::protocol::token::{TokenRecord, hash_token};
 use serde_json::Value;
@@ -66,6 +67,7 @@ impl Server {
         let options = TcpOptions {
             address: any,
             tls: None,
+            limits: ListenerLimits::default(),
             verifier,
             report: Arc::new(NoReport),
         };

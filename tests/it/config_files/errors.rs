@@ -406,6 +406,25 @@ fn listening_elsewhere_than_on_loopback() {
 }
 
 #[test]
+fn limits_of_the_listener() {
+    for key in ["max_connections", "max_connections_per_principal"] {
+        let text = format!("[server]\n{key} = 7\n");
+        refused(&text, 2, &["7 is out of range", "from 8 to"]);
+    }
+    let limits = |text: &str| Case::new(text).settings().listener_limits;
+    let usual = limits("");
+    assert_eq!(
+        (usual.connections, usual.requests_per_minute),
+        (None, Some(60_000))
+    );
+    let none = limits("[server]\nrequests_per_minute = 0\nmax_connections = 8\n");
+    assert_eq!(
+        (none.connections, none.requests_per_minute),
+        (Some(8), None)
+    );
+}
+
+#[test]
 fn models_that_cannot_be_used() {
     refused("[model]\ndefault = \"gpt\"\n", 2, &["<provider>/<model>"]);
     refused(

@@ -118,6 +118,25 @@ fn a_channel_that_is_gone_holds_no_channel_back_whose_name_begins_the_same() {
 }
 
 #[test]
+fn the_limits_of_the_listener_wait_for_a_restart() {
+    let before = "[server]\nmax_connections = 100\n";
+    let after = "[server]\nmax_connections = 200\nmax_connections_per_principal = 20\nrequests_per_minute = 0\n";
+    let (running, plan) = reloaded(before, after);
+    assert_eq!(
+        effects(&plan),
+        [
+            ("server.max_connections", ReloadEffect::Restart),
+            (
+                "server.max_connections_per_principal",
+                ReloadEffect::Restart
+            ),
+            ("server.requests_per_minute", ReloadEffect::Restart),
+        ]
+    );
+    assert_eq!(plan.settings.listener_limits, running.listener_limits);
+}
+
+#[test]
 fn another_content_of_a_key_file_is_a_change_though_the_file_says_the_same() {
     let case = Case::new("");
     let key = case.file().with_file_name("key");

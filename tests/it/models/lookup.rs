@@ -121,6 +121,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         tool_risk: BTreeMap::new(),
         listen: None,
         tls: None,
+        listener_limits: leverframe::config::server::ListenerLimits::default(),
         log_filter: "info".to_owned(),
         log_json: false,
         backup: None,
