@@ -19,6 +19,7 @@ use crate::api::accounts::{Accounts, BodyAccount, Payer};
 use crate::api::connection::ClientCertificate;
 use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
+use crate::api::open_credentials::{Credential, OpenCredentials, StreamCredential};
 use crate::api::peer::{Peer, may_connect, operator};
 use crate::api::report::ListenerReport;
 use crate::api::seats::Seat;
@@ -70,6 +71,8 @@ pub enum Door {
         tls: Option<Arc<Tls>>,
         /// What each principal used.
         accounts: Arc<Accounts>,
+        /// Under which credentials streams are open.
+        streams: Arc<OpenCredentials>,
         /// Hears of refusals.
         report: Arc<dyn ListenerReport>,
     },
@@ -84,17 +87,6 @@ pub struct Caller {
     /// The actor of every command of this request.
     pub actor: Actor,
     credential: Credential,
-}
-
-/// What a caller showed.
-#[derive(Clone)]
-enum Credential {
-    /// The user of a process of this machine.
-    User,
-    /// A bearer token.
-    Token(Arc<str>),
-    /// A certificate, by its id.
-    Certificate(Arc<str>),
 }
 
 impl Caller {
@@ -156,7 +148,12 @@ impl Caller {
 impl Door {
     /// Whether a caller admitted earlier would still be admitted: a revoked token ends its streams.
     pub fn still_admits(&self, caller: &Caller) -> bool {
-        match (self, &caller.credential) {
+        self.admits(&caller.credential)
+    }
+
+    /// Whether a credential opens the door now.
+    pub fn admits(&self, credential: &Credential) -> bool {
+        match (self, credential) {
             (Door::Unix { .. }, _) => true,
             (Door::Tcp { verifier, .. }, Credential::Token(value)) => {
                 verifier.verify(value).is_some()
@@ -165,6 +162,14 @@ impl Door {
                 verifier.certificate(id).is_some()
             }
             (Door::Tcp { .. }, Credential::User) => false,
+        }
+    }
+
+    /// One more stream of this caller, which ends with its credential. None = what the socket admits stays admitted.
+    pub fn open_stream(&self, caller: &Caller) -> Option<StreamCredential> {
+        match self {
+            Door::Unix { .. } => None,
+            Door::Tcp { streams, .. } => Some(streams.open(caller.credential.clone())),
         }
     }
 

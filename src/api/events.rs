@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body as HttpBody, Bytes};
 use axum::http::{HeaderValue, header};
@@ -15,9 +15,9 @@ use futures_util::stream::{ReadyChunks, unfold};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::auth::{Caller, Door};
 use crate::api::error::Refusal;
 use crate::api::form::{parameter, shortened};
+use crate::api::open_credentials::StreamCredential;
 use crate::api::request::Call;
 use crate::api::route::{AnswerShape, Method, Route, content, own};
 use crate::api::state::Api;
@@ -29,8 +29,8 @@ use crate::protocol::problem::Problem;
 
 /// Silence after which a stream gets a comment, so that both ends notice a dead connection.
 pub const PING: Duration = Duration::from_secs(15);
-/// How long a token is taken for good before it is looked up again: a revoked one loses its streams within a second.
-const TRUST: Duration = Duration::from_millis(800);
+/// How often the credentials of open streams are looked up again: a revoked one loses its streams within a second.
+pub const TRUST: Duration = Duration::from_millis(800);
 /// Events put into one write when they are ready together.
 const BATCH: usize = 64;
 
@@ -142,41 +142,27 @@ struct Filter {
 
 struct Feed {
     api: Arc<Api>,
-    caller: Option<Caller>,
+    /// None = the caller came through the socket.
+    stream: Option<StreamCredential>,
     items: ReadyChunks<EventStream>,
-    /// When the caller's credential was last found good.
-    admitted: Instant,
 }
 
-impl Feed {
-    /// How long a credential is taken for good before it is looked up again. What a socket admits stays admitted.
-    fn trust(&self) -> Duration {
-        match *self.api.door {
-            Door::Unix { .. } => self.api.ping,
-            Door::Tcp { .. } => self.api.ping.min(TRUST),
-        }
-    }
-
-    /// Looks the credential up again where that was long enough ago.
-    fn is_admitted(&mut self) -> bool {
-        if self.admitted.elapsed() < self.trust() {
-            return true;
-        }
-        self.admitted = Instant::now();
-        self.caller
-            .as_ref()
-            .is_some_and(|caller| self.api.door.still_admits(caller))
+/// Ends once the credential of a stream opens nothing any more.
+async fn revoked(stream: Option<&StreamCredential>) {
+    match stream {
+        Some(stream) => stream.revoked().await,
+        None => std::future::pending().await,
     }
 }
 
 async fn follow(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let filter = filter(&call)?;
     let events = api.client.events(filter).await?;
+    let caller = call.caller.as_ref();
     let feed = Feed {
+        stream: caller.and_then(|caller| api.door.open_stream(caller)),
         api,
-        caller: call.caller,
         items: events.ready_chunks(BATCH),
-        admitted: Instant::now(),
     };
     // The first comment makes the stream visible as open before anything happens.
     let opened = futures_util::stream::once(async { Ok(Bytes::from_static(b": open\n\n")) });
@@ -195,25 +181,13 @@ async fn follow(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 /// The next bytes of the stream; none = it ends.
 async fn next_chunk(feed: &mut Feed) -> Option<Bytes> {
-    let (quiet, pause) = (Instant::now(), feed.trust());
-    let items = loop {
-        tokio::select! {
-            biased;
-            () = feed.api.shutdown.cancelled() => return None,
-            items = feed.items.next() => break items?,
-            () = tokio::time::sleep(pause) => {
-                if !feed.is_admitted() {
-                    return None;
-                }
-                if quiet.elapsed() >= feed.api.ping {
-                    return Some(Bytes::from_static(b": ping\n\n"));
-                }
-            }
-        }
+    let items = tokio::select! {
+        biased;
+        () = feed.api.shutdown.cancelled() => return None,
+        () = revoked(feed.stream.as_ref()) => return None,
+        items = feed.items.next() => items?,
+        () = tokio::time::sleep(feed.api.ping) => return Some(Bytes::from_static(b": ping\n\n")),
     };
-    if !feed.is_admitted() {
-        return None;
-    }
     let mut out = Vec::with_capacity(256);
     for item in items {
         match item {

@@ -29,6 +29,7 @@ pub mod mcp_servers;
 pub mod memory;
 pub mod metrics;
 pub mod on_call;
+pub mod open_credentials;
 pub mod openai;
 pub mod openapi;
 pub mod peer;

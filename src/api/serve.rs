@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 use crate::api::accounts::Accounts;
 use crate::api::auth::Door;
 use crate::api::connection::{self, Conduct};
-use crate::api::events::PING;
+use crate::api::events::{PING, TRUST};
 use crate::api::limiter::FailedLogins;
 use crate::api::listener::{TcpDoor, UnixDoor};
+use crate::api::open_credentials::{Credential, OpenCredentials};
 use crate::api::report::ListenerReport;
 use crate::api::router::build;
 use crate::api::seats::{SeatLimits, Seats};
@@ -220,6 +221,7 @@ pub async fn serve_tcp(
         tokio::spawn(tls::watch(Arc::clone(tls), report, shutdown.clone()));
     }
     let seats = Seats::new(SeatLimits::of_process(&limits), Arc::clone(&report));
+    let streams = Arc::new(OpenCredentials::default());
     let door = Arc::new(Door::Tcp {
         verifier,
         failed: FailedLogins::default(),
@@ -229,7 +231,14 @@ pub async fn serve_tcp(
             limits.requests_per_minute,
             Arc::clone(&report),
         )),
+        streams: Arc::clone(&streams),
         report,
+    });
+    let (admitting, stop) = (Arc::clone(&door), shutdown.clone());
+    let every = timing.ping.min(TRUST);
+    tokio::spawn(async move {
+        let admits = |credential: &Credential| admitting.admits(credential);
+        streams.watch(admits, every, stop).await;
     });
     let api = Arc::new(Api {
         mcp: HostEndpoint::new(Arc::clone(&client), shutdown.clone()),
