@@ -14,7 +14,8 @@ use tokio::time::{Sleep, sleep};
 
 use crate::api::framing::Framing;
 
-/// A stream whose writes fail once none has made progress for the stall time.
+/// A stream whose writes fail once none has made progress for the stall time. To hand over what TLS still holds, and
+/// its farewell, are writes too.
 #[derive(Debug)]
 pub struct Guarded<S> {
     stream: S,
@@ -97,10 +98,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let progress = Pin::new(&mut self.stream).poll_flush(cx);
+        self.judge(cx, progress)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        let progress = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.judge(cx, progress)
     }
 }
