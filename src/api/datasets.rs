@@ -3,7 +3,7 @@
 //! An upload is handed on in parts as it comes: no body of this module is ever whole in memory.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body as Content, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -29,6 +29,8 @@ use crate::protocol::request::{
 
 /// Time within which the next piece of a body comes.
 const PIECE_TIME: Duration = Duration::from_secs(30);
+/// Bytes a second that a body comes with on average, once it takes longer than that time.
+const SLOWEST: u64 = 1024;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -75,17 +77,18 @@ async fn upload(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let mut pieces = body.into_data_stream();
     let mut part: Vec<u8> = Vec::new();
     let mut offset = 0;
+    let (begun, mut came) = (Instant::now(), 0);
     loop {
         let piece = tokio::time::timeout(PIECE_TIME, pieces.next())
             .await
-            .map_err(|_| {
-                let why = format!("nothing came within {} s", PIECE_TIME.as_secs());
-                let late = Problem::new(ProblemKind::Invalid, "request timed out", why);
-                Refusal::with_status(StatusCode::REQUEST_TIMEOUT, late)
-            })?;
+            .map_err(|_| late(format!("nothing came within {} s", PIECE_TIME.as_secs())))?;
         let Some(piece) = piece else { break };
         let piece = piece
             .map_err(|error| Problem::invalid(format!("the request body broke off: {error}")))?;
+        came += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        if begun.elapsed() > PIECE_TIME + Duration::from_secs(came / SLOWEST) {
+            return Err(late(format!("less than {SLOWEST} bytes came in a second")));
+        }
         part.extend_from_slice(&piece);
         while part.len() >= MAX_PART {
             let rest = part.split_off(MAX_PART);
@@ -101,6 +104,12 @@ async fn upload(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     };
     let dataset = api.client.execute(call.plain_envelope(finish)?).await?;
     json(StatusCode::CREATED, &dataset)
+}
+
+/// The body comes too slowly.
+fn late(why: String) -> Refusal {
+    let problem = Problem::new(ProblemKind::Invalid, "request timed out", why);
+    Refusal::with_status(StatusCode::REQUEST_TIMEOUT, problem)
 }
 
 async fn append(
