@@ -10,6 +10,7 @@
 
 mod api_http;
 mod assets;
+mod attacks;
 mod audit_log;
 mod backup;
 mod budgets;
