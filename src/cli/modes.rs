@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
-use crate::config::settings::{ConsoleSettings, Links, Settings};
+use crate::config::settings::{ConsoleSettings, Links, PictureDisplay, Settings};
 use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
 use crate::runtime::demo::{self, Visitors};
@@ -32,6 +32,8 @@ use crate::tui::event_loop::{self, Attached};
 use crate::tui::links::LinkScope;
 use crate::tui::message::QuitKind;
 use crate::tui::options::{ConsoleOptions, Editor};
+use crate::tui::pictures::asking::Question;
+use crate::tui::pictures::graphics::{Graphics, Hints, Protocol};
 use crate::tui::theme::depth::ColorDepth;
 
 /// What a console may do.
@@ -320,6 +322,8 @@ pub async fn run_replay(
     let (client, source) = replay::playable(&settings.paths.data_dir, id, archive).await?;
     let options = ConsoleOptions {
         replay: Some(source),
+        // A replay shows no pictures.
+        question: None,
         ..options(&settings, &environment, Rights::ReadOnly, Hosting::Attached)
     };
     event_loop::run(client, options).await?;
@@ -405,6 +409,15 @@ fn options(
         // The consoles of Linux and serial lines have no title.
         title: settings.title && !matches!(environment.term(), None | Some("linux" | "dumb")),
         links: links(settings.links, environment),
+        graphics: Graphics {
+            protocol: if settings.pictures == PictureDisplay::Off {
+                Protocol::Off
+            } else {
+                Protocol::HalfBlocks
+            },
+            ..Graphics::default()
+        },
+        question: question(settings.pictures, environment, depth),
         tmux: environment.tmux(),
         replay: None,
     }
@@ -419,6 +432,27 @@ fn links(setting: Links, environment: &Environment) -> LinkScope {
         Links::Auto | Links::On if environment.ssh() => LinkScope::Web,
         Links::Auto | Links::On => LinkScope::WebAndFiles,
     }
+}
+
+/// What the terminal is asked about pictures; none = nothing it could answer would change how they are drawn.
+fn question(
+    display: PictureDisplay,
+    environment: &Environment,
+    depth: ColorDepth,
+) -> Option<Question> {
+    let speaks = !matches!(environment.term(), None | Some("linux" | "dumb"));
+    let wants = !matches!(display, PictureDisplay::Off | PictureDisplay::HalfBlocks);
+    let draws = depth != ColorDepth::None && !ascii::only();
+    let hints = Hints {
+        program: environment
+            .terminal_program()
+            .unwrap_or_default()
+            .to_owned(),
+        nested: environment.nested(),
+        tmux: environment.tmux(),
+        true_color: depth == ColorDepth::True,
+    };
+    (speaks && wants && draws).then_some(Question { display, hints })
 }
 
 /// The flags a daemon needs to serve what this console served.

@@ -167,6 +167,16 @@ impl Environment {
         self.get("SSH_CONNECTION").is_some()
     }
 
+    /// `TERM_PROGRAM`, or `LC_TERMINAL`, which reaches other machines: which terminal it is.
+    pub fn terminal_program(&self) -> Option<&str> {
+        self.get("TERM_PROGRAM").or_else(|| self.get("LC_TERMINAL"))
+    }
+
+    /// Inside GNU screen or Zellij: what the environment says of a terminal is said of the one around it.
+    pub fn nested(&self) -> bool {
+        self.get("STY").is_some() || self.get("ZELLIJ").is_some()
+    }
+
     /// Inside tmux: escape sequences for the outer terminal need wrapping.
     pub fn tmux(&self) -> bool {
         self.get("TMUX").is_some()

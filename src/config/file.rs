@@ -14,7 +14,7 @@ use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::platform::SenderIdentity;
 use crate::config::server::ServerTable;
 use crate::config::settings::{
-    Links, Notify, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
+    Links, Notify, PictureDisplay, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
 };
 use crate::protocol::budget::Limit;
 use crate::protocol::enums::{
@@ -647,6 +647,8 @@ pub struct ConsoleTable {
     pub title: Option<bool>,
     /// Whether addresses and paths are links of the terminal.
     pub links: Option<Links>,
+    /// How pictures of a transcript are drawn.
+    pub pictures: Option<PictureDisplay>,
 }
 
 /// What a table of a tool declares.

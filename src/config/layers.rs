@@ -123,6 +123,7 @@ pub fn load_console(
         notify: console.notify.unwrap_or_default(),
         title: console.title.unwrap_or(true),
         links: console.links.unwrap_or_default(),
+        pictures: console.pictures.unwrap_or_default(),
         demo: flags.demo,
     })
 }

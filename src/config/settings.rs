@@ -41,6 +41,8 @@ pub struct ConsoleSettings {
     pub title: bool,
     /// Links of the terminal.
     pub links: Links,
+    /// How pictures are drawn.
+    pub pictures: PictureDisplay,
     /// Whether this is `--demo`.
     pub demo: bool,
 }
@@ -526,6 +528,25 @@ pub enum Links {
     /// In any case.
     On,
     /// Never.
+    Off,
+}
+
+/// How pictures of a transcript are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PictureDisplay {
+    /// As the terminal says it can.
+    #[default]
+    Auto,
+    /// By kitty's protocol.
+    Kitty,
+    /// By the inline images of iTerm2.
+    Iterm2,
+    /// By sixel.
+    Sixel,
+    /// As text in two colours.
+    HalfBlocks,
+    /// Not at all.
     Off,
 }
 

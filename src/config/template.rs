@@ -430,6 +430,7 @@ self_approval = "console"
 # notify = "off"      # when the terminal has not the focus: osc9, osc99 (kitty) or osc777; the bell always rings
 # title = true        # the title of the terminal says how many questions wait
 # links = "auto"      # addresses and paths of files are links of the terminal: auto, on or off
+# pictures = "auto"   # pictures of a transcript: auto, kitty, iterm2, sixel, half-blocks or off
 
 # [server]
 # listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; from elsewhere also: leverframe attach ssh://HOST

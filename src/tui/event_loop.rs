@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as InputEvent, EventStream, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{Event as InputEvent, MouseButton, MouseEvent, MouseEventKind};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
@@ -31,6 +31,9 @@ use crate::tui::code_colors::{CodeLines, MAX_TIME};
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::message::{Effect, Message, Mouse, MouseKind, QuitKind};
 use crate::tui::options::ConsoleOptions;
+use crate::tui::pictures::asking::{self, Reply};
+use crate::tui::pictures::cell_size::CellSize;
+use crate::tui::pictures::placements::Placements;
 use crate::tui::pictures::{Decoded, PictureKey};
 use crate::tui::reload::Watch;
 use crate::tui::state::app::{Dirty, State};
@@ -72,9 +75,18 @@ pub async fn run(
 /// The same on several daemons.
 pub async fn run_on(hosts: Vec<Attached>, options: ConsoleOptions) -> anyhow::Result<QuitKind> {
     use anyhow::Context as _;
-    let terminal =
+    let mut options = options;
+    let mut terminal =
         TerminalGuard::enter().context("the terminal cannot be set up (is this a terminal?)")?;
-    run_on_with(hosts, options, terminal, || Box::pin(EventStream::new())).await
+    let mut reply = Reply::default();
+    if let Some(question) = &options.question {
+        reply = asking::ask(question).await;
+        options.graphics = reply.graphics;
+        // What a terminal may have written of the question goes.
+        terminal::clear(terminal.terminal()).context("the terminal cannot be cleared")?;
+    }
+    let open_input = move || -> Input { Box::pin(asking::input(&mut reply)) };
+    Box::pin(run_on_with(hosts, options, terminal, open_input)).await
 }
 
 /// Runs the console on this terminal with this input. `open_input` is called again after the input was
@@ -121,6 +133,10 @@ struct Console<T> {
     state: State,
     theme: Theme,
     cache: ViewCache,
+    /// The pixels on the screen.
+    placements: Placements,
+    /// Columns and rows of the terminal, and the size of a cell as the line knows it.
+    cells: Option<((u16, u16), Option<CellSize>)>,
     /// The title that the terminal was given.
     title: Option<String>,
     frames: FrameScheduler,
@@ -183,6 +199,9 @@ impl<T: ConsoleTerminal> Console<T> {
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
         let (depth, links) = (options.depth, options.links);
+        let mut cache = ViewCache::new(depth, links);
+        cache.pictures_mut().set_graphics(options.graphics);
+        let placements = Placements::new(options.graphics, std::process::id());
         let watch = Watch::new(options.user_dir.clone());
         if !complaints.is_empty() {
             state.toast(Tone::Error, complaints.join("; "));
@@ -216,7 +235,9 @@ impl<T: ConsoleTerminal> Console<T> {
             terminal,
             state,
             theme,
-            cache: ViewCache::new(depth, links),
+            cache,
+            placements,
+            cells: None,
             title: None,
             frames: FrameScheduler::default(),
             watch,
@@ -351,8 +372,9 @@ impl<T: ConsoleTerminal> Console<T> {
     fn feed(&mut self, message: Message) -> Option<Asked> {
         let now = self.now();
         // Also when the size ends up as it was: a terminal that was smaller for a moment has lost cells.
-        if matches!(message, Message::Resize(..)) {
+        if let Message::Resize(columns, rows) = message {
             self.clear();
+            self.measure((columns, rows));
         }
         let effects = update(&mut self.state, message, now);
         if self.watch.changed_unsaid(now.steady) {
@@ -425,9 +447,24 @@ impl<T: ConsoleTerminal> Console<T> {
 
     /// Everything is drawn anew by the next frame.
     fn clear(&mut self) {
+        self.placements.forget();
         if let Err(error) = terminal::clear(self.terminal.terminal()) {
             tracing::debug!(%error, "the screen could not be cleared");
         }
+    }
+
+    /// The terminal has so many cells: these may have another size.
+    fn measure(&mut self, cells: (u16, u16)) {
+        let cell = self.terminal.cell_size();
+        let Some((before, cell_before)) = self.cells.replace((cells, cell)) else {
+            return;
+        };
+        if before == cells || (cell.is_some() && cell == cell_before) {
+            return;
+        }
+        let graphics = self.placements.graphics().resized(cell);
+        self.placements.set_graphics(graphics);
+        self.cache.pictures_mut().set_graphics(graphics);
     }
 
     fn control(&mut self, sequence: &str) {
@@ -602,6 +639,7 @@ impl<T: ConsoleTerminal> Console<T> {
     }
 
     fn draw(&mut self) -> anyhow::Result<Option<Asked>> {
+        let now = self.now().steady;
         let links = self.terminal.links();
         if let Some(links) = links.as_ref().filter(|links| links.is_full()) {
             links.clear();
@@ -609,6 +647,7 @@ impl<T: ConsoleTerminal> Console<T> {
         }
         self.terminal.begin_frame()?;
         let (state, theme, cache) = (&self.state, &self.theme, &mut self.cache);
+        let placements = &mut self.placements;
         let mut report = None;
         let drawn = self.terminal.terminal().draw(|frame| {
             let area = frame.area();
@@ -619,13 +658,25 @@ impl<T: ConsoleTerminal> Console<T> {
             if let Some(links) = &links {
                 links.stamp(frame.buffer_mut(), &cache.take_shown());
             }
+            placements.stamp(frame.buffer_mut(), &cache.take_shown_pictures(), now);
         });
         let drawn = drawn
             .map(|_| ())
             .map_err(|error| anyhow::anyhow!("{error}"));
+        let pixels = self.placements.take_sequences();
+        let shown = if pixels.is_empty() {
+            Ok(())
+        } else {
+            terminal::set_farewell(self.placements.farewell());
+            self.terminal.control(&pixels)
+        };
         self.terminal.end_frame()?;
         drawn?;
+        shown?;
         self.frames.drawn(self.now().steady);
+        if let Some(at) = self.placements.due() {
+            self.frames.request_at(at);
+        }
         for (key, text) in self.cache.code().take_wanted() {
             self.slow
                 .spawn_blocking(move || Slow::Code(key, text.lines(MAX_TIME)));
@@ -663,6 +714,7 @@ impl<T: ConsoleTerminal> Console<T> {
         // go on waiting, and the shell behind it too.
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         self.terminal.acquire()?;
+        self.placements.forget();
         self.title = None;
         if let Err(error) = stopped {
             self.state.toast(Tone::Error, format!("suspend: {error}"));
@@ -678,6 +730,7 @@ impl<T: ConsoleTerminal> Console<T> {
         self.terminal.release()?;
         let result = editor::edit(&options, text).await;
         self.terminal.acquire()?;
+        self.placements.forget();
         self.title = None;
         Ok(result)
     }

@@ -28,6 +28,11 @@ impl FrameScheduler {
             (Wanted::Now, _) | (Wanted::Soon, None) => now,
             (Wanted::Soon, Some(last)) => now.max(last.plus(STREAM_INTERVAL)),
         };
+        self.request_at(at);
+    }
+
+    /// Asks for a frame at a time.
+    pub fn request_at(&mut self, at: Millis) {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows the engine or the store: everything comes and goes through `client::console_client`.
 //! The reducer never draws, the views never change state, and only `event_loop`, `connection`, `editor`,
-//! `export`, `terminal` and what finds the user's files (`assets`, `reload`) do I/O.
+//! `export`, `terminal`, `pictures::asking` and what finds the user's files (`assets`, `reload`) do I/O.
 
 pub mod action;
 pub mod assets;

@@ -23,7 +23,7 @@ pub fn sequence(how: Notify, tmux: bool, waiting: usize) -> Option<String> {
 }
 
 /// For the terminal around tmux, which lets it through where `allow-passthrough` is on.
-fn through_tmux(sequence: &str) -> String {
+pub fn through_tmux(sequence: &str) -> String {
     format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
 }
 

@@ -7,6 +7,8 @@ use crate::config::settings::Notify;
 use crate::console::access::{Access, Hosting};
 use crate::protocol::command::Actor;
 use crate::tui::links::LinkScope;
+use crate::tui::pictures::asking::Question;
+use crate::tui::pictures::graphics::Graphics;
 use crate::tui::state::replay::Source;
 use crate::tui::theme::depth::ColorDepth;
 
@@ -46,6 +48,10 @@ pub struct ConsoleOptions {
     pub title: bool,
     /// Which links there are.
     pub links: LinkScope,
+    /// How pictures are drawn, where the terminal is not asked.
+    pub graphics: Graphics,
+    /// What the terminal is asked about pictures; none = nothing.
+    pub question: Option<Question>,
     /// Inside tmux: what is meant for the terminal around it is wrapped.
     pub tmux: bool,
     /// What to play; nothing else is then done.

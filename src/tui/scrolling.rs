@@ -19,6 +19,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::text::width::{display_width, disputed_width};
 use crate::tui::links::{self, LinkTable};
+use crate::tui::pictures::placements::has_pixels;
 
 /// Frames with fewer changed rows than this are written as they are.
 const LEAST_ROWS: usize = 4;
@@ -78,6 +79,11 @@ impl<W: Write> ScrollingBackend<W> {
             self.mirror = None;
             return put_out(&mut self.inner, &self.links, cells.iter().copied());
         }
+        // Pixels over cells do not scroll with these on every terminal.
+        let before = before.filter(|before| {
+            let mut cells = before.content.iter().chain(&mirror.content);
+            !cells.any(has_pixels)
+        });
         let scroll = before.and_then(|before| Some((find(&before, mirror)?, before)));
         if let Some((scroll, mut before)) = scroll {
             carry_out(&mut before, scroll);

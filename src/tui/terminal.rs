@@ -3,8 +3,8 @@
 //! Whatever way the console is left (return, error, panic, signal), the terminal is as it was before.
 
 use std::io::{self, BufWriter, Stdout, Write};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
 
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange,
@@ -20,6 +20,8 @@ use ratatui::layout::Size;
 
 use crate::text::untrusted::reveal_line;
 use crate::tui::links::LinkTable;
+use crate::tui::pictures::asking;
+use crate::tui::pictures::cell_size::CellSize;
 use crate::tui::scrolling::ScrollingBackend;
 
 /// What the loop needs of a terminal beyond drawing cells.
@@ -41,6 +43,11 @@ pub trait ConsoleTerminal {
 
     /// Where the numbers of linked cells are said; none = this terminal has no links.
     fn links(&self) -> Option<LinkTable> {
+        None
+    }
+
+    /// The size of a cell in pixels now, as the line knows it.
+    fn cell_size(&self) -> Option<CellSize> {
         None
     }
 
@@ -93,6 +100,16 @@ pub fn title_sequence(title: &str) -> String {
     format!("{push}\x1b]2;{}\x1b\\", reveal_line(title))
 }
 
+/// What deletes the pictures that the terminal holds.
+static FAREWELL: Mutex<String> = Mutex::new(String::new());
+
+/// Remembers what deletes the pictures that the terminal holds, for whatever way the console is left.
+pub fn set_farewell(sequences: String) {
+    if let Ok(mut farewell) = FAREWELL.lock() {
+        *farewell = sequences;
+    }
+}
+
 /// Undoes everything `enter` did. Safe to call more than once, and from a panic hook.
 pub fn restore() {
     if !HELD.swap(false, Ordering::SeqCst) {
@@ -104,6 +121,10 @@ pub fn restore() {
     }
     if TITLED.swap(false, Ordering::SeqCst) {
         let _ = out.write_all(TITLE_POP.as_bytes());
+    }
+    // A panic may have come while it was written.
+    if let Ok(mut farewell) = FAREWELL.try_lock() {
+        let _ = out.write_all(std::mem::take(&mut *farewell).as_bytes());
     }
     // Each step is tried even when one before it failed: a terminal half restored is worse.
     let _ = execute!(
@@ -200,6 +221,10 @@ impl ConsoleTerminal for TerminalGuard {
 
     fn links(&self) -> Option<LinkTable> {
         Some(self.terminal.backend().links())
+    }
+
+    fn cell_size(&self) -> Option<CellSize> {
+        asking::window_cell()
     }
 
     fn release(&mut self) -> io::Result<()> {

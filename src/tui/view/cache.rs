@@ -8,15 +8,31 @@ use ratatui::text::Line;
 use crate::console::ids::HostId;
 use crate::tui::code_colors::{CodeColors, CodeLines};
 use crate::tui::links::{self, Link, LinkPart, LinkScope, ShownLink};
-use crate::tui::pictures::Pictures;
+use crate::tui::pictures::payload::Payload;
+use crate::tui::pictures::placements::ShownRow;
+use crate::tui::pictures::{PictureKey, Pictures};
 use crate::tui::theme::depth::ColorDepth;
 
-/// Wrapped lines of one thing, and the links in them.
+/// A picture among lines, of which the terminal may show more than half blocks.
+#[derive(Debug, Clone)]
+pub struct PicturePart {
+    /// Number of its first line.
+    pub line: usize,
+    /// First column.
+    pub column: usize,
+    /// Which picture.
+    pub key: PictureKey,
+    /// What the terminal is sent of it.
+    pub payload: Arc<Payload>,
+}
+
+/// Wrapped lines of one thing, and the links and pictures in them.
 #[derive(Debug, Default)]
 pub struct LinkedLines {
     /// The lines.
     pub lines: Vec<Line<'static>>,
     links: Vec<LinkPart>,
+    pictures: Vec<PicturePart>,
 }
 
 impl std::ops::Deref for LinkedLines {
@@ -28,19 +44,36 @@ impl std::ops::Deref for LinkedLines {
 }
 
 impl LinkedLines {
+    /// Lines with pictures among them.
+    pub fn illustrated(lines: Vec<Line<'static>>, pictures: Vec<PicturePart>) -> Self {
+        let links = Vec::new();
+        Self {
+            lines,
+            links,
+            pictures,
+        }
+    }
+
     /// These lines with others before the last one.
-    pub fn with(&self, others: Vec<Line<'static>>) -> Self {
+    pub fn with(&self, others: Self) -> Self {
         let (mut lines, links) = (self.lines.clone(), self.links.clone());
         let last = lines.len().saturating_sub(1);
-        lines.splice(last..last, others);
-        Self { lines, links }
+        lines.splice(last..last, others.lines);
+        let pictures = others.pictures.into_iter().map(|part| PicturePart {
+            line: part.line + last,
+            ..part
+        });
+        Self {
+            lines,
+            links,
+            pictures: pictures.collect(),
+        }
     }
 }
 
 impl From<Vec<Line<'static>>> for LinkedLines {
     fn from(lines: Vec<Line<'static>>) -> Self {
-        let links = Vec::new();
-        Self { lines, links }
+        Self::illustrated(lines, Vec::new())
     }
 }
 
@@ -83,12 +116,15 @@ pub struct ViewCache {
     depth: ColorDepth,
     scope: LinkScope,
     shown: Vec<ShownLink>,
+    shown_pictures: Vec<ShownRow>,
 }
 
 impl ViewCache {
     /// Forgets everything: another theme.
     pub fn clear(&mut self) {
+        let pictures = Pictures::new(self.pictures.graphics());
         *self = Self::new(self.depth, self.scope);
+        self.pictures = pictures;
     }
 
     /// A cache for a terminal with so many colours that looks for links of this scope.
@@ -120,8 +156,19 @@ impl ViewCache {
         self.scope
     }
 
-    /// A line was drawn there: so were the links in it.
+    /// A line was drawn there: so were the links in it, and the rows of pictures.
     pub fn drawn(&mut self, lines: &Lines, line: usize, (x, y): (u16, u16)) {
+        let rows = lines.pictures.iter().filter_map(|part| {
+            let row = u16::try_from(line.checked_sub(part.line)?).ok()?;
+            (row < part.payload.rows).then(|| ShownRow {
+                key: part.key,
+                payload: Arc::clone(&part.payload),
+                row,
+                x: x.saturating_add(u16::try_from(part.column).unwrap_or(u16::MAX)),
+                y,
+            })
+        });
+        self.shown_pictures.extend(rows);
         let links = lines.links.iter().filter(|part| part.line == line);
         self.shown.extend(links.map(|part| ShownLink {
             x: x.saturating_add(u16::try_from(part.column).unwrap_or(u16::MAX)),
@@ -136,6 +183,11 @@ impl ViewCache {
         std::mem::take(&mut self.shown)
     }
 
+    /// The rows of pictures that were drawn since the last time.
+    pub fn take_shown_pictures(&mut self) -> Vec<ShownRow> {
+        std::mem::take(&mut self.shown_pictures)
+    }
+
     fn linked(
         scope: LinkScope,
         links: impl FnOnce() -> Vec<Link>,
@@ -146,7 +198,11 @@ impl ViewCache {
         } else {
             links::find(&lines, &links())
         };
-        Arc::new(LinkedLines { lines, links })
+        Arc::new(LinkedLines {
+            lines,
+            links,
+            pictures: Vec::new(),
+        })
     }
 
     /// The colours of code that is shown.

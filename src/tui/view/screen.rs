@@ -75,6 +75,7 @@ pub fn draw(
     buf.set_style(area, theme.style(Role::Text));
     cache.of(state.model.hosts.focused());
     drop(cache.take_shown());
+    drop(cache.take_shown_pictures());
     let mut report = FrameReport {
         wants_hit_regions: state.mouse,
         ..FrameReport::default()

@@ -10,6 +10,7 @@ use leverframe::protocol::enums::ContinuationState;
 use leverframe::protocol::request::{Answer, Query};
 use leverframe::tui::links::LinkScope;
 use leverframe::tui::message::Effect;
+use leverframe::tui::pictures::graphics::{Graphics, Protocol};
 use leverframe::tui::pictures::{PictureKey, decode, lines};
 use leverframe::tui::theme::depth::ColorDepth;
 use leverframe::tui::view::cache::ViewCache;
@@ -23,6 +24,7 @@ fn key(columns: u16, rows: u16) -> PictureKey {
         hash: ArtifactHash::from_bytes([7; 32]),
         columns,
         rows,
+        graphics: Graphics::default(),
     }
 }
 

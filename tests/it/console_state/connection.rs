@@ -159,6 +159,8 @@ impl Console {
             notify: Notify::Off,
             links: leverframe::tui::links::LinkScope::None,
             title: false,
+            graphics: leverframe::tui::pictures::graphics::Graphics::default(),
+            question: None,
             tmux: false,
         };
         let mut receiver = Some(receiver);

@@ -80,6 +80,7 @@ const ENVIRONMENT: &str = "\
 | `OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `GOOGLE_GEMINI_BASE_URL`, `OLLAMA_HOST` | addresses of the built-in providers |
 | `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_RUNTIME_DIR`, `HOME` | where files lie |
 | `NO_COLOR`, `ACCESSIBLE`, `TERM`, `COLORTERM`, `TMUX` | what the terminal shows |
+| `TERM_PROGRAM`, `LC_TERMINAL`, `STY`, `ZELLIJ` | which terminal it is, for [pictures](../guide/console.md#pictures) |
 | `SSH_CONNECTION` | whether paths of files are links of the terminal |
 | `LC_ALL`, `LC_CTYPE`, `LANG` | whether the consoles write UTF-8 or ASCII |
 | `VISUAL`, `EDITOR` | the editor that `ctrl-g` opens |";
@@ -171,7 +172,7 @@ fn value(of: &str) -> String {
         "ToolChoice" => "`auto`, `none`, `required` or the name of a tool".to_owned(),
         "PromptCache" => codes(["none", "automatic", "breakpoints", "key"]),
         "ChannelPlatform" => words(FILE, of, '-'),
-        "ProviderKind" => words(SETTINGS, of, '-'),
+        "PictureDisplay" | "ProviderKind" => words(SETTINGS, of, '-'),
         "SenderIdentity" => codes(["authenticated", "claimed"]),
         "SessionScope" | "ReplyStyle" | "SelfApproval" => words(SETTINGS, of, '_'),
         other => panic!("no words for a value of type {other}"),

@@ -1,7 +1,17 @@
-//! Pictures as half blocks: each cell shows two pixels, the upper one as its text and the lower one as its ground.
+//! Pictures in a transcript: decoded within bounds, and scaled down to their cells. No frame waits for it.
 //!
-//! Every terminal with colours draws them, they scroll like text, and nothing of a file reaches the terminal but colours.
-//! Decoding is bounded in pixels and memory, and no frame waits for it.
+//! A view always draws them as half blocks: each cell shows two pixels, the upper one as its text and the lower one as
+//! its ground. Every terminal with colours draws these, and they scroll like text. Where the terminal can show more,
+//! `placements` puts the pixels over them. Nothing of a file reaches the terminal but colours that were decoded here.
+
+pub mod answers;
+pub mod asking;
+pub mod cell_size;
+pub mod graphics;
+pub mod kitty;
+pub mod payload;
+pub mod placements;
+pub mod sixel;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -13,6 +23,8 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
 use crate::protocol::artifact::ArtifactHash;
+use crate::tui::pictures::graphics::{Graphics, Protocol};
+use crate::tui::pictures::payload::Payload;
 use crate::tui::theme::depth::{ColorDepth, reduce};
 
 /// Most pixels of a side.
@@ -31,6 +43,8 @@ pub struct PictureKey {
     pub columns: u16,
     /// Most rows.
     pub rows: u16,
+    /// How the terminal shows it.
+    pub graphics: Graphics,
 }
 
 /// Rows of pixels, scaled down; an even number of rows.
@@ -39,6 +53,8 @@ pub struct Picture {
     /// Pixels of the file.
     pub size: (u32, u32),
     rows: Vec<Vec<[u8; 3]>>,
+    /// What a terminal is sent that shows more than half blocks.
+    pub payload: Option<Arc<Payload>>,
 }
 
 /// A picture, or why it is not shown.
@@ -50,9 +66,28 @@ pub struct Pictures {
     known: HashMap<PictureKey, Arc<Decoded>>,
     pending: HashSet<PictureKey>,
     wanted: RefCell<Vec<(PictureKey, Arc<Vec<u8>>)>>,
+    graphics: Graphics,
 }
 
 impl Pictures {
+    /// No picture is known of a terminal that shows them so.
+    pub fn new(graphics: Graphics) -> Self {
+        Self {
+            graphics,
+            ..Self::default()
+        }
+    }
+
+    /// How the terminal shows pictures.
+    pub fn graphics(&self) -> Graphics {
+        self.graphics
+    }
+
+    /// From now on it shows them so.
+    pub fn set_graphics(&mut self, graphics: Graphics) {
+        self.graphics = graphics;
+    }
+
     /// A picture; none = not yet.
     pub fn get(&self, key: PictureKey, content: &Arc<Vec<u8>>) -> Option<Arc<Decoded>> {
         if let Some(known) = self.known.get(&key) {
@@ -99,12 +134,24 @@ pub fn decode(content: &[u8], key: PictureKey) -> Decoded {
     reader.limits(limits);
     let picture = reader.decode().map_err(|error| error.to_string())?;
     let size = (picture.width(), picture.height());
-    let (width, height) = fitting(size, key);
-    let small = picture.thumbnail_exact(width, height).to_rgb8();
+    let payload = match key.graphics.protocol {
+        Protocol::Off | Protocol::HalfBlocks => None,
+        Protocol::Placeholders { .. }
+        | Protocol::Kitty
+        | Protocol::Iterm2
+        | Protocol::Sixel { .. } => payload::make(&picture, (key.columns, key.rows), key.graphics),
+    };
+    // Where both are drawn, they take the same cells.
+    let (width, height) = match &payload {
+        Some(payload) => (u32::from(payload.columns), u32::from(payload.rows) * 2),
+        None => fitting(size, key),
+    };
+    let small = payload::on_white(&picture, width, height);
     let rows = small.rows().map(|row| row.map(|pixel| pixel.0).collect());
     Ok(Picture {
         size,
         rows: rows.collect(),
+        payload: payload.map(Arc::new),
     })
 }
 
@@ -130,12 +177,15 @@ fn fitting((width, height): (u32, u32), key: PictureKey) -> (u32, u32) {
     )
 }
 
+/// What each cell of a picture in half blocks says.
+pub const HALF_BLOCK: &str = "▀";
+
 /// The lines of a picture in the colours that the terminal has.
 pub fn lines(picture: &Picture, depth: ColorDepth) -> Vec<Line<'static>> {
     let color = |[r, g, b]: [u8; 3]| reduce(Color::Rgb(r, g, b), depth);
     let cell = |(upper, lower): (&[u8; 3], &[u8; 3])| {
         let style = Style::new().fg(color(*upper)).bg(color(*lower));
-        Span::styled("▀", style)
+        Span::styled(HALF_BLOCK, style)
     };
     let pairs = picture.rows.chunks_exact(2);
     pairs
