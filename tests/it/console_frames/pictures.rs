@@ -217,3 +217,38 @@ fn a_broken_picture_is_a_line_and_without_colours_there_is_only_its_name() {
     );
     assert!(driver.cache.pictures_mut().take_wanted().is_empty());
 }
+
+#[test]
+fn half_blocks_keep_the_place_of_pixels_and_off_shows_a_name() {
+    let (mut driver, _) = with_photo(ColorDepth::True, png(200, 100));
+    let graphics = Graphics {
+        protocol: Protocol::Iterm2,
+        ..Graphics::default()
+    };
+    driver.cache.pictures_mut().set_graphics(graphics);
+    let _ = driver.text();
+    for (key, content) in driver.cache.pictures_mut().take_wanted() {
+        driver.cache.pictures_mut().put(key, decode(&content, key));
+    }
+    let buffer = driver.draw();
+    let half = buffer.content.iter().filter(|cell| cell.symbol() == "▀");
+    assert_eq!(half.count(), 20 * 5);
+    let rows = driver.cache.take_shown_pictures();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        assert_eq!(buffer[(row.x, row.y)].symbol(), "▀");
+        assert_ne!(buffer[(row.x - 1, row.y)].symbol(), "▀");
+        assert_eq!(buffer[(row.x + 19, row.y)].symbol(), "▀");
+    }
+    let graphics = Graphics {
+        protocol: Protocol::Off,
+        ..Graphics::default()
+    };
+    driver.cache.pictures_mut().set_graphics(graphics);
+    let text = driver.text();
+    assert!(
+        text.contains("photo<U+202E>.png") && !text.contains('▀'),
+        "{text}"
+    );
+    assert!(!text.contains("loading"), "{text}");
+}

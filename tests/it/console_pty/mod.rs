@@ -19,6 +19,7 @@ mod models;
 mod money;
 mod mouse;
 mod notice;
+mod pictures;
 mod resize;
 mod restart;
 mod servers;

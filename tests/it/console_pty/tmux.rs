@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::console_pty::door::command;
+use crate::console_pty::door::{Door, command};
+use crate::console_pty::pictures::beside_a_photo;
 use crate::support::daemon::{DEADLINE, Home};
 
 /// A tmux server of this test alone.
@@ -66,18 +67,19 @@ impl Drop for Tmux {
     }
 }
 
-#[test]
-fn a_pane_is_drawn_resized_and_given_back() {
+/// A tmux server of this test, with a shell in which this console was started; none where there is no tmux.
+fn started(home: &Home, program: &Command) -> Option<Tmux> {
     if Command::new("tmux").arg("-V").output().is_err() {
         crate::support::requirement::missing("tmux", "the console in tmux", "install tmux");
-        return;
+        return None;
     }
-    let home = Home::new("");
     let tmux = Tmux {
         socket: home.path().join("tmux"),
     };
-    let program = command(&home);
     let mut line: Vec<String> = vec!["env".to_owned(), "-u".to_owned(), "LC_ALL".to_owned()];
+    if let Some(directory) = program.get_current_dir() {
+        line.push(format!("-C '{}'", directory.to_str().unwrap()));
+    }
     for (name, value) in program.get_envs() {
         let value = value.unwrap().to_str().unwrap();
         // tmux says itself what its terminal is called.
@@ -103,6 +105,15 @@ fn a_pane_is_drawn_resized_and_given_back() {
     tmux.modes("0 0");
     tmux.keys(&[&line.join(" "), "Enter"]);
     tmux.see("nothing needs you");
+    Some(tmux)
+}
+
+#[test]
+fn a_pane_is_drawn_resized_and_given_back() {
+    let home = Home::new("");
+    let Some(tmux) = started(&home, &command(&home)) else {
+        return;
+    };
     tmux.modes("1 0");
     tmux.keys(&["m"]);
     tmux.modes("1 1");
@@ -123,4 +134,39 @@ fn a_pane_is_drawn_resized_and_given_back() {
     tmux.keys(&["Enter"]);
     tmux.modes("0 0");
     tmux.see("shell:");
+}
+
+/// tmux takes kitty's sequences for a title, and lets nothing through by itself.
+#[tokio::test]
+async fn a_picture_in_a_pane_is_half_blocks() {
+    let home = Home::new("");
+    let mut program = beside_a_photo(&home);
+    program.env("COLORTERM", "truecolor");
+    let Some(tmux) = started(&home, &program) else {
+        return;
+    };
+    let door = Door::of(&home);
+    let first = door.say("SAY:first").await;
+    door.wait_state(&first, "completed").await;
+    let title = || tmux.run(&["display-message", "-p", "#{pane_title}"]);
+    let before = title();
+    tmux.keys(&["2"]);
+    tmux.see("first");
+    tmux.keys(&["j", "Enter"]);
+    tmux.see("┌ Session");
+    tmux.keys(&[":attach photo.png", "Enter"]);
+    tmux.see("the next message goes with photo.png");
+    tmux.keys(&["i"]);
+    tmux.see("with photo.png");
+    tmux.keys(&["SAY:thanks", "Enter"]);
+    let answered = |pane: &str| pane.matches("│ answer ").count() == 2;
+    tmux.wait("the second answer", answered);
+    while !tmux.pane().contains("entry 4/6") {
+        let before = tmux.pane();
+        tmux.keys(&["k"]);
+        tmux.wait("the selection moves", |pane| pane != before);
+    }
+    tmux.see(" photo.png (image/png");
+    tmux.see("▀");
+    assert!(!title().contains("i="), "{before} {}", title());
 }

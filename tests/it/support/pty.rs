@@ -226,6 +226,20 @@ impl Pty {
         self.master.resize(size(columns, rows)).expect("a new size");
     }
 
+    /// The same on a line that knows the pixels of the window.
+    pub fn resize_with_pixels(&mut self, columns: u16, rows: u16, pixels: (u16, u16)) {
+        lock(&self.received)
+            .parser
+            .screen_mut()
+            .set_size(whole(rows), whole(columns));
+        let size = PtySize {
+            pixel_width: pixels.0,
+            pixel_height: pixels.1,
+            ..size(columns, rows)
+        };
+        self.master.resize(size).expect("a new size");
+    }
+
     /// The terminal's modes now.
     pub fn manners(&self) -> Manners {
         let now = tcgetattr(&self.line).expect("the line's settings");
