@@ -14,6 +14,7 @@
 //! | [`client`] | the two traits of the seam, and the remote client |
 //! | [`console`] | the console without a screen: what is known, the Queue, the arming rule |
 //! | [`api`], [`tui`] | surfaces: HTTP and the full-screen console |
+//! | `telemetry` | traces and logs for a collector, by OTLP; only the feature `otel` has it |
 //! | [`runtime`], [`cli`] | putting it together; the command line |
 //! | `testing` | what tests plug into the real binary; in no build that is shipped |
 
@@ -33,6 +34,8 @@ pub mod model;
 pub mod protocol;
 pub mod runtime;
 pub mod store;
+#[cfg(feature = "otel")]
+pub mod telemetry;
 #[cfg(feature = "test-hooks")]
 pub mod testing;
 pub mod text;

@@ -16,6 +16,7 @@ use crate::config::server::ServerTable;
 use crate::config::settings::{
     Links, Notify, PictureDisplay, ProviderKind, ReplyStyle, SelfApproval, SessionScope,
 };
+use crate::config::telemetry::TelemetryTable;
 use crate::protocol::budget::Limit;
 use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, Risk, Role,
@@ -52,6 +53,8 @@ pub struct ConfigFile {
     pub console: ConsoleTable,
     /// `[log]`.
     pub log: LogTable,
+    /// `[telemetry]`.
+    pub telemetry: TelemetryTable,
     /// `[server]`.
     pub server: ServerTable,
     /// `[tools.NAME]`.

@@ -1,6 +1,69 @@
 //! Headers that the file writes down: their names, and no credential in plain text.
 
+use std::collections::BTreeMap;
+
 use crate::config::error::{ConfigError, Fault};
+use crate::config::inputs::Inputs;
+use crate::config::placeholders::SECRET;
+use crate::config::secret::Secret;
+use crate::config::secrets::{self, SecretSource};
+
+/// Headers with the secret in its place.
+#[derive(Debug, Default)]
+pub struct SecretHeaders {
+    /// Values by name.
+    pub headers: BTreeMap<String, Secret>,
+    /// The secret in them.
+    pub secret: Option<Secret>,
+}
+
+/// The headers of the table at these keys. `{secret}` stands for the secret that the same table names.
+pub fn resolve(
+    inputs: &Inputs<'_>,
+    table: &[&str],
+    given: Option<&BTreeMap<String, String>>,
+    source: SecretSource<'_>,
+) -> Result<SecretHeaders, ConfigError> {
+    let fault = |key: &str, problem: String| inputs.fault(&[table, &[key]].concat(), problem);
+    let placeholder = format!("{{{SECRET}}}");
+    let given = given.into_iter().flatten();
+    let mut used = false;
+    for (name, text) in given.clone() {
+        let fault = |problem| fault("headers", problem);
+        check_header(name, text.contains(&placeholder), &fault)?;
+        used |= text.contains(&placeholder);
+        if text.chars().any(char::is_control) {
+            return Err(fault(format!("`{name}` has a line break or control character")).into());
+        }
+    }
+    if used && source.count() == 0 {
+        let problem = "`{secret}` is used, and nothing says where it is".to_owned();
+        let expected = "secret_env, secret_file or secret_command";
+        return Err(fault("headers", problem).expected(expected).into());
+    }
+    if !used && source.count() > 0 {
+        let fault = inputs.fault(table, "the secret is used nowhere");
+        let expected = "headers = { Authorization = \"Bearer {secret}\" }";
+        return Err(fault.expected(expected).into());
+    }
+    let secret = secrets::read(
+        source,
+        inputs.environment,
+        &inputs.paths.config_dir,
+        &|suffix: &str, problem: String| fault(&format!("secret{suffix}"), problem),
+    )?;
+    let value = secret.as_ref().map_or("", Secret::expose);
+    let headers = given
+        .map(|(name, text)| (name.clone(), Secret::new(text.replace(&placeholder, value))))
+        .collect();
+    Ok(SecretHeaders { headers, secret })
+}
+
+/// Whether it is the name of a header.
+pub fn is_header_name(name: &str) -> bool {
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    !name.is_empty() && name.chars().all(token)
+}
 
 /// Refuses what is no name of a header, and a credential in plain text.
 pub fn check_header(
@@ -8,8 +71,7 @@ pub fn check_header(
     has_placeholder: bool,
     fault: &dyn Fn(String) -> Fault,
 ) -> Result<(), ConfigError> {
-    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(token) {
+    if !is_header_name(name) {
         return Err(fault(format!("`{name}` is no name of a header")).into());
     }
     if holds_credential(name) && !has_placeholder {

@@ -24,8 +24,8 @@ use crate::config::settings::{
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{
-    attachments, backup_schedule, datasets, hooks, http_tools, hygiene, key_files, listener,
-    log_files, mcp_servers, memory, ownership, skills, tools,
+    attachments, backup_schedule, collector, datasets, hooks, http_tools, hygiene, key_files,
+    listener, log_files, mcp_servers, memory, ownership, skills, tools,
 };
 use crate::protocol::budget::TurnLimits;
 
@@ -266,6 +266,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .unwrap_or_else(|| "info".to_owned()),
         log_json: config.log.json.unwrap_or(false),
         log_file: log_files::resolve(&inputs)?,
+        telemetry: collector::resolve(&inputs)?,
         demo: flags.demo,
         source: Source {
             flags: flags.clone(),

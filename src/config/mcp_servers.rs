@@ -3,21 +3,19 @@
 //! Nothing here starts a program or reaches a host, and no secret is written in the file.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::{McpTable, McpToolTable};
-use crate::config::headers::check_header;
+use crate::config::headers;
 use crate::config::inputs::{Inputs, number};
 use crate::config::mcp::{
     McpAddress, McpLogin, McpPlace, McpServerSettings, McpToolSettings, is_server_name,
 };
-use crate::config::placeholders::SECRET;
 use crate::config::program::ProgramSettings;
 use crate::config::programs::{self, ProgramKeys};
-use crate::config::providers::web_address;
-use crate::config::secrets::{self, SecretSource};
+use crate::config::providers::{is_near, web_address};
+use crate::config::secrets::SecretSource;
 use crate::config::settings::{McpSecrets, Secret};
 use crate::protocol::enums::{Access, Effect};
 use crate::protocol::mcp::MCP_PREFIX;
@@ -251,57 +249,20 @@ impl Reader<'_> {
 
     fn headers(&mut self, login: bool) -> Result<BTreeMap<String, Secret>, ConfigError> {
         let table = self.table;
-        let placeholder = format!("{{{SECRET}}}");
-        let empty = BTreeMap::new();
-        let given = table.headers.as_ref().unwrap_or(&empty);
-        for (name, text) in given {
-            let fault = |problem| self.fault("headers", problem);
-            check_header(name, text.contains(&placeholder), &fault)?;
-            if text.chars().any(char::is_control) {
-                return Err(
-                    fault(format!("`{name}` has a line break or control character")).into(),
-                );
-            }
-            if login && name.eq_ignore_ascii_case("authorization") {
-                let fault = fault("`Authorization` comes from the login".to_owned());
-                return Err(fault.next_step("Keep `login` or the header").into());
-            }
+        let mut names = table.headers.iter().flatten().map(|(name, _)| name);
+        if login && names.any(|name| name.eq_ignore_ascii_case("authorization")) {
+            let fault = self.fault("headers", "`Authorization` comes from the login");
+            return Err(fault.next_step("Keep `login` or the header").into());
         }
-        let used = given.values().any(|text| text.contains(&placeholder));
         let source = SecretSource {
             env: table.secret_env.as_deref(),
             file: table.secret_file.as_deref(),
             command: table.secret_command.as_deref(),
         };
-        if used && source.count() == 0 {
-            let fault = self.fault(
-                "headers",
-                "`{secret}` is used, and nothing says where it is",
-            );
-            let expected = "secret_env, secret_file or secret_command";
-            return Err(fault.expected(expected).into());
-        }
-        if !used && source.count() > 0 {
-            let fault = self
-                .inputs
-                .fault(&["mcp", self.name], "the secret is used nowhere");
-            let expected = "headers = { Authorization = \"Bearer {secret}\" }";
-            return Err(fault.expected(expected).into());
-        }
-        let fault = |suffix: &str, problem: String| self.fault(&format!("secret{suffix}"), problem);
-        let secret = secrets::read(
-            source,
-            self.inputs.environment,
-            &self.inputs.paths.config_dir,
-            &fault,
-        )?;
-        let value = secret.as_ref().map_or("", Secret::expose);
-        let headers = given
-            .iter()
-            .map(|(name, text)| (name.clone(), Secret::new(text.replace(&placeholder, value))))
-            .collect();
-        self.secrets.values.extend(secret);
-        Ok(headers)
+        let place = ["mcp", self.name];
+        let found = headers::resolve(self.inputs, &place, table.headers.as_ref(), source)?;
+        self.secrets.values.extend(found.secret);
+        Ok(found.headers)
     }
 
     fn tool(&self, tool: &str, own: &McpToolTable) -> Result<McpToolSettings, ConfigError> {
@@ -348,23 +309,5 @@ impl Reader<'_> {
             key_argument: own.key_argument.clone(),
             probe: own.probe.clone(),
         })
-    }
-}
-
-/// Whether an address of `http://` leads to this machine or a private network, as far as its text tells.
-fn is_near(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-        Ok(IpAddr::V6(address)) => {
-            let local = |address: Ipv6Addr| (address.segments()[0] & 0xfe00) == 0xfc00;
-            address.is_loopback() || local(address)
-        }
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }

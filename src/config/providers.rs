@@ -2,6 +2,7 @@
 //! available; nothing here chooses one.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::ProviderTable;
@@ -286,6 +287,24 @@ pub fn web_address(url: &str) -> Result<String, String> {
         return Err("has no host, or a space in it".to_owned());
     }
     Ok(url.to_owned())
+}
+
+/// Whether an address of `http://` leads to this machine or a private network, as far as its text tells.
+pub fn is_near(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+        Ok(IpAddr::V6(address)) => {
+            let local = |address: Ipv6Addr| (address.segments()[0] & 0xfe00) == 0xfc00;
+            address.is_loopback() || local(address)
+        }
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
 }
 
 /// Where a client finds the server that `OLLAMA_HOST` describes: Ollama reads the same variable for the address it

@@ -70,6 +70,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
         log_filter,
         log_json,
         log_file,
+        telemetry,
     } = running;
     loaded.paths = running.paths.clone();
     pins.pin("instance", instance, &mut loaded.instance);
@@ -95,6 +96,7 @@ pub fn plan(running: &Settings, mut loaded: Settings) -> Plan {
     let bytes = &mut loaded.log_file.max_bytes;
     pins.pin("log.max_mib", &log_file.max_bytes, bytes);
     pins.pin("log.keep", &log_file.keep, &mut loaded.log_file.keep);
+    pins.pin("telemetry", telemetry, &mut loaded.telemetry);
     pins.pin("response_cache", response_cache, &mut loaded.response_cache);
     pin_engine(&mut pins, engine, &mut loaded.engine);
     pin_memory(&mut pins, memory, &mut loaded.memory);

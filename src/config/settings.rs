@@ -20,6 +20,8 @@ use crate::config::placeholders::Placeholders;
 use crate::config::platform::PlatformSettings;
 pub use crate::config::secret::Secret;
 use crate::config::server::{ListenerLimits, TlsSettings};
+use crate::config::server::TlsSettings;
+use crate::config::telemetry::TelemetrySettings;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{
     Access, Autonomy, CacheScope, ChannelKind, Effect, HookPoint, MemoryScope, Risk,
@@ -122,6 +124,8 @@ pub struct Settings {
     pub log_json: bool,
     /// Files of the log.
     pub log_file: LogFileSettings,
+    /// The collector that gets traces and logs; none = nobody gets them.
+    pub telemetry: Option<TelemetrySettings>,
     /// Whether this is `--demo`.
     pub demo: bool,
     /// What it was made from.
@@ -173,11 +177,13 @@ impl Settings {
         let secrets = tools.filter_map(|tool| tool.secret.as_ref());
         let servers = self.mcp_secrets.values.iter();
         let topics = self.escalation.values().flat_map(|one| one.secrets());
+        let collector = self.telemetry.iter().flat_map(|one| &one.secrets);
         keys.chain(tokens)
             .chain(variables)
             .chain(secrets)
             .chain(servers)
             .chain(topics)
+            .chain(collector)
     }
 }
 

@@ -432,6 +432,11 @@ self_approval = "console"
 # links = "auto"      # addresses and paths of files are links of the terminal: auto, on or off
 # pictures = "auto"   # pictures of a transcript: auto, kitty, iterm2, sixel, half-blocks or off
 
+# [telemetry]                # traces and logs for an OpenTelemetry collector; the program is built with the feature otel
+# endpoint = "https://collector.example:4318"
+# headers = {}               # a token: { Authorization = "Bearer {secret}" }, and secret_env or secret_file
+# sample_ratio = 1.0         # share of the turns that are traced
+
 # [server]
 # listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; from elsewhere also: leverframe attach ssh://HOST
 # max_connections_per_principal = 100   # of one token, or of one person; left out: an eighth of all

@@ -32,6 +32,7 @@ use crate::engine::response_cache::state::Caching;
 use crate::engine::scheduler::Scheduler;
 use crate::engine::sessions::Sessions;
 use crate::engine::skills::state::Skills;
+use crate::engine::telemetry::Telemetry;
 use crate::engine::tool_cache::state::ToolCache;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
@@ -144,6 +145,8 @@ pub struct Shared {
     pub tokens: Tokens,
     /// What the TCP listener told of itself.
     pub listener: Listener,
+    /// What the exporter of traces and logs told of itself.
+    pub telemetry: Telemetry,
 }
 
 impl std::ops::Deref for Engine {
@@ -216,6 +219,7 @@ impl Engine {
                 gate: GateCallers::default(),
                 tokens: Tokens::default(),
                 listener: Listener::default(),
+                telemetry: Telemetry::default(),
                 hooks,
                 store: parts.store,
                 configuration: RwLock::new(configuration),

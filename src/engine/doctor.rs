@@ -21,6 +21,7 @@ use crate::engine::mcp;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::skills::list;
+use crate::engine::telemetry;
 use crate::engine::views;
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{
@@ -619,6 +620,8 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     // A daemon tells of the one in use.
     let stopped = settings.filter(|_| facts.process.channels.is_none());
     found.extend(stopped.and_then(|settings| listener::configured(settings, facts.now)));
+    let collector = settings.and_then(|settings| settings.telemetry.as_ref());
+    found.extend(collector.map(|one| telemetry::configured(one, telemetry::IS_BUILT)));
     found.extend(settings.into_iter().flat_map(providers));
     found.extend(settings.into_iter().flat_map(key_files));
     found.extend(channels(settings, facts.process.channels.as_deref()));
@@ -747,6 +750,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     };
     let mut found = findings(&facts);
     found.extend(engine.listener.findings(facts.now));
+    found.extend(engine.telemetry.findings());
     found.push(backups::doctor::running(engine).await);
     let drills = engine.store.read(|reader| reader.escalation_drills()).await;
     let drills = drills.map_err(from_store)?;

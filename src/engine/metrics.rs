@@ -45,6 +45,7 @@ fn write(engine: &Engine, rows: &MetricRows) -> Result<String, fmt::Error> {
     work(rows, &mut of_engine);
     budgets(&engine.settings.budgets.day, rows, &mut of_engine);
     storage(engine, rows, &mut of_engine);
+    telemetry(engine, &mut of_engine);
     prometheus_text::encode(&mut text, &of_engine.0)?;
     prometheus_text::encode(&mut text, &process(engine))?;
     Ok(text)
@@ -331,6 +332,22 @@ fn storage(engine: &Engine, rows: &MetricRows, gauges: &mut Gauges) {
             seconds(last),
         );
     }
+}
+
+fn telemetry(engine: &Engine, gauges: &mut Gauges) {
+    let items = Family::<Labels<2>, Counter>::default();
+    for (signal, outcome, count) in engine.telemetry.counts() {
+        let labels = [
+            ("signal", signal.as_str().to_owned()),
+            ("outcome", outcome.as_str().to_owned()),
+        ];
+        items.get_or_create(&labels).inner().inc_by(count);
+    }
+    gauges.0.register(
+        "telemetry_items",
+        "Spans and log records for the collector, by what became of them",
+        items,
+    );
 }
 
 /// The metrics that every process has, under the names that every dashboard knows.

@@ -69,6 +69,7 @@ pub mod start;
 pub mod stats;
 pub mod storage;
 pub mod sweeper;
+pub mod telemetry;
 pub mod tokens;
 pub mod tool_cache;
 pub mod turn;

@@ -179,6 +179,10 @@ pub enum EventBody {
         /// What went wrong, when it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// Why the answer ended: `end_turn`, `tool_use`, `max_tokens`, `refusal` or a word of the provider; none where
+        /// there is no answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<String>,
         /// What an operator should know about how the answer came: another model stood in, the context was compacted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,

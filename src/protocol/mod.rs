@@ -59,6 +59,7 @@ pub mod snapshot;
 pub mod stats;
 pub mod summary;
 pub mod take_over;
+pub mod telemetry;
 pub mod token;
 pub mod tool;
 pub mod uncertain;

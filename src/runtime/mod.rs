@@ -28,6 +28,11 @@ pub mod reload_signal;
 pub mod signals;
 pub mod start;
 pub mod stop_signal;
+#[cfg(feature = "otel")]
+pub mod telemetry;
+#[cfg(not(feature = "otel"))]
+#[path = "without_telemetry.rs"]
+pub mod telemetry;
 pub mod tokens;
 pub mod watchdog;
 pub mod wind_down;

@@ -37,6 +37,7 @@ use crate::runtime::tokens::{self, Tokens};
 use crate::runtime::private_file::write_private;
 use crate::runtime::program::ChannelProgram;
 use crate::runtime::signals::StopSignal;
+use crate::runtime::telemetry::Telemetry;
 use crate::runtime::{descriptors, logging, stop_signal};
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
@@ -73,6 +74,7 @@ pub struct Running {
     stop_bridges: CancellationToken,
     stop_api: CancellationToken,
     listen_file: PathBuf,
+    telemetry: Telemetry,
 }
 
 /// The redactor with every secret of the settings registered.
@@ -114,6 +116,8 @@ pub async fn start(
     // From before the lock is taken: who holds it can be told to stop.
     let stop = StopSignal::listen()?;
     let (engine, found) = open(prepare(settings)?, redactor).await?;
+    // From before the first turn goes on.
+    let telemetry = Telemetry::start(&engine).await;
     let begun = engine_start::begin(&engine, &found).await;
     begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
     tokens::take_over_files(&engine).await?;
@@ -132,6 +136,7 @@ pub async fn start(
         stop_bridges: CancellationToken::new(),
         stop_api: CancellationToken::new(),
         listen_file,
+        telemetry,
     };
     running.serve().await?;
     running.connect(extra);
@@ -341,6 +346,7 @@ impl Running {
         }
         self.stop_signal.abort();
         self.engine.stop().await;
+        self.telemetry.stop().await;
         if let Err(error) = std::fs::remove_file(&self.listen_file) {
             tracing::debug!(%error, "the list of addresses was gone already");
         }

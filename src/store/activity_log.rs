@@ -86,6 +86,7 @@ pub fn note(event: &Event, ended: Option<&OpenTurn>) {
             usage,
             latency_ms,
             error,
+            stop: _,
             notes: _,
         } => tracing::info!(
             target: TARGET,

@@ -84,6 +84,7 @@ mod stories;
 mod support;
 mod take_overs;
 mod telegram;
+mod telemetry;
 mod text;
 mod threats;
 mod tool_cache;

@@ -45,6 +45,7 @@ impl WriteCommand for SettleModel {
                 usage: self.usage,
                 latency_ms: self.active_ms,
                 error: self.error.clone(),
+                stop: None,
                 notes: Vec::new(),
             },
         )

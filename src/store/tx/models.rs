@@ -253,6 +253,7 @@ impl WriteTx<'_> {
                 usage: step.usage,
                 latency_ms: step.latency_ms,
                 error: Some(step.stop.clone()),
+                stop: None,
                 notes: step.notes.clone(),
             },
         )
@@ -355,6 +356,7 @@ impl WriteTx<'_> {
                 usage: step.usage,
                 latency_ms: step.latency_ms,
                 error: None,
+                stop: Some(step.stop.clone()).filter(|word| !word.is_empty()),
                 notes: step.notes.clone(),
             },
         )?;

@@ -506,6 +506,7 @@ fn hostile(driver: &mut Driver, n: usize) {
             usage: Usage::default(),
             latency_ms: 1,
             error: Some(HOSTILE.concat()),
+            stop: None,
             notes: Vec::new(),
         },
     };

@@ -40,6 +40,7 @@ fn body(which: u8, n: u8) -> EventBody {
             usage: fixture::usage(),
             latency_ms: 3,
             error: None,
+            stop: None,
             notes: Vec::new(),
         },
         6 => EventBody::ToolStarted {
@@ -197,6 +198,7 @@ fn usage_adds_up_on_session_and_day() {
                 usage: used,
                 latency_ms: 1,
                 error: None,
+                stop: None,
                 notes: Vec::new(),
             },
         ),

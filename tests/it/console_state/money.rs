@@ -69,6 +69,7 @@ fn model_finished(driver: &mut Driver, error: Option<&str>) {
             usage: Usage::default(),
             latency_ms: 12,
             error: error.map(str::to_owned),
+            stop: None,
             notes: Vec::new(),
         },
     };

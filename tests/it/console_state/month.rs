@@ -160,6 +160,7 @@ impl Listener {
                     usage: fixture::usage(),
                     latency_ms: 10,
                     error: None,
+                    stop: None,
                     notes: Vec::new(),
                 },
             );

@@ -40,6 +40,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("[backup]", "src/config/backup.rs", "BackupTable"),
     ("[console]", FILE, "ConsoleTable"),
     ("[log]", "src/config/log.rs", "LogTable"),
+    ("[telemetry]", "src/config/telemetry.rs", "TelemetryTable"),
     ("[server]", "src/config/server.rs", "ServerTable"),
     ("[server.tls]", "src/config/server.rs", "TlsTable"),
     ("[tools.NAME]", FILE, "ToolTable"),
@@ -78,6 +79,8 @@ const ENVIRONMENT: &str = "\
 | `LEVERFRAME_MEMORY_RETENTION_DAYS` | comes before `[memory.hygiene] retention_days` |
 | `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`, `GOOGLE_API_KEY` | keys of the built-in providers |
 | `OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `GOOGLE_GEMINI_BASE_URL`, `OLLAMA_HOST` | addresses of the built-in providers |
+| `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` | come before the keys of `[telemetry]` |
+| `OTEL_SDK_DISABLED` | `true`: the engine sends no traces and logs |
 | `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_RUNTIME_DIR`, `HOME` | where files lie |
 | `NO_COLOR`, `ACCESSIBLE`, `TERM`, `COLORTERM`, `TMUX` | what the terminal shows |
 | `TERM_PROGRAM`, `LC_TERMINAL`, `STY`, `ZELLIJ` | which terminal it is, for [pictures](../guide/console.md#pictures) |

@@ -138,6 +138,10 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", leverframe::config::log::LogTable::default()),
         format!("{:#?}", leverframe::config::backup::BackupTable::default()),
         format!("{:#?}", leverframe::config::server::ServerTable::default()),
+        format!(
+            "{:#?}",
+            leverframe::config::telemetry::TelemetryTable::default()
+        ),
         format!("{:#?}", Limit::default()),
         format!("{:#?}", tables::RetentionTable::default()),
         format!("{:#?}", tables::ResponseCacheTable::default()),

@@ -45,6 +45,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "telemetry",
+        &["client", "config", "model", "protocol", "clock", "text"],
+    ),
+    (
         "testing",
         &[
             "channels", "client", "config", "tools", "protocol", "clock", "text", "crash",
@@ -53,8 +57,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "runtime",
         &[
-            "testing", "api", "channels", "client", "config", "engine", "mcp", "model", "store",
-            "tools", "protocol", "clock", "text", "crash",
+            "testing",
+            "api",
+            "channels",
+            "client",
+            "config",
+            "engine",
+            "mcp",
+            "model",
+            "store",
+            "telemetry",
+            "tools",
+            "protocol",
+            "clock",
+            "text",
+            "crash",
         ],
     ),
     (
@@ -100,6 +117,11 @@ const BANS: &[(&[&str], &str, &[&str])] = &[
     (&["parquet", "::"], "parquet", &["datasets"]),
     (&["axum", "::"], "axum", &["api"]),
     (&["rmcp", "::"], "rmcp", &["mcp"]),
+    (
+        &["opentelemetry_proto", "::"],
+        "opentelemetry_proto",
+        &["telemetry"],
+    ),
     (&["env", "::", "var"], "env::var", &["config"]),
     (&["env", "::", "var_os"], "env::var", &["config"]),
     (&["env", "::", "vars"], "env::vars", &["config"]),

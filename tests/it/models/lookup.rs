@@ -124,6 +124,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         listener_limits: leverframe::config::server::ListenerLimits::default(),
         log_filter: "info".to_owned(),
         log_json: false,
+        telemetry: None,
         backup: None,
         log_file: leverframe::config::log::LogFileSettings {
             path: None,

@@ -1,0 +1,55 @@
+//! Lines of the log as log records. The lines are those that consoles read, with secrets taken out. The lines about what
+//! happens leave out how texts begin, which they have at the level `debug`.
+
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+
+use crate::protocol::enums::LogLevel;
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::log::LogLine;
+use crate::telemetry::attributes::{any_text, text};
+use crate::telemetry::span_ids;
+
+/// The target of lines about what happens, and their field with the beginning of a text. It is their last one.
+const ACTIVITY: &str = "leverframe::activity";
+const TEXT: &str = " text=";
+/// The field that names the turn of a line.
+const TURN: &str = " continuation=";
+/// Bytes of the id behind it.
+const TURN_LENGTH: usize = ContinuationId::PREFIX.len() + 26;
+
+/// The record of a line. It names the trace where the line names its turn; `share` of the turns have one.
+pub fn record(line: &LogLine, share: f64) -> LogRecord {
+    let (number, word) = match line.level {
+        LogLevel::Error => (SeverityNumber::Error, "ERROR"),
+        LogLevel::Warn => (SeverityNumber::Warn, "WARN"),
+        LogLevel::Info => (SeverityNumber::Info, "INFO"),
+        LogLevel::Debug => (SeverityNumber::Debug, "DEBUG"),
+        LogLevel::Trace => (SeverityNumber::Trace, "TRACE"),
+    };
+    let at = span_ids::nanos(line.at);
+    let turn = turn_of(&line.text);
+    LogRecord {
+        time_unix_nano: at,
+        observed_time_unix_nano: at,
+        severity_number: number.into(),
+        severity_text: word.to_owned(),
+        body: Some(any_text(without_content(line))),
+        attributes: vec![text("code.namespace", line.target.clone())],
+        flags: turn.map_or(0, |turn| u32::from(span_ids::is_sampled(turn, share))),
+        trace_id: turn.map(span_ids::trace).unwrap_or_default(),
+        span_id: turn.map(span_ids::root).unwrap_or_default(),
+        ..LogRecord::default()
+    }
+}
+
+fn without_content(line: &LogLine) -> &str {
+    match line.text.split_once(TEXT) {
+        Some((kept, _)) if line.target == ACTIVITY => kept,
+        Some(_) | None => &line.text,
+    }
+}
+
+fn turn_of(text: &str) -> Option<ContinuationId> {
+    let (_, rest) = text.split_once(TURN)?;
+    rest.get(..TURN_LENGTH)?.parse().ok()
+}
