@@ -26,7 +26,7 @@ fn fixture(schema: i64, name: &str) -> PathBuf {
 }
 
 /// A home with the database of an earlier schema. Its approval has a deadline, which no test may run into.
-fn old_home(schema: i64) -> Home {
+pub(super) fn old_home(schema: i64) -> Home {
     use std::os::unix::fs::PermissionsExt as _;
     let home = plain_home();
     std::fs::create_dir(home.data()).unwrap();
@@ -59,19 +59,19 @@ const DIGEST: [u8; 32] = [
 ];
 
 /// The copy that is kept before a migration.
-fn copy_of(home: &Home) -> PathBuf {
+pub(super) fn copy_of(home: &Home) -> PathBuf {
     home.data()
         .join(format!("leverframe.before-schema-{SCHEMA_VERSION}.db"))
 }
 
-fn version(path: &Path) -> i64 {
+pub(super) fn version(path: &Path) -> i64 {
     let conn = Connection::open(path).unwrap();
     conn.query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap()
 }
 
 /// Every object of a schema by name, white space folded.
-fn schema(path: &Path) -> BTreeMap<String, String> {
+pub(super) fn schema(path: &Path) -> BTreeMap<String, String> {
     let conn = Connection::open(path).unwrap();
     conn.prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
         .unwrap()

@@ -9,4 +9,5 @@ mod quarantine;
 mod refusals;
 mod scheduled;
 pub mod tools;
+mod upgrades;
 mod verify;
