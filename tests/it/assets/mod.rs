@@ -1,5 +1,6 @@
 //! Shipped themes and keymaps load; broken ones are refused with the line to blame.
 
+mod archive;
 mod contrast;
 mod printed;
 
