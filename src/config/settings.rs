@@ -20,7 +20,6 @@ use crate::config::placeholders::Placeholders;
 use crate::config::platform::PlatformSettings;
 pub use crate::config::secret::Secret;
 use crate::config::server::{ListenerLimits, TlsSettings};
-use crate::config::server::TlsSettings;
 use crate::config::telemetry::TelemetrySettings;
 use crate::protocol::budget::{FloodLimits, Limit, TurnLimits};
 use crate::protocol::enums::{

@@ -93,7 +93,7 @@ impl Spot {
 
 /// A picture that the terminal holds (kitty).
 #[derive(Debug)]
-struct Held {
+struct SentPicture {
     key: PictureKey,
     id: u32,
 }
@@ -118,7 +118,7 @@ struct Stay {
 #[derive(Debug, Default)]
 pub struct Placements {
     graphics: Graphics,
-    held: Vec<Held>,
+    held: Vec<SentPicture>,
     placed: Vec<Placement>,
     stays: Vec<Stay>,
     first_id: u32,
@@ -212,7 +212,7 @@ impl Placements {
         for (spot, number) in new {
             self.write_pixels(spot, number);
         }
-        let (kept, gone): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.held)
+        let (kept, gone): (Vec<SentPicture>, Vec<SentPicture>) = std::mem::take(&mut self.held)
             .into_iter()
             .partition(|held| spots.iter().any(|spot| spot.key == held.key));
         self.held = kept;
@@ -270,7 +270,7 @@ impl Placements {
         for sequence in kitty::transmit(id, &spot.payload, by_characters) {
             self.send(&sequence);
         }
-        self.held.push(Held { key: spot.key, id });
+        self.held.push(SentPicture { key: spot.key, id });
         Some(id)
     }
 
