@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """mcp_turn.py - what an agent adds to a call of a tool server, for Leverframe and for Codex (Linux, standard library only).
 
-    mcp_turn.py [-n 10] [--turns 5] leverframe target/release/leverframe
-    mcp_turn.py [-n 10] [--turns 5] codex PATH_OF_CODEX
+    mcp_turn.py [-n 7] [--turns 5] leverframe target/release/leverframe
+    mcp_turn.py [-n 7] [--turns 5] codex PATH_OF_CODEX
 
 A model on loopback speaks OpenAI's Responses API and asks for n calls, one after another, in each turn. A server of the
 Model Context Protocol answers each at once over its standard streams. Both write down when they read and wrote.
@@ -49,7 +49,7 @@ if sys.argv[1:2] == ["--serve"]:
     sys.exit()
 
 a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-a.add_argument("-n", type=int, default=10)
+a.add_argument("-n", type=int, default=7)
 a.add_argument("--turns", type=int, default=5)
 a.add_argument("who", choices=["leverframe", "codex"])
 a.add_argument("binary")
@@ -96,6 +96,7 @@ def respond(body):
 
 class Model(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *_):
         pass

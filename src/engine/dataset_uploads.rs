@@ -50,6 +50,8 @@ pub struct Upload {
 
 /// Files that may be on their way at once.
 const MAX_UPLOADS: usize = 16;
+/// The same of one sender, so that nobody takes the places of all.
+const MAX_OF_ONE: usize = 4;
 /// After so long without a part, an upload is given up: whoever goes on sends the next one at once.
 const IDLE_SECONDS: i64 = 300;
 
@@ -78,6 +80,17 @@ impl Datasets {
                 format!("{MAX_UPLOADS} files are on their way"),
             )
             .hint("try again when one of them has come"));
+        }
+        let own = uploads.values().filter(|other| other.owner == upload.owner);
+        if own.count() >= MAX_OF_ONE {
+            return Err(Problem::new(
+                ProblemKind::Conflict,
+                "too many uploads",
+                format!("{MAX_OF_ONE} files of yours are on their way"),
+            )
+            .hint(format!(
+                "try again when one of them has come; one that broke off counts for {IDLE_SECONDS} s"
+            )));
         }
         uploads.insert(id, upload);
         Ok(given_up)

@@ -306,6 +306,8 @@ fn take_event(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
         state.touch(Dirty::Soon);
     }
     if change.needs {
+        // It waits for no frame that something else was drawn for.
+        state.touch(Dirty::Now);
         state.bell_pending |= !state.focused;
         effects.extend(ring(state));
     }

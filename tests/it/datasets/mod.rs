@@ -4,6 +4,7 @@
 mod chat;
 mod convert;
 mod keeping;
+mod places;
 mod python;
 mod questions;
 pub mod surfaces;
