@@ -15,6 +15,7 @@ use leverframe::protocol::request::{
 };
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::state::app::Dirty;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
@@ -450,4 +451,27 @@ fn an_assignment_on_a_host_without_the_focus_is_told_with_its_name() {
         "{}",
         driver.text()
     );
+}
+
+#[test]
+fn what_needs_a_person_waits_for_no_frame_that_something_else_was_drawn_for() {
+    let mut driver = Driver::with(100, 30, world(Vec::new()));
+    driver.state.dirty = Dirty::No;
+    happens(
+        &mut driver,
+        1,
+        EventBody::SessionEnded {
+            reason: "idle".to_owned(),
+        },
+    );
+    assert_ne!(driver.state.dirty, Dirty::Now);
+    driver.state.dirty = Dirty::No;
+    happens(
+        &mut driver,
+        2,
+        EventBody::ApprovalRequested {
+            approval: Box::new(fixture::approval(1, Risk::Medium)),
+        },
+    );
+    assert_eq!(driver.state.dirty, Dirty::Now);
 }
