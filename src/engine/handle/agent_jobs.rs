@@ -172,12 +172,26 @@ pub async fn cancel(engine: &Engine, caller: &Caller, id: SessionId) -> Result<A
     let open = engine.store.read(move |rows| rows.open_turns(id)).await;
     for turn in open.map_err(from_store)? {
         engine.gate.let_go(turn);
-        continuations::cancel(engine, caller, turn, why.clone()).await?;
+        cancel_open(engine, caller, turn, why.clone()).await?;
     }
     let conversation = format!("{}/{}", job.agent, job.session);
     end_questions(engine, caller, &conversation, "the job was cancelled").await?;
     end_session(engine, &conversation).await?;
     job_of(engine, id).await
+}
+
+/// Cancels a turn, which may end by itself meanwhile.
+async fn cancel_open(
+    engine: &Engine,
+    caller: &Caller,
+    turn: ContinuationId,
+    why: Option<String>,
+) -> Result<(), Problem> {
+    match continuations::cancel(engine, caller, turn, why).await {
+        Ok(_) => Ok(()),
+        Err(problem) if problem.kind == ProblemKind::NotOffered => Ok(()),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// Ends what a program asked and does not wait for any more.
@@ -195,12 +209,7 @@ async fn end_questions(
     for turn in open.map_err(from_store)? {
         engine.gate.forget(conversation, turn.continuation_id);
         let why = Some(why.to_owned());
-        match continuations::cancel(engine, caller, turn.continuation_id, why).await {
-            Ok(_) => {}
-            // It ended meanwhile.
-            Err(problem) if problem.kind == ProblemKind::Conflict => {}
-            Err(problem) => return Err(problem),
-        }
+        cancel_open(engine, caller, turn.continuation_id, why).await?;
     }
     Ok(())
 }

@@ -177,6 +177,8 @@ async fn a_turn_that_a_kill_cut_short_still_refuses_the_tools_that_its_message_l
         .await;
     let turn = sent["continuation_id"].as_str().unwrap().to_owned();
     daemon.wait_approval().await;
+    // A turn that is killed before it waits is interrupted, and a person lets it go on.
+    daemon.wait_state(&turn, "awaiting_approval").await;
     daemon.kill();
     let daemon = home.daemon();
     let approval = daemon.wait_approval().await;
