@@ -27,6 +27,8 @@ pub const PATHS: &[(&str, &str, usize)] = &[
 ];
 
 const MIB: usize = 1024 * 1024;
+/// How soon the owner is answered on a machine that does much else: sooner than any attack ends.
+const PROMPT: Duration = Duration::from_secs(8);
 const WHOLE: usize = 28 * MIB;
 
 /// Memory that a daemon may have at most while it is attacked, in bytes: several of the largest bodies.
@@ -152,13 +154,13 @@ impl Site {
         )
     }
 
-    /// The owner's socket answers within a second.
+    /// The owner's socket answers at once, as far as a busy machine can.
     pub async fn owner(&self) {
         let begun = Instant::now();
         let said = self.ask(Door::Socket, "GET /v1/channels").await;
         assert!(said.starts_with("HTTP/1.1 200"), "{said}");
         assert!(
-            begun.elapsed() < Duration::from_secs(1),
+            begun.elapsed() < PROMPT,
             "the owner waited for {:?}",
             begun.elapsed()
         );
