@@ -151,7 +151,7 @@ impl Accounts {
 
     /// The body of a request that this payer sends.
     pub fn body(self: &Arc<Self>, payer: Payer) -> BodyAccount {
-        BodyAccount(Some(Arc::new(Held {
+        BodyAccount(Some(Arc::new(BodyBytes {
             accounts: Arc::clone(self),
             payer,
             bytes: Mutex::default(),
@@ -165,9 +165,10 @@ impl Accounts {
 
 /// The bytes of the body of one request. They count until the last clone is gone.
 #[derive(Clone, Default)]
-pub struct BodyAccount(Option<Arc<Held>>);
+pub struct BodyAccount(Option<Arc<BodyBytes>>);
 
-struct Held {
+/// What the body of one request takes of its payer's share.
+struct BodyBytes {
     accounts: Arc<Accounts>,
     payer: Payer,
     bytes: Mutex<usize>,
@@ -201,7 +202,7 @@ impl BodyAccount {
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyBytes {
     fn drop(&mut self) {
         let bytes = *self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes > 0 {

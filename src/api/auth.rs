@@ -307,7 +307,7 @@ pub async fn admit(
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
-            // Held here: the bytes of its body count until it is answered.
+            // This keeps the account: the bytes of the body count until the answer.
             request.extensions_mut().insert(account.clone());
             let mut response = next.run(request).await;
             drop(account);

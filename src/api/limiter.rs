@@ -1,5 +1,7 @@
-//! Counts failed logins per address within a minute, a network of 64 bits in IPv6. Never counts or delays a good login: all programs of a machine
-//! share the loopback address, and none of them may lock the operator out.
+//! Counts failed logins per address within a minute. In IPv6 a network of 64 bits is one address.
+//!
+//! Never counts or delays a good login: all programs of a machine share the loopback address, and none of them may lock
+//! the operator out.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};

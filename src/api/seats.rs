@@ -78,9 +78,9 @@ pub struct Seats {
 
 /// The seat of one connection. Clones share it; the last one gives it back.
 #[derive(Clone)]
-pub struct Seat(Arc<Taken>);
+pub struct Seat(Arc<Occupancy>);
 
-struct Taken {
+struct Occupancy {
     room: Arc<Room>,
     number: u64,
     displaced: CancellationToken,
@@ -136,7 +136,7 @@ struct AddressCount {
 }
 
 /// What becomes of one more connection.
-enum Arrived {
+enum SeatAnswer {
     Seated(u64, CancellationToken),
     /// Nobody can be displaced before.
     Later(Instant),
@@ -179,18 +179,18 @@ impl Seats {
         let address = holder(address);
         loop {
             let later = match self.room.seat(address, Instant::now()) {
-                Arrived::Seated(number, displaced) => {
-                    return Ok(Seat(Arc::new(Taken {
+                SeatAnswer::Seated(number, displaced) => {
+                    return Ok(Seat(Arc::new(Occupancy {
                         room: Arc::clone(&self.room),
                         number,
                         displaced,
                     })));
                 }
-                Arrived::Refused(why) => {
+                SeatAnswer::Refused(why) => {
                     self.room.report.refused(why);
                     return Err(why);
                 }
-                Arrived::Later(later) => later,
+                SeatAnswer::Later(later) => later,
             };
             tokio::select! {
                 () = self.room.freed.notified() => {}
@@ -205,7 +205,7 @@ impl Room {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seat(&self, address: Option<IpAddr>, now: Instant) -> Arrived {
+    fn seat(&self, address: Option<IpAddr>, now: Instant) -> SeatAnswer {
         let limits = &self.limits;
         let mut places = self.lock();
         let of_address = address.and_then(|address| places.addresses.get(&address));
@@ -217,21 +217,23 @@ impl Room {
                     Some((number, settled)) if settled <= now => {
                         self.displace(&mut places, number);
                     }
-                    Some(_) | None => return Arrived::Refused(ListenerRefusal::AddressConnections),
+                    Some(_) | None => {
+                        return SeatAnswer::Refused(ListenerRefusal::AddressConnections);
+                    }
                 }
             }
         }
         if places.strangers.len() >= limits.strangers || places.places.len() >= limits.all {
             match places.oldest(|_| true) {
                 Some((number, settled)) if settled <= now => self.displace(&mut places, number),
-                Some((_, settled)) => return Arrived::Later(settled),
-                None => return Arrived::Refused(ListenerRefusal::Connections),
+                Some((_, settled)) => return SeatAnswer::Later(settled),
+                None => return SeatAnswer::Refused(ListenerRefusal::Connections),
             }
         }
         let displaced = CancellationToken::new();
         let number = places.sit(address, now, displaced.clone());
         self.tell(&places);
-        Arrived::Seated(number, displaced)
+        SeatAnswer::Seated(number, displaced)
     }
 
     fn displace(&self, places: &mut Places, number: u64) {
@@ -350,7 +352,7 @@ impl Seat {
     /// # Errors
     /// The most that one principal may hold, where it holds so many.
     pub fn admit(&self, principal: &Arc<str>) -> Result<(), usize> {
-        let Taken { room, number, .. } = &*self.0;
+        let Occupancy { room, number, .. } = &*self.0;
         let most = room.limits.of_principal;
         if room.lock().admit(*number, principal, most) {
             room.freed.notify_one();
@@ -362,7 +364,7 @@ impl Seat {
 
     /// A whole request came, without a credential: the stranger waits for its answer.
     pub fn await_answer(&self) {
-        let Taken { room, number, .. } = &*self.0;
+        let Occupancy { room, number, .. } = &*self.0;
         if let Some(stranger) = room.lock().strangers.get_mut(number) {
             stranger.is_answered = true;
         }
@@ -370,7 +372,7 @@ impl Seat {
 
     /// Whether nobody has shown a good credential on this connection.
     pub fn is_stranger(&self) -> bool {
-        let Taken { room, number, .. } = &*self.0;
+        let Occupancy { room, number, .. } = &*self.0;
         let places = room.lock();
         let place = places.places.get(number);
         place.is_none_or(|place| place.principal.is_none())
@@ -382,7 +384,7 @@ impl Seat {
     }
 }
 
-impl Drop for Taken {
+impl Drop for Occupancy {
     fn drop(&mut self) {
         let mut places = self.room.lock();
         places.leave(self.number);

@@ -52,7 +52,7 @@ struct Turn {
 }
 
 /// A span as far as one event says it.
-struct Ended<'a> {
+struct SpanFacts<'a> {
     name: String,
     kind: SpanKind,
     began: Timestamp,
@@ -135,7 +135,7 @@ impl Spans {
         }
     }
 
-    fn ended<'a>(&mut self, id: ContinuationId, event: &'a Event) -> Option<Ended<'a>> {
+    fn ended<'a>(&mut self, id: ContinuationId, event: &'a Event) -> Option<SpanFacts<'a>> {
         let at = event.at;
         match &event.body {
             EventBody::ModelFinished {
@@ -170,7 +170,7 @@ impl Spans {
                 if from_cache {
                     attributes.push(flag("leverframe.response_cache.hit", true));
                 }
-                Some(Ended {
+                Some(SpanFacts {
                     name: format!("chat {model}"),
                     kind: SpanKind::Client,
                     began,
@@ -213,7 +213,7 @@ impl Spans {
                     | ToolCallState::Cancelled
                     | ToolCallState::Expired => Some(state.as_str()),
                 };
-                Some(Ended {
+                Some(SpanFacts {
                     name: format!("execute_tool {tool}"),
                     kind: SpanKind::Internal,
                     began: before(at, duration_ms.unwrap_or(0)),
@@ -265,7 +265,7 @@ impl Spans {
         event: &Event,
         mut attributes: Vec<KeyValue>,
         error: Option<&'a str>,
-    ) -> Ended<'a> {
+    ) -> SpanFacts<'a> {
         let turn = self.turn(id);
         let channel = turn.channel.clone().unwrap_or_default();
         let began = turn.began.unwrap_or_else(|| span_ids::made_at(id));
@@ -277,7 +277,7 @@ impl Spans {
         if turn.attempts > 1 {
             attributes.push(number("leverframe.turn.attempts", u64::from(turn.attempts)));
         }
-        Ended {
+        SpanFacts {
             name: format!("invoke_agent {channel}").trim_end().to_owned(),
             kind: SpanKind::Internal,
             began,
@@ -287,7 +287,12 @@ impl Spans {
     }
 
     /// The wait for a person.
-    fn wait(&self, approval: &Approval, decision: &str, surface: Option<&str>) -> Ended<'static> {
+    fn wait(
+        &self,
+        approval: &Approval,
+        decision: &str,
+        surface: Option<&str>,
+    ) -> SpanFacts<'static> {
         let mut attributes = vec![
             text("leverframe.approval.kind", approval.kind.as_str()),
             text("leverframe.approval.decision", decision),
@@ -302,7 +307,7 @@ impl Spans {
         }
         let call = approval.tool_call_id;
         attributes.extend(call.map(|id| text("gen_ai.tool.call.id", id.to_string())));
-        Ended {
+        SpanFacts {
             name: shown,
             kind: SpanKind::Internal,
             began: approval.requested_at,
@@ -318,9 +323,9 @@ impl Spans {
         channel: &str,
         mut attributes: Vec<KeyValue>,
         error: Option<&'a str>,
-    ) -> Ended<'a> {
+    ) -> SpanFacts<'a> {
         attributes.push(text("leverframe.channel", channel));
-        Ended {
+        SpanFacts {
             name: format!("deliver {channel}"),
             kind: SpanKind::Client,
             began: self.turn(id).reply_queued.unwrap_or(at),
@@ -333,7 +338,7 @@ impl Spans {
         name(&self.redactor.redact(given)).to_owned()
     }
 
-    fn span(&mut self, id: ContinuationId, event: &Event, ended: Ended<'_>) -> Span {
+    fn span(&mut self, id: ContinuationId, event: &Event, ended: SpanFacts<'_>) -> Span {
         let is_root = event
             .body
             .continuation_state()

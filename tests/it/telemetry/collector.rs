@@ -17,7 +17,7 @@ use crate::support::fake_http::{FakeHttp, Reply, Request};
 
 /// What it got.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct Exports {
     pub spans: Vec<Span>,
     pub records: Vec<LogRecord>,
     /// Attributes of the services that sent something.
@@ -25,7 +25,7 @@ pub struct Seen {
     pub requests: Vec<Request>,
 }
 
-impl Seen {
+impl Exports {
     fn read(&mut self, request: &Request) {
         assert_eq!(request.method, "POST");
         assert_eq!(request.headers["content-type"], "application/x-protobuf");
@@ -73,7 +73,7 @@ impl Seen {
 /// The collector.
 pub struct Collector {
     http: FakeHttp,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Exports>>,
 }
 
 impl Collector {
@@ -89,7 +89,7 @@ impl Collector {
 
     /// Answers as `answer` says; what it answers with success counts as seen.
     pub fn answering(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(Exports::default()));
         let keeps = Arc::clone(&seen);
         let http = FakeHttp::start(move |request| {
             let reply = answer(request);
@@ -110,12 +110,12 @@ impl Collector {
         self.http.refuse(refuse);
     }
 
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Exports {
         self.seen.lock().unwrap().clone()
     }
 
     /// What it got, once that is enough.
-    pub async fn wait(&self, what: &str, enough: impl Fn(&Seen) -> bool) -> Seen {
+    pub async fn wait(&self, what: &str, enough: impl Fn(&Exports) -> bool) -> Exports {
         let deadline = Instant::now() + DEADLINE;
         loop {
             let seen = self.seen();

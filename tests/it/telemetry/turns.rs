@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 
 use crate::support::daemon::Home;
-use crate::telemetry::collector::{Collector, Seen, body, map};
+use crate::telemetry::collector::{Collector, Exports, body, map};
 
 const TOKEN: &str = "collector-token-0123456789";
 /// What the model writes into a file.
@@ -24,7 +24,7 @@ fn write(content: &str) -> String {
     format!("TOOL:write_file {{\"path\": \"a.txt\", \"content\": \"{content}\"}}")
 }
 
-fn one<'a>(seen: &'a Seen, name: &str) -> &'a Span {
+fn one<'a>(seen: &'a Exports, name: &str) -> &'a Span {
     let named = seen.named(name);
     assert_eq!(named.len(), 1, "{name}: {:#?}", seen.spans);
     named[0]
