@@ -1,7 +1,8 @@
 //! Takes the database over after a start: new epoch, and a truthful state for everything that was in flight.
 
 use crate::clock::Timestamp;
-use crate::protocol::enums::{ApprovalKind, ApprovalState};
+use crate::protocol::enums::{ApprovalKind, ApprovalState, ContinuationState};
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, ToolCallId};
 use crate::store::command::{WriteCommand as _, WriteTx};
 use crate::store::commands::ask_in_call::WithdrawQuestion;
@@ -21,7 +22,7 @@ pub struct Recovery {
     pub epoch: u64,
     /// Whether the process before closed the store.
     pub clean: bool,
-    /// Continuations that were running.
+    /// Continuations that were running and did not only wait for people.
     pub interrupted: Vec<ContinuationId>,
     /// Calls whose outcome nobody knows; each has a pending `resolve_unknown` approval.
     pub resolve: Vec<ToolCallId>,
@@ -88,6 +89,37 @@ impl Recover {
         Ok(())
     }
 
+    /// A turn that only waits for people goes on waiting: nothing of it was in flight. It was killed between its
+    /// question and its rest; whoever takes it up rests it again and tells its chat. Without this a person would approve
+    /// a call of an interrupted turn, and nothing would follow.
+    ///
+    /// The calls of other people's agents are left out: whoever answers their question takes them up.
+    fn wait_again(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let waiting = tx.conn.values::<ContinuationId>(
+            "SELECT c.id FROM continuations c
+             WHERE c.ended_at IS NULL AND c.state = 'running' AND json_extract(c.options, '$.call.external') IS NULL
+                AND EXISTS (SELECT 1 FROM approvals a
+                    WHERE a.continuation_id = c.id AND +a.state = 'pending' AND a.kind <> 'resend')
+                AND NOT EXISTS (SELECT 1 FROM tool_calls t WHERE t.continuation_id = c.id
+                    AND t.state IN ('proposed', 'ready', 'approved', 'started', 'indeterminate'))
+                AND NOT EXISTS (SELECT 1 FROM model_attempts m
+                    WHERE m.continuation_id = c.id AND m.settled_at IS NULL)
+             ORDER BY +c.position",
+            [],
+        )?;
+        for id in waiting {
+            let mut head = tx.head(id)?;
+            tx.move_continuation(&mut head, ContinuationState::Pending, None)?;
+            let by = ActorRef::engine().label;
+            tx.emit(
+                Some(head.session_id),
+                Some(head.id),
+                EventBody::ContinuationResumed { by },
+            )?;
+        }
+        Ok(())
+    }
+
     fn interrupt(tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         let running = tx.conn.values::<ContinuationId>(
             "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY +position",
@@ -147,6 +179,7 @@ impl Recover {
             meta::set(tx.conn, "starts", "[]")?;
             crashes_in_10_min = 0;
         }
+        Self::wait_again(tx)?;
         Self::settle_models(tx)?;
         tx.fail_all_compactions(DIED)?;
         let interrupted = Self::interrupt(tx)?;

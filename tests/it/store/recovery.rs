@@ -140,6 +140,41 @@ async fn a_gate_survives_a_crash_with_its_id() {
 }
 
 #[tokio::test]
+async fn a_turn_that_died_between_its_question_and_its_rest_goes_on_waiting() {
+    let world = World::new().await;
+    let (session, id) = world.running("chat").await;
+    let (new, gate) = gated(Effect::NonIdempotent);
+    let (call_id, digest) = (new.id, new.digest.clone());
+    world.propose(id, vec![new]).await;
+    let world = world.crash().await;
+    assert!(world.recovery.interrupted.is_empty());
+    let approve = world
+        .decide_command(gate, DecisionKind::Approve, "anna")
+        .await;
+    world.ok(approve).await;
+    assert_eq!(world.claim(session).await, Some(id));
+    assert_eq!(
+        world.start(call_id, &digest).await,
+        StartToolOutcome::Started { attempt: 1 }
+    );
+    world.succeed(call_id, 1).await;
+    world.finish(id, 1).await;
+    world.sound().await;
+}
+
+#[tokio::test]
+async fn a_turn_with_more_than_a_question_is_interrupted() {
+    let world = World::new().await;
+    let (_, id) = world.running("chat").await;
+    let (asks, _) = gated(Effect::NonIdempotent);
+    let runs = call(Effect::ReadOnly, NewCallOutcome::Ready);
+    world.propose(id, vec![runs, asks]).await;
+    let world = world.crash().await;
+    assert_eq!(world.recovery.interrupted, [id]);
+    world.sound().await;
+}
+
+#[tokio::test]
 async fn a_send_in_flight_is_unknown_where_it_cannot_repeat() {
     let native = |window_ms| SendIdempotency::NativeKey { window_ms };
     for (idempotency, expected) in [

@@ -135,3 +135,21 @@ async fn a_chat_hears_once_that_nobody_decided_in_time() {
         assert_eq!(count(&telegram, 100, "Nobody decided in time"), 1);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_hears_that_its_request_waits_though_the_process_died_before_it_rested() {
+    let telegram = FakeTelegram::start();
+    let home = home(&telegram);
+    let dies = [("LEVERFRAME_CRASH", "propose.post:1")];
+    let mut daemon = bot::start(&home, &telegram, &[], &dies);
+    telegram.user_says(100, &ben(), WRITE);
+    daemon.wait_exit().expect("it dies with its question asked");
+    assert_eq!(count(&telegram, 100, "Waiting for a decision"), 0);
+    let daemon = bot::start(&home, &telegram, &[], &[]);
+    let asked = daemon.wait_approval().await;
+    shown(&telegram, 100, "Waiting for a decision").await;
+    assert_eq!(count(&telegram, 100, "interrupted"), 0);
+    daemon.decide(&asked, "approve").await;
+    let turn = asked["continuation_id"].as_str().unwrap();
+    daemon.wait_state(turn, "completed").await;
+}
