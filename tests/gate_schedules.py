@@ -100,12 +100,39 @@ def hook(session, call, kind, event="PreToolUse", **more):
             "hook_event_name": event, "tool_name": tool, "tool_input": given, "tool_use_id": call, **more}
 
 
+class Pending:
+    """What waits, read once for all that ask at one moment: each sees a list that was read after it asked."""
+
+    def __init__(self):
+        self.wanted = self.begun = self.done = 0
+        self.found, self.news = {}, threading.Condition()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while True:
+            with self.news:
+                self.news.wait_for(lambda: self.wanted > self.begun)
+                self.begun += 1
+            answer = request("GET", "/v1/approvals?state=pending&limit=500")
+            items = answer[2]["items"] if answer and answer[0] == 200 else []
+            with self.news:
+                self.found = {one["plan"].get("external", {}).get("call"): one for one in items}
+                self.done = self.begun
+                self.news.notify_all()
+
+    def of(self, call):
+        with self.news:
+            self.wanted = ticket = self.begun + 1
+            self.news.notify_all()
+            self.news.wait_for(lambda: self.done >= ticket)
+            return self.found.get(call)
+
+
+PENDING = Pending()
+
+
 def pending(call):
-    answer = request("GET", "/v1/approvals?state=pending&limit=500")
-    for approval in (answer[2]["items"] if answer and answer[0] == 200 else []):
-        if approval["plan"].get("external", {}).get("call") == call:
-            return approval
-    return None
+    return PENDING.of(call)
 
 
 def decide(approval, decision, **more):

@@ -44,7 +44,7 @@ class World:
         self.folder.mkdir()
         self.model = subprocess.Popen([sys.executable, HERE / "mock_model.py"], stdout=subprocess.PIPE)
         self.url = f"http://127.0.0.1:{int(self.model.stdout.readline())}"
-        self.daemon = None
+        self.daemon, self.terminals = None, 0
         self.settings = self.home / SETTINGS[agent]
         self.settings.parent.mkdir()
         self.program = peers / "node_modules/.bin" / agent
@@ -117,11 +117,13 @@ class World:
         trust = f'\n[projects."{self.folder}"]\ntrust_level = "trusted"\n'
         if trust not in config.read_text():
             config.write_text(config.read_text() + trust)
+        # A server of its own: the one before may still be ending.
+        self.terminals += 1
         self.tmux("new-session", "-d", "-x", "120", "-y", "50", "-c", self.folder, self.program, "-a", "on-request",
                   "--sandbox", "read-only", "--dangerously-bypass-hook-trust", f"BEYOND {command}")
 
     def tmux(self, *words):
-        done = subprocess.run(["tmux", "-S", self.root / "tmux", *words], env={**self.environment(), "TERM": "xterm"},
+        done = subprocess.run(["tmux", "-S", self.root / f"tmux{self.terminals}", *words], env={**self.environment(), "TERM": "xterm"},
                               capture_output=True, text=True, timeout=DEADLINE)
         return done.stdout
 
@@ -335,11 +337,11 @@ def main():
                 found[name] = f"{word} ({took:.1f} s): {expected}"
                 failed = failed or not passed
             kept = world.data / "gate-tests.json"
-            proof = json.loads(kept.read_text()) if kept.exists() else {}
+            tests = json.loads(kept.read_text()) if kept.exists() else []
             results[NAMES[agent]] = {
                 "version": version,
                 "tried": datetime.date.today().isoformat(),
-                "effective": proof.get(agent, {}).get("effective"),
+                "effective": next((test["effective"] for test in tests if test["agent"] == agent), None),
                 "cases": found,
             }
         finally:
