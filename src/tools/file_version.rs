@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
+use memchr::{memchr, memchr_iter, memrchr};
 use sha2::{Digest as _, Sha256};
 use similar::TextDiff;
 
@@ -122,6 +123,8 @@ pub fn each_chunk(
     }
 }
 
+/// Bytes that are compared at once.
+const BLOCK: usize = 4096;
 /// Lines around a change that a difference shows.
 const CONTEXT: usize = 3;
 
@@ -138,7 +141,7 @@ pub fn unified(old: &str, new: &str, from: &str, to: &str) -> String {
     }
     // A change is small and its file may be large: what both begin and end with is not compared line by line.
     let start = common_start(old, new);
-    let above = old[..start].matches('\n').count();
+    let above = memchr_iter(b'\n', &old.as_bytes()[..start]).count();
     let (old, new) = (&old[start..], &new[start..]);
     let end = common_end(old, new);
     let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
@@ -175,12 +178,12 @@ fn moved_down(head: &str, lines: usize) -> String {
 
 /// Bytes of the whole lines that both texts begin with, without those that a difference shows.
 fn common_start(old: &str, new: &str) -> usize {
-    let pairs = old.as_bytes().iter().zip(new.as_bytes());
-    let same = pairs.take_while(|(left, right)| left == right).count();
-    let line_start = |text: &[u8]| {
-        let end = text.iter().rposition(|byte| *byte == b'\n');
-        end.map_or(0, |end| end + 1)
-    };
+    let (left, right) = (old.as_bytes(), new.as_bytes());
+    let blocks = left.chunks_exact(BLOCK).zip(right.chunks_exact(BLOCK));
+    let same = blocks.take_while(|(left, right)| left == right).count() * BLOCK;
+    let pairs = left[same..].iter().zip(&right[same..]);
+    let same = same + pairs.take_while(|(left, right)| left == right).count();
+    let line_start = |text: &[u8]| memrchr(b'\n', text).map_or(0, |end| end + 1);
     let mut start = line_start(&old.as_bytes()[..same]);
     for _ in 0..CONTEXT {
         start = line_start(&old.as_bytes()[..start.saturating_sub(1)]);
@@ -190,15 +193,19 @@ fn common_start(old: &str, new: &str) -> usize {
 
 /// The same for the lines that both end with.
 fn common_end(old: &str, new: &str) -> usize {
-    let pairs = old.as_bytes().iter().rev().zip(new.as_bytes().iter().rev());
-    let same = pairs.take_while(|(left, right)| left == right).count();
+    let (left, right) = (old.as_bytes(), new.as_bytes());
+    let blocks = left.rchunks_exact(BLOCK).zip(right.rchunks_exact(BLOCK));
+    let same = blocks.take_while(|(left, right)| left == right).count() * BLOCK;
+    let (left, right) = (
+        &left[..left.len() - same],
+        &right[..right.len() - same],
+    );
+    let pairs = left.iter().rev().zip(right.iter().rev());
+    let same = same + pairs.take_while(|(left, right)| left == right).count();
     let mut start = old.len() - same;
     // A line that ends the same may begin otherwise.
     for _ in 0..=CONTEXT {
-        match old.as_bytes()[start..]
-            .iter()
-            .position(|byte| *byte == b'\n')
-        {
+        match memchr(b'\n', &old.as_bytes()[start..]) {
             Some(end) => start += end + 1,
             None => return 0,
         }

@@ -7,6 +7,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memchr_iter;
+use memchr::memmem::{Finder, find_iter};
+
 use crate::tools::nearest_lines::nearest;
 
 /// Most bytes of a text that edits make.
@@ -103,14 +106,15 @@ fn search<'a>(text: &str, edit: &Edit<'a>) -> (Cow<'a, str>, Cow<'a, str>, Vec<u
 
 /// Where a part begins; of more than one that overlap only those that can all be replaced, where `all` is said.
 fn occurrences(text: &str, part: &str, all: bool) -> Vec<usize> {
+    let finder = Finder::new(part);
     if all {
-        return text.match_indices(part).map(|(at, _)| at).collect();
+        return finder.find_iter(text.as_bytes()).collect();
     }
     let step = part.chars().next().map_or(1, char::len_utf8);
     let mut found = Vec::new();
     let mut from = 0;
     while found.len() <= MAX_NAMED
-        && let Some(at) = text.get(from..).and_then(|rest| rest.find(part))
+        && let Some(at) = finder.find(text.as_bytes().get(from..).unwrap_or_default())
     {
         found.push(from + at);
         from += at + step;
@@ -131,8 +135,8 @@ pub enum LineEnds {
 
 /// How the lines of a text end.
 pub fn line_ends(text: &str) -> LineEnds {
-    let all = text.bytes().filter(|byte| *byte == b'\n').count();
-    let long = text.matches("\r\n").count();
+    let all = memchr_iter(b'\n', text.as_bytes()).count();
+    let long = find_iter(text.as_bytes(), "\r\n").count();
     if long == 0 {
         LineEnds::Lf
     } else if long == all {
@@ -155,7 +159,7 @@ fn not_there(text: &str, old: &str) -> String {
 
 /// The number of the line that a position is in.
 fn line_at(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
+    memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1
 }
 
 fn lines_of(text: &str, found: &[usize]) -> String {
