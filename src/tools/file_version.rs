@@ -196,10 +196,7 @@ fn common_end(old: &str, new: &str) -> usize {
     let (left, right) = (old.as_bytes(), new.as_bytes());
     let blocks = left.rchunks_exact(BLOCK).zip(right.rchunks_exact(BLOCK));
     let same = blocks.take_while(|(left, right)| left == right).count() * BLOCK;
-    let (left, right) = (
-        &left[..left.len() - same],
-        &right[..right.len() - same],
-    );
+    let (left, right) = (&left[..left.len() - same], &right[..right.len() - same]);
     let pairs = left.iter().rev().zip(right.iter().rev());
     let same = same + pairs.take_while(|(left, right)| left == right).count();
     let mut start = old.len() - same;
