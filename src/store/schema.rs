@@ -266,6 +266,23 @@ fn migrations() -> Migrations<'static> {
 /// Newest schema version this program knows.
 pub const SCHEMA_VERSION: i64 = 34;
 
+/// What the migrations up to [`NEW_DATABASE_VERSION`] make of a new file, in one piece. Each of them would read the
+/// whole schema again and wait for the disk.
+pub const NEW_DATABASE: &str = include_str!("new_database.sql");
+
+/// The schema version of [`NEW_DATABASE`]. It may be older than the newest: migrations after it run as always.
+pub const NEW_DATABASE_VERSION: i64 = 34;
+
+/// Gives a new file its tables, in one transaction.
+fn fill(conn: &mut Connection) -> rusqlite::Result<()> {
+    let tx = conn.transaction()?;
+    tx.execute_batch(NEW_DATABASE)?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.pragma_update(None, "user_version", NEW_DATABASE_VERSION)?;
+    crate::crash_point!("migrate.mid");
+    tx.commit()
+}
+
 /// Refuses a SQLite that can corrupt its own log.
 pub(crate) fn assert_sqlite() -> Result<(), StoreError> {
     if rusqlite::version_number() < MINIMUM_SQLITE {
@@ -513,10 +530,13 @@ pub(crate) fn open_writer(path: &Path, found: DatabaseFile) -> Result<Connection
         conn.pragma_update(None, "fullfsync", true)?;
         conn.pragma_update(None, "checkpoint_fullfsync", true)?;
     }
-    if let DatabaseFile::Ours(version) = found
-        && version < SCHEMA_VERSION
-    {
-        copy_before_migration(&conn, path, version)?;
+    match found {
+        DatabaseFile::New => fill(&mut conn)
+            .map_err(|error| StoreError::Sqlite(format!("migration failed: {error}")))?,
+        DatabaseFile::Ours(version) if version < SCHEMA_VERSION => {
+            copy_before_migration(&conn, path, version)?;
+        }
+        DatabaseFile::Ours(_) => {}
     }
     migrations()
         .to_latest(&mut conn)

@@ -16,6 +16,7 @@ mod decisions;
 mod found;
 mod growth;
 mod lifecycle;
+mod new_database;
 mod opening;
 pub(crate) mod random;
 mod recovery;
