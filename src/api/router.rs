@@ -1,7 +1,7 @@
 //! The one table of routes, and the router built from it. A route that is not in the table does not exist.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use axum::RequestExt as _;
 use axum::Router;
@@ -27,8 +27,8 @@ use crate::api::{
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
 
-/// Every route.
-pub fn table() -> Vec<Route> {
+/// Every route. Made once: every listener serves the same, and the schemas of so many types take their time.
+static TABLE: LazyLock<Vec<Route>> = LazyLock::new(|| {
     [
         plain::routes(),
         sessions::routes(),
@@ -53,6 +53,11 @@ pub fn table() -> Vec<Route> {
         vec![description()],
     ]
     .concat()
+});
+
+/// Every route.
+pub fn table() -> &'static [Route] {
+    &TABLE
 }
 
 /// The route that describes them all, itself included.
@@ -64,7 +69,7 @@ fn description() -> Route {
             "/openapi.json",
             "This document; needs no credential",
             &[ok::<serde_json::Value>()],
-            |_api, _call| Box::pin(async { json(StatusCode::OK, &openapi::document(&table())) }),
+            |_api, _call| Box::pin(async { json(StatusCode::OK, &openapi::document(table())) }),
         )
     }
 }
@@ -73,20 +78,16 @@ fn description() -> Route {
 pub fn build(api: Arc<Api>) -> Router {
     let mut router = Router::new();
     for route in table() {
-        let route = Arc::new(route);
         let path = route.path;
         let filter = route.method.filter();
         router = router.route(
             path,
             on(
                 filter,
-                move |State(api): State<Arc<Api>>, request: Request| {
-                    let route = route.clone();
-                    async move {
-                        match dispatch(api, &route, request).await {
-                            Ok(response) => response,
-                            Err(refusal) => refusal.into_response(),
-                        }
+                move |State(api): State<Arc<Api>>, request: Request| async move {
+                    match dispatch(api, route, request).await {
+                        Ok(response) => response,
+                        Err(refusal) => refusal.into_response(),
                     }
                 },
             ),

@@ -82,7 +82,7 @@ fn assert_allowed_after_a_restart(saw: &Value) {
 /// A folder with `openapi.json`.
 fn document() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let document = openapi::document(&router::table());
+    let document = openapi::document(router::table());
     std::fs::write(folder.path().join("openapi.json"), document.to_string()).unwrap();
     folder
 }

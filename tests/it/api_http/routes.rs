@@ -81,7 +81,7 @@ async fn every_route_of_the_document_exists_and_takes_exactly_its_fields() {
 #[tokio::test]
 async fn required_fields_of_the_table_are_required_by_the_routes() {
     let server = Server::start(FakeClient::new()).await;
-    let document = openapi::document(&table());
+    let document = openapi::document(table());
     for route in table() {
         let method = route.method.as_str().to_ascii_lowercase();
         let body = &document["paths"][route.path][&method]["requestBody"];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::daemon::Home;
 
 fn document() -> Value {
-    openapi::document(&router::table())
+    openapi::document(router::table())
 }
 
 /// Every object in a value, with where it is.

@@ -19,7 +19,7 @@ An error is `application/problem+json`.";
 
 /// The whole page.
 pub fn page() -> String {
-    let document = openapi::document(&router::table());
+    let document = openapi::document(router::table());
     let mut groups: BTreeMap<&str, Vec<(String, &Value)>> = BTreeMap::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         let mut parts = path.split('/').filter(|part| !part.is_empty());

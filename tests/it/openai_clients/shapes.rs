@@ -28,7 +28,7 @@ fn schema(document: &Value, path: &str, status: &str, kind: &str) -> Value {
 async fn answers_are_what_the_document_says() {
     let home = home();
     let daemon = home.daemon();
-    let document = openapi::document(&table());
+    let document = openapi::document(table());
     let check = |path: &str, status: &str, body: &Value| {
         let schema = schema(&document, path, status, "application/json");
         let validator = jsonschema::validator_for(&schema).unwrap();
@@ -62,7 +62,7 @@ async fn answers_are_what_the_document_says() {
 
 #[test]
 fn the_table_of_parameters_has_what_the_requests_have_and_the_book_has_the_table() {
-    let document = openapi::document(&table());
+    let document = openapi::document(table());
     let page = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/docs/src/guide/openai-clients.md"
