@@ -335,6 +335,7 @@ impl Model {
     fn start_again(&mut self, clean: bool, copy: bool) -> Ruled<Outcome> {
         self.epoch += 1;
         self.quarantine |= copy;
+        self.wait_again()?;
         // A model call under way may have been billed in full.
         for attempt in 0..self.tries.len() {
             if self.tries[attempt].used.is_none() {
@@ -399,6 +400,35 @@ impl Model {
         }
         self.audit.push("engine.started");
         Ok(Outcome::Recovered(found))
+    }
+
+    /// A turn that only waits for people waits again: it was killed before its rest.
+    fn wait_again(&mut self) -> Ruled {
+        for turn in 0..self.turns.len() {
+            let open = self.calls.iter().any(|call| {
+                call.turn == turn
+                    && matches!(
+                        call.state,
+                        ToolCallState::Proposed
+                            | ToolCallState::Ready
+                            | ToolCallState::Approved
+                            | ToolCallState::Started
+                            | ToolCallState::Indeterminate
+                    )
+            });
+            let asks = self
+                .tries
+                .iter()
+                .any(|one| one.turn == turn && one.used.is_none());
+            if self.turns[turn].state == ContinuationState::Running
+                && self.waiting_gates(turn) > 0
+                && !open
+                && !asks
+            {
+                self.move_turn(turn, ContinuationState::Pending)?;
+            }
+        }
+        Ok(())
     }
 
     /// What was open when a copy was made may have gone on elsewhere since: a person is asked about each.
