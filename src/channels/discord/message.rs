@@ -17,7 +17,7 @@ pub const MAX_SOURCE: usize = 1_900;
 /// Lengths that a longer card is cut to, until what it is rendered to fits.
 const CARD_LENGTHS: &[usize] = &[3_900, 3_400, 2_800, 2_000];
 /// Longest key of a message.
-const MAX_NONCE: usize = 25;
+pub const MAX_NONCE: usize = 25;
 
 /// What every new message has. `piece`: of a part that takes several.
 pub fn new_message(part: &Outbound, piece: usize) -> Value {
@@ -36,7 +36,7 @@ pub fn new_message(part: &Outbound, piece: usize) -> Value {
 }
 
 /// The key of a message: of the part's own as much as fits, and the number of the piece.
-fn nonce(key: &str, piece: usize) -> String {
+pub fn nonce(key: &str, piece: usize) -> String {
     let number = piece.to_string();
     let mut nonce: String = key
         .chars()
@@ -101,44 +101,4 @@ pub fn question(approval: &Approval, buttons: &[CardButton]) -> (Value, bool) {
 /// Whether a text is an id, and so fit for a path.
 pub fn is_id(id: &str) -> bool {
     (1..=20).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_short_and_differ_by_piece() {
-        let key = "0123456789abcdef01234567";
-        assert_eq!(nonce(key, 0), "0123456789abcdef0123-0");
-        assert_eq!(nonce(key, 123), "0123456789abcdef0123-123");
-        assert!(nonce(&"x".repeat(90), 99_999).len() <= MAX_NONCE);
-    }
-
-    #[test]
-    fn no_piece_is_longer_than_discord_takes_and_none_is_lost() {
-        for source in [
-            "*".repeat(100_000),
-            "> q\n".repeat(2_000),
-            "🦀_a".repeat(3_000),
-            format!("```rust\n{}\n```", "let x = 1;\n".repeat(900)),
-            "word ".repeat(9_000),
-        ] {
-            let pieces = pieces(&source);
-            for piece in &pieces {
-                assert!(piece.chars().count() <= MAX_MESSAGE);
-            }
-            let words = pieces.iter().map(|piece| piece.matches("word").count());
-            assert_eq!(words.sum::<usize>(), source.matches("word").count());
-        }
-        assert!(pieces(" \n ").is_empty());
-    }
-
-    #[test]
-    fn only_digits_are_an_id() {
-        for odd in ["", "1/2", "../1", "1 ", "١", "123456789012345678901"] {
-            assert!(!is_id(odd), "{odd}");
-        }
-        assert!(is_id("1234567890123456789"));
-    }
 }

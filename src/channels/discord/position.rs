@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::channels::discord::session::Session;
 
 /// Direct conversations that are remembered: Discord does not list those of a bot.
-const MAX_DIRECT: usize = 64;
+pub const MAX_DIRECT: usize = 64;
 /// Messages of different conversations do not come in the order of their ids; this much, in milliseconds, they may
 /// differ.
-const OVERLAP_MS: u64 = 60_000;
+pub const OVERLAP_MS: u64 = 60_000;
 /// Bits of an id below its time (Discord, "Snowflakes").
-const TIME_SHIFT: u32 = 22;
+pub const TIME_SHIFT: u32 = 22;
 
 /// A position. Everything up to it is durable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,74 +91,5 @@ impl Position {
     /// Direct conversations that are remembered.
     pub fn direct(&self) -> &[u64] {
         &self.direct
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn session() -> Session {
-        Session {
-            id: "s".to_owned(),
-            resume_url: "wss://x".to_owned(),
-            seq: 4,
-        }
-    }
-
-    #[test]
-    fn a_position_comes_back_whole_and_only_for_its_account() {
-        let mut position = Position::stored(None, 7);
-        position.begin(session());
-        position.count(Some(9));
-        position.count(Some(5));
-        position.saw(90 << TIME_SHIFT, 3, true);
-        let cursor = position.cursor().unwrap();
-        assert_eq!(Position::stored(Some(&cursor), 7), position);
-        assert_eq!(position.session.as_ref().unwrap().seq, 9);
-        assert_eq!(
-            Position::stored(Some(&cursor), 8),
-            Position::stored(None, 8)
-        );
-        for odd in ["", "42", "{}", "{\"account\":\"7\"}", "7:42"] {
-            assert_eq!(
-                Position::stored(Some(odd), 7),
-                Position::stored(None, 7),
-                "{odd}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_a_lost_session_missed_is_owed_until_it_was_asked_for() {
-        let mut position = Position::stored(None, 7);
-        position.begin(session());
-        assert_eq!(
-            position.missing_after(),
-            None,
-            "nothing was ever seen, so nothing is owed"
-        );
-        position.saw(100_000 << TIME_SHIFT, 3, false);
-        position.begin(session());
-        position.saw(200_000 << TIME_SHIFT, 3, false);
-        position.begin(session());
-        assert_eq!(
-            position.missing_after(),
-            Some((100_000 - OVERLAP_MS) << TIME_SHIFT)
-        );
-        position.caught_up();
-        assert_eq!(position.missing_after(), None);
-    }
-
-    #[test]
-    fn direct_conversations_are_bounded_and_the_newest_stay() {
-        let mut position = Position::stored(None, 7);
-        for conversation in 0..200 {
-            position.saw(1, conversation, true);
-        }
-        position.saw(1, 150, true);
-        assert_eq!(position.direct().len(), MAX_DIRECT);
-        assert_eq!(position.direct().last(), Some(&150));
-        assert!(!position.direct().contains(&1));
     }
 }

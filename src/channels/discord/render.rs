@@ -17,7 +17,7 @@ pub const OF_COMPONENTS: u64 = 1 << 15;
 /// Buttons in a row, and rows, that a message can have.
 const ROW: usize = 5;
 /// Longest label of a button, in characters.
-const MAX_LABEL: usize = 80;
+pub const MAX_LABEL: usize = 80;
 
 /// Renders lines of a card.
 pub fn lines(lines: &[Line]) -> String {
@@ -82,53 +82,5 @@ fn style(label: &str) -> u8 {
         3
     } else {
         2
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_card_is_text_only_and_its_code_stays_in_its_block() {
-        let line = |text: &str, style| Line {
-            text: text.to_owned(),
-            style,
-        };
-        let shown = lines(&[
-            line("**Run** `x` <@1>", Style::Bold),
-            line("# not a heading", Style::Plain),
-            line("a: \"```\"", Style::Code),
-            line("b: *", Style::Code),
-            line("end", Style::Plain),
-        ]);
-        assert_eq!(
-            shown,
-            "**\\*\\*Run\\*\\* \\`x\\` \\<@1>**\n\\# not a heading\n```\na: \"``\u{200b}`\"\nb: *\n```\nend"
-        );
-    }
-
-    #[test]
-    fn buttons_stand_in_rows_of_five() {
-        let many: Vec<CardButton> = (0..7)
-            .map(|n| CardButton {
-                label: format!("{}{n}", "x".repeat(90)),
-                token: format!("t{n}"),
-            })
-            .collect();
-        let shown = card("what", &many);
-        assert_eq!(shown.as_array().map(Vec::len), Some(3));
-        assert_eq!(shown.pointer("/0/content"), Some(&json!("what")));
-        assert_eq!(
-            shown.pointer("/2/components/1/custom_id"),
-            Some(&json!("t6"))
-        );
-        assert_eq!(
-            shown
-                .pointer("/1/components/0/label")
-                .and_then(Value::as_str)
-                .map(str::len),
-            Some(MAX_LABEL)
-        );
     }
 }

@@ -17,7 +17,7 @@ const JOIN_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long people see that we type, unless it is said again. In milliseconds.
 const TYPING_MS: u64 = 8_000;
 /// Rest after a refusal that names none.
-const REST: Duration = Duration::from_secs(1);
+pub const REST: Duration = Duration::from_secs(1);
 /// Nobody is made to wait longer.
 const LONGEST_REST: Duration = Duration::from_hours(24);
 
@@ -292,7 +292,7 @@ impl Api {
 }
 
 /// What an answer says. `scrub` makes a text of the server fit to be shown.
-fn judge(answer: Answer, scrub: &dyn Fn(&str) -> String) -> Result<Value, CallError> {
+pub fn judge(answer: Answer, scrub: &dyn Fn(&str) -> String) -> Result<Value, CallError> {
     let status = answer.status;
     let text = |name: &str| answer.body.get(name).and_then(Value::as_str);
     let name = scrub(text("errcode").unwrap_or_default());
@@ -330,7 +330,7 @@ fn judge(answer: Answer, scrub: &dyn Fn(&str) -> String) -> Result<Value, CallEr
 }
 
 /// A field that an accepted call must name. Without it the call may have been carried out.
-fn named(answer: &Value, field: &str) -> Result<String, CallError> {
+pub fn named(answer: &Value, field: &str) -> Result<String, CallError> {
     answer
         .get(field)
         .and_then(Value::as_str)
@@ -354,7 +354,7 @@ fn account_data_path(user: &str, room: Option<&str>, name: &str) -> String {
 }
 
 /// `server/id` of an `mxc://` address, fit for a path.
-fn media_path(mxc: &str) -> Option<String> {
+pub fn media_path(mxc: &str) -> Option<String> {
     let (server, id) = mxc.strip_prefix("mxc://")?.split_once('/')?;
     let is_part = |part: &str| {
         !part.is_empty()
@@ -374,7 +374,7 @@ fn query_string(query: &[(&str, String)]) -> String {
 }
 
 /// Text as one segment of a path, or as a value of a query.
-fn segment(text: &str) -> String {
+pub fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -388,92 +388,5 @@ fn segment(text: &str) -> String {
         "." => "%2E".to_owned(),
         ".." => "%2E%2E".to_owned(),
         _ => out,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use reqwest::header::HeaderMap;
-
-    use super::*;
-
-    fn answer(status: u16, body: Value) -> Answer {
-        Answer {
-            status,
-            headers: HeaderMap::new(),
-            body,
-        }
-    }
-
-    fn judged(status: u16, body: Value) -> Result<Value, CallError> {
-        judge(answer(status, body), &str::to_owned)
-    }
-
-    #[test]
-    fn a_limit_rests_the_account_for_as_long_as_the_server_says() {
-        let limited = |status, body| match judged(status, body) {
-            Err(CallError::Limited {
-                retry_after,
-                everything,
-            }) => {
-                assert!(everything);
-                retry_after
-            }
-            other => panic!("{other:?}"),
-        };
-        let said = json!({ "errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": 4_470 });
-        assert_eq!(limited(429, said.clone()), Duration::from_millis(4_470));
-        assert_eq!(limited(400, said), Duration::from_millis(4_470));
-        assert_eq!(limited(429, Value::Null), REST);
-        let mut both = answer(429, json!({ "retry_after_ms": 10 }));
-        both.headers.insert("retry-after", "7".parse().unwrap());
-        assert!(matches!(
-            judge(both, &str::to_owned),
-            Err(CallError::Limited { retry_after, .. }) if retry_after == Duration::from_secs(7)
-        ));
-    }
-
-    #[test]
-    fn only_a_refusal_promises_that_nothing_was_done() {
-        assert!(matches!(
-            judged(403, json!({ "errcode": "M_FORBIDDEN" })),
-            Err(CallError::Refused { code: 403, name, .. }) if name == "M_FORBIDDEN"
-        ));
-        assert!(matches!(
-            judged(502, Value::Null),
-            Err(CallError::Server { status: 502, .. })
-        ));
-        assert!(matches!(
-            judged(200, Value::Null),
-            Err(CallError::Lost { .. })
-        ));
-        assert!(matches!(
-            judged(302, json!({})),
-            Err(CallError::Lost { .. })
-        ));
-        assert!(matches!(
-            named(&json!({}), "event_id"),
-            Err(CallError::Lost { .. })
-        ));
-    }
-
-    #[test]
-    fn ids_are_one_segment_of_a_path() {
-        assert_eq!(segment("!a/b:c?d#e"), "%21a%2Fb%3Ac%3Fd%23e");
-        assert_eq!(segment(".."), "%2E%2E");
-        assert_eq!(
-            media_path("mxc://example.org:8448/aB-1_").as_deref(),
-            Some("example.org%3A8448/aB-1_")
-        );
-        for wrong in [
-            "https://example.org/a",
-            "mxc://example.org",
-            "mxc:///a",
-            "mxc://example.org/a/b",
-            "mxc://example.org/..",
-            "mxc://example.org/a?b",
-        ] {
-            assert_eq!(media_path(wrong), None, "{wrong}");
-        }
     }
 }

@@ -5,10 +5,10 @@
 pub mod bridge;
 pub mod conform;
 
-mod decode;
+pub mod decode;
 mod greeting;
 mod inbound;
-mod lines;
+pub mod lines;
 mod look;
 mod outbound;
 mod reader;

@@ -3,15 +3,21 @@
 // Helpers of tests: the lint's own exception covers only the test functions themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod api;
 mod canary;
 mod check;
 mod clicks;
 mod connections;
 mod fake;
 mod inbound;
+mod interactions;
+mod limits;
 mod machine;
 mod markdown;
+mod message;
 mod outbound;
 mod peer;
+mod position;
+mod render;
 mod stories;
 mod world;

@@ -3,12 +3,16 @@
 // Helpers of tests: the lint's own exception covers only the test functions themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod api;
 mod bridging;
+mod content;
 mod events;
 mod inbound;
 mod line;
 mod outbound;
+mod position;
 pub(crate) mod proxy;
+mod room_list;
 mod rooms;
 mod stories;
 pub(crate) mod synapse;

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)] // a suite fails the test by panicking
 
 mod conform;
+mod decode;
 mod folder;
 mod irc;
 mod lines;
 mod pipes;
 mod schema;
+mod whole_lines;
 
 use std::path::{Path, PathBuf};
 

@@ -12,6 +12,7 @@ mod inbound;
 mod outbound;
 mod peer;
 pub mod port;
+mod position;
 mod scripted;
 mod supervisor;
 mod updates;

@@ -2,4 +2,5 @@
 
 mod answers;
 mod callback;
+mod signature;
 pub mod world;

@@ -1,0 +1,98 @@
+//! What is known of each room.
+
+use leverframe::channels::matrix::rooms::Rooms;
+use serde_json::{Value, json};
+
+fn state(kind: &str, key: &str, content: Value) -> Value {
+    json!({ "type": kind, "state_key": key, "content": content })
+}
+
+fn pair(events: &[Value]) -> Value {
+    json!({ "summary": { "m.joined_member_count": 2, "m.invited_member_count": 0 },
+            "state": { "events": events } })
+}
+
+#[test]
+fn a_room_is_direct_while_two_are_in_it_or_the_account_says_so() {
+    let rooms = Rooms::default();
+    rooms.replace(&json!({ "!a": pair(&[]), "!b": {
+        "summary": { "m.joined_member_count": 3 } } }));
+    assert!(rooms.is_direct("!a"));
+    assert!(!rooms.is_direct("!b"));
+    assert!(!rooms.is_direct("!unknown"));
+    // What is not said has not changed.
+    rooms.apply("!a", &json!({ "summary": {} }));
+    assert!(rooms.is_direct("!a"));
+    rooms.apply("!a", &json!({ "summary": { "m.invited_member_count": 1 } }));
+    assert!(!rooms.is_direct("!a"), "somebody else is about to read it");
+    rooms.mark_direct(&json!({ "@anna:x": ["!b"] }));
+    assert!(rooms.is_direct("!b"));
+}
+
+#[test]
+fn a_title_is_the_name_the_address_or_who_is_there() {
+    let rooms = Rooms::default();
+    let title = || rooms.room("!a").and_then(|room| room.title());
+    rooms.apply("!a", &json!({ "summary": { "m.heroes": ["@anna:x"] } }));
+    assert_eq!(title().as_deref(), Some("@anna:x"));
+    let name = state("m.room.member", "@anna:x", json!({ "displayname": "Anna" }));
+    rooms.apply("!a", &json!({ "timeline": { "events": [name] } }));
+    assert_eq!(title().as_deref(), Some("Anna"));
+    let alias = state("m.room.canonical_alias", "", json!({ "alias": "#ops:x" }));
+    rooms.apply("!a", &json!({ "state": { "events": [alias] } }));
+    assert_eq!(title().as_deref(), Some("#ops:x"));
+    let name = state("m.room.name", "", json!({ "name": "Ops" }));
+    rooms.apply("!a", &json!({ "state": { "events": [name] } }));
+    assert_eq!(title().as_deref(), Some("Ops"));
+}
+
+#[test]
+fn an_upgraded_room_lives_on_once_we_are_in_its_successor() {
+    let rooms = Rooms::default();
+    let tombstone = state(
+        "m.room.tombstone",
+        "",
+        json!({ "replacement_room": "!new" }),
+    );
+    rooms.apply("!old", &json!({ "timeline": { "events": [tombstone] } }));
+    assert_eq!(rooms.current("!old"), "!old");
+    assert!(rooms.awaited().contains_key("!new"));
+    rooms.apply("!new", &json!({}));
+    assert_eq!(rooms.current("!old"), "!new");
+    assert!(rooms.awaited().is_empty());
+    // Two that name each other end nowhere, and end.
+    let back = state(
+        "m.room.tombstone",
+        "",
+        json!({ "replacement_room": "!old" }),
+    );
+    rooms.apply("!new", &json!({ "timeline": { "events": [back] } }));
+    rooms.current("!old");
+}
+
+#[test]
+fn direct_messages_go_where_they_can_be_answered() {
+    let rooms = Rooms::default();
+    let encryption = state("m.room.encryption", "", json!({}));
+    let hero = |user: &str, events: &[Value]| {
+        let mut section = pair(events);
+        section["summary"]["m.heroes"] = json!([user]);
+        section
+    };
+    rooms.replace(&json!({
+        "!secret": hero("@anna:x", &[encryption]),
+        "!ben": hero("@ben:x", &[]),
+        "!named": pair(&[state("m.room.name", "", json!({ "name": "x" }))]),
+    }));
+    assert_eq!(
+        rooms.direct_candidates("@ben:x").certain.as_deref(),
+        Some("!ben")
+    );
+    let anna = rooms.direct_candidates("@anna:x");
+    assert_eq!(anna.certain, None);
+    assert_eq!(anna.possible, ["!named"]);
+    rooms.made("@anna:x", "!fresh");
+    let anna = rooms.direct_candidates("@anna:x");
+    assert_eq!(anna.certain.as_deref(), Some("!fresh"));
+    assert_eq!(rooms.count(), (3, 1));
+}
