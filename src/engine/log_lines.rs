@@ -8,9 +8,9 @@ use crate::protocol::enums::LogLevel;
 use crate::protocol::log::{DEFAULT_LINES, Log, LogLine, MAX_LINES};
 
 /// Bytes that the lines may take together.
-const KEPT_BYTES: usize = 1024 * 1024;
+pub const KEPT_BYTES: usize = 1024 * 1024;
 /// Bytes of one line; what is beyond is left out.
-const LINE_BYTES: usize = 8 * 1024;
+pub const LINE_BYTES: usize = 8 * 1024;
 /// What a line takes beside its texts.
 const OF_A_LINE: usize = size_of::<LogLine>();
 
@@ -27,7 +27,8 @@ struct Ring {
     last: u64,
 }
 
-fn bytes_of(line: &LogLine) -> usize {
+/// What a line takes, in bytes.
+pub fn bytes_of(line: &LogLine) -> usize {
     OF_A_LINE + line.target.len() + line.text.len()
 }
 
@@ -107,68 +108,5 @@ impl LogLines {
             last,
             filter: filter.to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn texts(log: &Log) -> Vec<&str> {
-        log.lines.iter().map(|line| line.text.as_str()).collect()
-    }
-
-    #[test]
-    fn the_newest_lines_stay_within_the_bytes() {
-        let lines = LogLines::default();
-        for n in 0..4000 {
-            let text = format!("{n} {}", "x".repeat(1000));
-            lines.add(Timestamp(5), LogLevel::Info, "test", &text);
-        }
-        let kept = lines.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(kept.bytes <= KEPT_BYTES && kept.lines.len() > 800);
-        assert_eq!(kept.bytes, kept.lines.iter().map(bytes_of).sum::<usize>());
-        assert!(
-            kept.lines
-                .back()
-                .is_some_and(|line| line.text.starts_with("3999 "))
-        );
-    }
-
-    #[test]
-    fn a_reader_follows_without_losing_or_repeating_a_line() {
-        let lines = LogLines::default();
-        for n in 0..5 {
-            let level = if n == 3 {
-                LogLevel::Debug
-            } else {
-                LogLevel::Warn
-            };
-            lines.add(Timestamp(1_000), level, "test", &n.to_string());
-        }
-        let newest = lines.read(Some(LogLevel::Info), None, Some(2), "info");
-        assert_eq!(texts(&newest), ["2", "4"]);
-        assert_eq!(newest.last, 1_004);
-        let begin = lines.read(None, Some(0), Some(3), "info");
-        assert_eq!((texts(&begin), begin.last), (vec!["0", "1", "2"], 1_002));
-        let rest = lines.read(Some(LogLevel::Warn), Some(begin.last), Some(3), "info");
-        assert_eq!((texts(&rest), rest.last), (vec!["4"], 1_004));
-        assert_eq!(texts(&lines.read(None, Some(rest.last), None, "")), [""; 0]);
-    }
-
-    #[test]
-    fn a_long_line_is_cut_at_a_character() {
-        let lines = LogLines::default();
-        lines.add(
-            Timestamp(1),
-            LogLevel::Error,
-            "test",
-            &"é".repeat(LINE_BYTES),
-        );
-        let log = lines.read(None, None, None, "");
-        assert_eq!(
-            log.lines.first().map(|line| line.text.len()),
-            Some(LINE_BYTES)
-        );
     }
 }

@@ -5,7 +5,7 @@
 
 pub mod address;
 mod connect;
-mod wait;
+pub mod wait;
 
 use std::sync::OnceLock;
 use std::time::Duration;

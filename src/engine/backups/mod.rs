@@ -21,7 +21,7 @@ use crate::store::input::ActorRef;
 use crate::store::queries::backups::MadeBackup;
 
 pub mod doctor;
-mod keep;
+pub mod keep;
 pub mod state;
 
 /// Seconds until what failed is tried again.

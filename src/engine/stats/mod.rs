@@ -4,7 +4,7 @@
 //! knows all.
 
 mod kinds;
-mod spans;
+pub mod spans;
 mod tally;
 
 use jiff::tz::TimeZone;

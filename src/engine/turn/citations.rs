@@ -42,7 +42,7 @@ fn cited(kind: CitationKind, source: &str) -> Citation {
 }
 
 /// A path that was read: of the workspace, or an artifact's.
-fn file(path: &str) -> Citation {
+pub fn file(path: &str) -> Citation {
     if path.starts_with(ARTIFACT_PREFIX)
         && let Ok(hash) = path.parse::<ArtifactHash>()
     {
@@ -59,7 +59,7 @@ fn file(path: &str) -> Citation {
 }
 
 /// Paths of `path:line: text`, as far as the model read them.
-fn found_in(result: &str) -> Vec<&str> {
+pub fn found_in(result: &str) -> Vec<&str> {
     let mut paths = Vec::new();
     let mut cut = false;
     for line in result.lines() {
@@ -73,7 +73,7 @@ fn found_in(result: &str) -> Vec<&str> {
 }
 
 /// The path before the first line number.
-fn path_of(line: &str) -> Option<&str> {
+pub fn path_of(line: &str) -> Option<&str> {
     line.match_indices(':').find_map(|(at, _)| {
         let rest = line.get(at + 1..)?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -89,28 +89,4 @@ fn recalled(result: &str) -> impl Iterator<Item = Citation> {
         let item: Value = serde_json::from_str(line).ok()?;
         Some(cited(CitationKind::Memory, item["id"].as_str()?))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_a_search_are_those_of_whole_lines() {
-        let result = "src/a.rs:12: let x = 1;\nsrc/b.rs:3: y: 4: z\n[stopped after 2 matches: there may be more]\n";
-        assert_eq!(found_in(result), ["src/a.rs", "src/b.rs"]);
-        let cut = "a.rs:1: one\n[… 900 of 9000 bytes left out; the whole is artifact:x …]\nb.rs:2: half\nc.rs:3: whole\n";
-        assert_eq!(found_in(cut), ["a.rs", "c.rs"]);
-        assert_eq!(found_in("[no match]\n"), [""; 0]);
-        assert_eq!(path_of("a:b.txt:7: x"), Some("a:b.txt"));
-        assert_eq!(path_of("12: x"), None);
-    }
-
-    #[test]
-    fn a_path_is_cited_as_one_source_however_it_is_written() {
-        assert_eq!(file("./notes.md"), file("notes.md"));
-        let hash = "artifact:".to_owned() + &"a".repeat(64);
-        assert_eq!(file(&hash).kind, CitationKind::Artifact);
-        assert_eq!(file("artifact:notes").kind, CitationKind::File);
-    }
 }

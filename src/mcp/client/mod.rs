@@ -5,7 +5,7 @@
 pub mod call;
 pub mod caller;
 pub mod connection;
-mod elicitation;
+pub mod elicitation;
 mod handler;
 mod http;
 mod lines;
@@ -13,7 +13,7 @@ pub mod login;
 pub mod offer;
 pub mod request;
 pub mod result;
-mod schema;
-mod visible;
+pub mod schema;
+pub mod visible;
 
 pub use crate::mcp::client::visible::visible;

@@ -3,6 +3,7 @@
 // Helpers outside `#[test]` functions fail a test by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod accounts;
 mod cache_samples;
 mod clients;
 mod command_line;

@@ -2,6 +2,7 @@
 //! itself (I20), and a migration leaves what was before it intact (I26).
 
 mod doubt;
+mod keep;
 mod kept;
 mod killed;
 mod migrations;

@@ -9,6 +9,7 @@ mod lines;
 mod plans;
 mod proof;
 mod rules;
+mod run_output;
 mod schedules;
 mod settings;
 mod shapes;

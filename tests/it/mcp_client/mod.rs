@@ -5,9 +5,14 @@
 mod answers;
 mod confinement;
 mod definitions;
+mod elicitation;
 mod http;
 mod lifecycle;
 mod lists;
+mod offer;
 mod questions;
+mod result;
+mod schema;
 mod tool;
+mod visible;
 pub mod world;

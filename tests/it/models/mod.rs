@@ -8,6 +8,7 @@
     clippy::print_stderr
 )]
 
+mod address;
 mod aimock;
 mod anthropic_decoder;
 pub mod byte_peer;
@@ -22,6 +23,7 @@ pub mod helpers;
 mod limits;
 mod line_reader;
 pub mod lookup;
+mod names;
 mod nonsense;
 mod ollama_calls;
 mod ollama_decoder;
@@ -32,4 +34,6 @@ mod responses_decoder;
 mod responses_requests;
 mod retries;
 mod scripted;
+mod thinking;
 mod time_bound;
+mod wait;

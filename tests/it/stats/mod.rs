@@ -1,5 +1,7 @@
 //! Suite: cost and health over time, of a real daemon.
 
+mod spans;
+
 use leverframe::clock::Timestamp;
 use rusqlite::Connection;
 use serde_json::Value;
