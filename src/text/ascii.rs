@@ -53,17 +53,3 @@ pub fn fitting(text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(text.chars().map(sign).collect())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_sign_is_one_ascii_character() {
-        for given in "─│┌┐└┘·…—▁█→?xé漢".chars() {
-            assert!(sign(given).is_ascii(), "{given}");
-        }
-        assert_eq!(sign('─'), '-');
-        assert_eq!(sign('a'), 'a');
-    }
-}

@@ -224,13 +224,15 @@ fn read(file: std::fs::File, most: u64) -> Result<Vec<u8>, String> {
 
 /// What the head of a SKILL.md says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Head {
-    name: String,
-    description: String,
+pub struct Head {
+    /// Its name.
+    pub name: String,
+    /// When to use it.
+    pub description: String,
 }
 
 /// Reads the head of a SKILL.md: YAML between two lines of `---`.
-fn head(text: &str) -> Result<Head, String> {
+pub fn head(text: &str) -> Result<Head, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let rest = text
         .strip_prefix("---")
@@ -315,32 +317,6 @@ impl EventReceiver for TopFields {
             | Event::StreamEnd
             | Event::DocumentStart
             | Event::DocumentEnd => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_head_of_a_skill_is_yaml_between_two_lines() {
-        let text = "---\nname: deploy\ndescription: >\n  How we\n  deploy\nmetadata:\n  name: other\nallowed-tools: [a, b]\n---\nBody\n";
-        let found = head(text).unwrap();
-        assert_eq!(
-            (found.name.as_str(), found.description.as_str()),
-            ("deploy", "How we deploy")
-        );
-        for (text, said) in [
-            ("# Deploy", "does not begin"),
-            ("---\nname: deploy\n", "no second line"),
-            ("---\nname: deploy\n---\n", "no `description`"),
-            ("---\nname: Deploy\ndescription: d\n---\n", "a to z"),
-            ("---\nname: [\n---\n", "no YAML"),
-            ("---\nname: *x\ndescription: d\n---\n", "the head"),
-        ] {
-            let why = head(text).unwrap_err();
-            assert!(why.contains(said), "{text:?}: {why}");
         }
     }
 }

@@ -26,25 +26,3 @@ pub fn sequence(how: Notify, tmux: bool, waiting: usize) -> Option<String> {
 pub fn through_tmux(sequence: &str) -> String {
     format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_terminal_gets_its_own_words() {
-        assert_eq!(sequence(Notify::Off, true, 3), None);
-        assert_eq!(
-            sequence(Notify::Osc9, false, 1).as_deref(),
-            Some("\x1b]9;leverframe: 1 needs you\x07")
-        );
-        assert_eq!(
-            sequence(Notify::Osc99, false, 2).as_deref(),
-            Some("\x1b]99;i=leverframe:o=unfocused;leverframe: 2 need you\x1b\\")
-        );
-        assert_eq!(
-            sequence(Notify::Osc777, true, 2).as_deref(),
-            Some("\x1bPtmux;\x1b\x1b]777;notify;leverframe;2 need you\x1b\x1b\\\x1b\\")
-        );
-    }
-}

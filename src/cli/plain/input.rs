@@ -109,7 +109,8 @@ impl LineReader {
     }
 }
 
-fn read(input: &mut impl BufRead, say: &mpsc::Sender<InputEvent>) {
+/// Sends each line of an input, and its end.
+pub fn read(input: &mut impl BufRead, say: &mpsc::Sender<InputEvent>) {
     let mut before: Option<Instant> = None;
     loop {
         let mut bytes = Vec::new();
@@ -196,30 +197,5 @@ impl BufRead for Answers<'_> {
 
     fn consume(&mut self, count: usize) {
         self.at = (self.at + count).min(self.held.len());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Cursor;
-
-    use super::*;
-
-    #[test]
-    fn lines_that_come_together_are_pasted_ones() {
-        let (say, mut queue) = mpsc::channel(8);
-        read(&mut Cursor::new(b"one\r\ntwo\nthree"), &say);
-        let mut lines = Vec::new();
-        while let Ok(said) = queue.try_recv() {
-            match said {
-                InputEvent::Line(line) => lines.push((line.text, line.pasted)),
-                other => assert_eq!(other, InputEvent::End),
-            }
-        }
-        let wanted = [("one", false), ("two", true), ("three", true)];
-        assert_eq!(
-            lines,
-            wanted.map(|(text, pasted)| (text.to_owned(), pasted))
-        );
     }
 }

@@ -391,7 +391,7 @@ fn death(status: ExitStatus) -> String {
 }
 
 /// What cells write. The driver ends what belongs to a cell by a mark, so that nothing of it comes with the next one.
-struct Output<R = ChildStderr> {
+pub struct Output<R = ChildStderr> {
     pipe: R,
     buffer: Vec<u8>,
     is_at_end: bool,
@@ -401,7 +401,8 @@ struct Output<R = ChildStderr> {
 }
 
 impl<R: AsyncRead + Unpin> Output<R> {
-    fn new(pipe: R) -> Self {
+    /// Nothing is read yet.
+    pub fn new(pipe: R) -> Self {
         Self {
             pipe,
             buffer: vec![0; 16 * 1024],
@@ -412,18 +413,18 @@ impl<R: AsyncRead + Unpin> Output<R> {
     }
 
     /// Opens it for the output of another cell.
-    fn end_at(&mut self, nonce: &str) {
+    pub fn end_at(&mut self, nonce: &str) {
         self.mark = format!("\0{nonce}\0").into_bytes();
         self.is_at_end = false;
     }
 
     /// Whether more of this cell can come.
-    fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         !self.is_at_end
     }
 
     /// The next bytes without the mark; they are empty where nothing but a part of it came. Whoever waits may give up.
-    async fn read(&mut self) -> Vec<u8> {
+    pub async fn read(&mut self) -> Vec<u8> {
         let count = self.pipe.read(&mut self.buffer).await.unwrap_or(0);
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(&self.buffer[..count]);
@@ -448,32 +449,5 @@ impl<R: AsyncRead + Unpin> Output<R> {
             self.held = bytes.split_off(at);
         }
         bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn the_mark_is_taken_out_wherever_it_is_cut() {
-        for cut in 0.."one\0ab\0two".len() {
-            let (left, right) = "one\0ab\0two".as_bytes().split_at(cut);
-            let pipe = pipe(left, right);
-            let mut output = Output::new(pipe);
-            output.end_at("ab");
-            let mut text = Vec::new();
-            while output.is_open() {
-                text.extend(output.read().await);
-            }
-            let text = String::from_utf8(text).unwrap();
-            // What comes behind the mark in a later piece belongs to the next cell.
-            let is_whole = text.starts_with("one") && "onetwo".starts_with(&text);
-            assert!(is_whole, "{cut}: {text:?}");
-        }
-    }
-
-    fn pipe<'a>(left: &'a [u8], right: &'a [u8]) -> impl AsyncRead + Unpin + 'a {
-        left.chain(right)
     }
 }

@@ -69,7 +69,7 @@ impl LoadDataset {
 }
 
 /// The variable for a dataset where none is named.
-fn variable_of(name: &str) -> String {
+pub fn variable_of(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let variable: String = name.chars().map(plain).collect();
     if variable.starts_with(|c: char| c.is_ascii_digit()) {
@@ -120,22 +120,6 @@ impl Tool for LoadDataset {
             content: loaded.unwrap_or_else(|error| error.to_string()),
             disposition,
             partial: false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::tools::python::load_dataset::variable_of;
-
-    #[test]
-    fn every_name_of_a_dataset_becomes_a_variable() {
-        for (name, variable) in [
-            ("sales", "sales"),
-            ("sales-2026", "sales_2026"),
-            ("2026", "_2026"),
-        ] {
-            assert_eq!(variable_of(name), variable);
         }
     }
 }

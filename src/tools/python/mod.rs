@@ -6,8 +6,8 @@
 mod code_risk;
 pub mod dataset;
 pub mod executable;
-mod interpreter;
+pub mod interpreter;
 pub mod load_dataset;
 mod outputs;
-mod reply;
+pub mod reply;
 pub mod tool;

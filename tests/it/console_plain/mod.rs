@@ -2,6 +2,9 @@
 
 mod asked;
 mod decisions;
+mod face;
+mod input;
 mod openings;
 mod tasks;
 pub(crate) mod typist;
+mod words;

@@ -27,6 +27,7 @@ pub(crate) mod month;
 mod mouse;
 mod next_waiting;
 mod notice;
+mod notify;
 mod opened;
 mod preferences;
 mod questions;

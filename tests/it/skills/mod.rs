@@ -2,3 +2,4 @@
 
 mod daemon;
 mod folders;
+mod head;

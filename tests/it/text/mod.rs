@@ -1,6 +1,9 @@
 //! Outside text never fakes, hides or injects.
 
+mod ascii;
+mod bars;
 mod chunk;
+mod csv;
 mod markdown;
 mod matrix_html;
 mod mrkdwn;

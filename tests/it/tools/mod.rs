@@ -32,6 +32,9 @@ mod operands;
 mod proof;
 #[cfg(target_os = "linux")]
 pub mod python;
+mod python_output;
+mod python_replies;
+mod python_variables;
 mod registry;
 mod script;
 mod search;
