@@ -259,11 +259,6 @@ fn permitted_arrows_are_not_found() {
     );
     finds("store/tx.rs", "fn f() { crate::crash_point!(\"x\"); }", &[]);
     finds("main.rs", "fn main() { leverframe::cli::run() }", &[]);
-    finds(
-        "model/http.rs",
-        "#[cfg(test)]\nmod tests {\n    use super::*;\n}",
-        &[],
-    );
 }
 
 #[test]
@@ -364,6 +359,12 @@ fn what_belongs_in_one_place_is_found_elsewhere() {
             "#[expect(unused, dead_code)] fn f() {}",
             "dead code is removed, not allowed",
         ),
+        (
+            "text/a.rs",
+            "#[cfg(test)] mod tests {}",
+            "tests are in tests/it",
+        ),
+        ("text/a.rs", "#[test] fn f() {}", "tests are in tests/it"),
     ] {
         finds(name, text, &[&format!("src/{name}:2: {expected}")]);
     }

@@ -217,6 +217,10 @@ pub fn check(name: &str, text: &str) -> Vec<String> {
                 "`super::` hides the arrow: write crate::…".to_owned(),
             ));
         }
+        // The library is never built as a test: such tests would not run.
+        if here(&["cfg", "(", "test"]) || here(&["[", "test", "]"]) {
+            found.push((*line, "tests are in tests/it".to_owned()));
+        }
         if here(&["allow", "("]) || here(&["expect", "("]) {
             let inside = words[index + 2..]
                 .iter()
