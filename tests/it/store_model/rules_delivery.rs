@@ -443,6 +443,7 @@ impl Model {
                 }
                 OutboxClass::Final | OutboxClass::Notice => {
                     self.move_part(part, OutboxState::Unknown)?;
+                    self.parts[part].not_before = None;
                     self.ask_resend(part, QUIET);
                     found.unknown.push(part);
                 }
