@@ -1,5 +1,5 @@
-//! The archive of `cargo package` has what its build needs, and not what only tests need. The whole build from it takes
-//! minutes; CONTRIBUTING.md says how to make it.
+//! The archive of `cargo package` has what its build needs, and not what only tests need. `tests/package.sh`
+//! compiles what is in it, which takes minutes.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
