@@ -102,6 +102,7 @@ async fn submit(engine: &Engine, command: Command) -> Result<Outcome, Problem> {
         },
         surface: Surface::Http,
         idempotency_key: None,
+        trace: None,
     };
     engine.handle(envelope).await
 }

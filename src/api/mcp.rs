@@ -105,7 +105,8 @@ async fn answer(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         .uri(MCP_PATH)
         .body(Body::from(body))
         .map_err(|error| Problem::internal(error.to_string()))?;
+    let server = api.mcp.of(principal).within(call.trace());
     *request.headers_mut() = call.headers;
-    let response = service(api.mcp.of(principal)).handle(request).await;
+    let response = service(server).handle(request).await;
     Ok(response.map(Body::new))
 }

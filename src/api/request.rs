@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body as HttpBody, Bytes};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use futures_util::StreamExt as _;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +24,7 @@ use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::Envelope;
+use crate::protocol::trace_parent::TraceParent;
 
 /// Longest request body, in bytes.
 pub const BODY_LIMIT: usize = 28 * 1024 * 1024;
@@ -137,7 +138,14 @@ impl Call {
             actor: self.actor()?.clone(),
             surface,
             idempotency_key,
+            trace: self.trace(),
         })
+    }
+
+    /// The trace of the caller, as the header `traceparent` says it.
+    pub fn trace(&self) -> Option<TraceParent> {
+        let sent = self.headers.get_all(TraceParent::HEADER).iter();
+        TraceParent::of_headers(sent.map(HeaderValue::as_bytes))
     }
 
     /// The same without the key of the request: one of several commands that it becomes.

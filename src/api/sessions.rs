@@ -118,7 +118,7 @@ impl Message {
                 top_p: self.top_p,
                 tool_choice: self.tool_choice.take(),
             },
-            call: None,
+            ..TurnOptions::default()
         }
     }
 }

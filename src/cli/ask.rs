@@ -65,7 +65,7 @@ impl From<AskOptions> for TurnOptions {
                 top_p: flags.top_p,
                 tool_choice: flags.tool_choice.map(ToolChoice::from),
             },
-            call: None,
+            ..Self::default()
         }
     }
 }

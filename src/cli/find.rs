@@ -36,6 +36,7 @@ pub fn envelope<C>(command: C, idempotency_key: Option<String>) -> Envelope<C> {
         },
         surface: Surface::Cli,
         idempotency_key,
+        trace: None,
     }
 }
 

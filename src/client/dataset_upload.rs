@@ -116,6 +116,7 @@ impl Sender<'_> {
             actor: self.actor.clone(),
             surface: self.surface,
             idempotency_key: None,
+            trace: None,
         };
         self.client.execute(envelope).await
     }

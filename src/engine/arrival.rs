@@ -66,6 +66,7 @@ impl Engine {
                 actor,
                 surface,
                 key: None,
+                trace: None,
             },
             origin: Origin {
                 channel: channel.to_owned(),
@@ -82,6 +83,7 @@ impl Engine {
                 },
                 surface,
                 message_ref: inbound.message_ref.clone(),
+                trace: None,
             },
         }
     }

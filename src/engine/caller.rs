@@ -3,6 +3,7 @@
 use crate::engine::people;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
+use crate::protocol::trace_parent::TraceParent;
 use crate::store::input::ActorRef;
 
 /// Who acts and from where, as commands need it.
@@ -13,6 +14,8 @@ pub struct Caller {
     pub surface: Surface,
     /// Idempotency key, scoped to the actor.
     pub key: Option<String>,
+    /// The trace of theirs that the turn is a part of.
+    pub trace: Option<TraceParent>,
 }
 
 impl Caller {

@@ -233,6 +233,7 @@ async fn answer(
         actor: Actor::Engine,
         surface: Surface::Engine,
         key: None,
+        trace: None,
     };
     let request = DecisionRequest {
         revision: Some(approval.revision),

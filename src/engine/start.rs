@@ -80,6 +80,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             actor: Actor::Engine,
             surface: Surface::Engine,
             key: None,
+            trace: None,
         }
         .reference();
         engine
@@ -203,6 +204,7 @@ async fn resume_by_policy(engine: &Engine, id: ContinuationId) -> Result<(), Pro
         actor: Actor::Engine,
         surface: Surface::Engine,
         idempotency_key: None,
+        trace: None,
     };
     engine.handle(envelope).await.map(|_| ())
 }

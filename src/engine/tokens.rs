@@ -79,6 +79,7 @@ impl Engine {
                 actor: actor.clone(),
                 surface: Surface::Http,
                 key: None,
+                trace: None,
             }
             .reference()
         });

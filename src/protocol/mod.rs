@@ -62,4 +62,5 @@ pub mod take_over;
 pub mod telemetry;
 pub mod token;
 pub mod tool;
+pub mod trace_parent;
 pub mod uncertain;

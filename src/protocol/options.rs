@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::protocol::gate::ExternalCaller;
+use crate::protocol::trace_parent::TraceParent;
 
 /// Most hints of one message.
 pub const MAX_HINTS: usize = 16;
@@ -157,6 +158,9 @@ pub struct TurnOptions {
     /// The one call that the turn makes; its result is the answer. No model is asked. Only `CallTool` sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<DirectCall>>,
+    /// The trace that the turn is a part of. Only the header `traceparent` of a request sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceParent>,
 }
 
 impl TurnOptions {

@@ -30,6 +30,7 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
                 },
                 surface: Surface::Cli,
                 idempotency_key: None,
+                trace: None,
             };
             match client.submit(envelope).await {
                 Ok(Outcome::ReloadConfiguration(report)) => {

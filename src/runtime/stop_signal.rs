@@ -46,6 +46,7 @@ pub fn obey(mut signal: StopSignal, client: Arc<dyn ConsoleClient>) -> JoinHandl
                 },
                 surface: Surface::Cli,
                 idempotency_key: None,
+                trace: None,
             };
             if let Err(problem) = client.submit(envelope).await {
                 tracing::error!(%problem, "the emergency stop by signal");

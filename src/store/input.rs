@@ -16,6 +16,7 @@ use crate::protocol::ids::{
 };
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{CachedAnswer, NativeBlocks, Usage};
+use crate::protocol::trace_parent::TraceParent;
 
 /// What pauses a conversation, by channel; of others nothing does.
 pub type ChannelFloods = Arc<BTreeMap<String, FloodLimits>>;
@@ -43,6 +44,8 @@ pub struct Origin {
     pub surface: Surface,
     /// The platform's id of the message, to reply to.
     pub message_ref: Option<String>,
+    /// The trace of the caller that the turn is a part of.
+    pub trace: Option<TraceParent>,
 }
 
 /// Which session a message belongs to.

@@ -16,6 +16,7 @@ use crate::config::telemetry::TelemetrySettings;
 use crate::protocol::request::GetLog;
 use crate::protocol::telemetry::{ExportOutcome, Signal};
 use crate::telemetry::observer::Observer;
+use crate::telemetry::parents::Parents;
 use crate::telemetry::report::TelemetryReport;
 use crate::telemetry::sender::{Refusal, Sender};
 use crate::telemetry::spans::Spans;
@@ -71,7 +72,14 @@ impl Exporter {
         let share = parts.settings.sample_ratio;
         let spans = Spans::new(parts.providers, share, parts.redactor);
         let (queue, waiting) = mpsc::channel(QUEUE);
-        let observer = Observer::new(parts.client.clone(), spans, queue, parts.report.clone());
+        let parents = Parents::new(parts.client.clone());
+        let observer = Observer::new(
+            parts.client.clone(),
+            parents.clone(),
+            spans,
+            queue,
+            parts.report.clone(),
+        );
         let stop = CancellationToken::new();
         let pump = Pump {
             sender,
@@ -81,6 +89,7 @@ impl Exporter {
             batch: Vec::new(),
             line: 0,
             client: parts.client,
+            parents,
             report: parts.report,
             failures: 0,
             not_before: None,
@@ -120,6 +129,7 @@ struct Pump {
     /// Number of the last line that was sent; 0 = none yet.
     line: u64,
     client: Arc<dyn ConsoleClient>,
+    parents: Parents,
     report: Arc<dyn TelemetryReport>,
     /// Requests in a row that the collector did not take.
     failures: u32,
@@ -203,8 +213,15 @@ impl Pump {
         else {
             return Some(false);
         };
-        let records = log.lines.iter().map(|line| logs::record(line, self.share));
-        let body = payload::logs(&self.resource, records.collect());
+        let mut records = Vec::with_capacity(count);
+        for line in &log.lines {
+            let parent = match logs::turn_of(line) {
+                Some(turn) => self.parents.of(turn).await,
+                None => None,
+            };
+            records.push(logs::record(line, parent, self.share));
+        }
+        let body = payload::logs(&self.resource, records);
         let answer = self.sender.send(Signal::Logs, body).await;
         if !self.settle(Signal::Logs, count as u64, answer) {
             return None;

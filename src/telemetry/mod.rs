@@ -10,6 +10,7 @@ pub mod attributes;
 pub mod exporter;
 pub mod logs;
 pub mod observer;
+pub mod parents;
 pub mod payload;
 pub mod report;
 pub mod sender;

@@ -12,6 +12,7 @@ use crate::protocol::event::{Event, EventFilter, StreamItem};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::GetContinuation;
 use crate::protocol::telemetry::{ExportOutcome, Signal};
+use crate::telemetry::parents::Parents;
 use crate::telemetry::report::TelemetryReport;
 use crate::telemetry::spans::Spans;
 
@@ -40,6 +41,7 @@ const KINDS: &[&str] = &[
 /// Makes spans of events.
 pub struct Observer {
     client: Arc<dyn ConsoleClient>,
+    parents: Parents,
     spans: Spans,
     queue: mpsc::Sender<Span>,
     report: Arc<dyn TelemetryReport>,
@@ -49,12 +51,14 @@ impl Observer {
     /// Puts the spans into this queue.
     pub fn new(
         client: Arc<dyn ConsoleClient>,
+        parents: Parents,
         spans: Spans,
         queue: mpsc::Sender<Span>,
         report: Arc<dyn TelemetryReport>,
     ) -> Self {
         Self {
             client,
+            parents,
             spans,
             queue,
             report,
@@ -101,6 +105,9 @@ impl Observer {
     }
 
     async fn see(&mut self, event: &Event) {
+        if let Some(id) = self.spans.unknown_turn(event) {
+            self.spans.join(id, self.parents.of(id).await);
+        }
         if let Some(id) = self.spans.unknown_channel(event) {
             match self.client.call(GetContinuation { id }).await {
                 Ok(turn) => self.spans.learn_channel(id, turn.channel),

@@ -1,14 +1,18 @@
-//! Ids of traces and spans. They follow from ids that the database keeps: a turn that goes on after a crash goes on in
-//! its trace.
+//! Ids of traces and spans. They follow from what the database keeps: a turn that goes on after a crash goes on in its
+//! trace.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::trace_parent::TraceParent;
 
-/// The trace of a turn.
-pub fn trace(turn: ContinuationId) -> Vec<u8> {
-    turn.to_bytes().to_vec()
+/// The trace of a turn: the one that a caller named, else one of its own.
+pub fn trace(turn: ContinuationId, parent: Option<TraceParent>) -> Vec<u8> {
+    match parent {
+        Some(parent) => parent.trace_id(),
+        None => turn.to_bytes().to_vec(),
+    }
 }
 
 /// The span of the whole turn.
@@ -34,8 +38,12 @@ pub fn made_at(turn: ContinuationId) -> Timestamp {
     Timestamp((u128::from_be_bytes(turn.to_bytes()) >> 80) as i64)
 }
 
-/// Whether the trace of a turn is among this share of all. A turn is or is not, whoever asks and when.
-pub fn is_sampled(turn: ContinuationId, share: f64) -> bool {
+/// Whether the trace of a turn is recorded: as its caller says, else where it is among this share of all. A turn is or is
+/// not, whoever asks and when.
+pub fn is_sampled(turn: ContinuationId, parent: Option<TraceParent>, share: f64) -> bool {
+    if let Some(parent) = parent {
+        return parent.is_sampled();
+    }
     // 53 bits of what is random in the id, which a float holds exactly.
     let place = u128::from_be_bytes(turn.to_bytes()) as u64 >> 11;
     (place as f64) < share * (1_u64 << 53) as f64

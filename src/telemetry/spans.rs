@@ -16,6 +16,7 @@ use crate::protocol::enums::{ApprovalState, ContinuationState, ToolCallState};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::session::Usage;
+use crate::protocol::trace_parent::TraceParent;
 use crate::telemetry::attributes::{decimal, flag, list_of_one, name, number, text};
 use crate::telemetry::span_ids;
 use crate::text::redact::Redactor;
@@ -41,6 +42,8 @@ pub struct Spans {
 #[derive(Debug, Default)]
 struct Turn {
     channel: Option<String>,
+    /// The trace of a caller that it is a part of.
+    parent: Option<TraceParent>,
     began: Option<Timestamp>,
     attempts: u32,
     /// When its open model call began.
@@ -62,7 +65,7 @@ struct SpanFacts<'a> {
 }
 
 impl Spans {
-    /// No events yet. `share` of the turns are traced.
+    /// No events yet. `share` of the turns are traced, beside those that a caller traces.
     pub fn new(providers: BTreeMap<String, String>, share: f64, redactor: Redactor) -> Self {
         Self {
             providers,
@@ -77,7 +80,26 @@ impl Spans {
         let id = event.continuation_id?;
         let ends = event.body.continuation_state()?.is_terminal();
         let known = (self.turns.get(&id)).is_some_and(|turn| turn.channel.is_some());
-        (ends && !known && span_ids::is_sampled(id, self.share)).then_some(id)
+        (ends && !known && self.is_sampled(id)).then_some(id)
+    }
+
+    /// The turn of an event, where nothing is known of it.
+    pub fn unknown_turn(&self, event: &Event) -> Option<ContinuationId> {
+        let id = event.continuation_id?;
+        (!self.turns.contains_key(&id)).then_some(id)
+    }
+
+    /// A turn is a part of this trace; none = it is one of its own.
+    pub fn join(&mut self, id: ContinuationId, parent: Option<TraceParent>) {
+        self.turn(id).parent = parent;
+    }
+
+    fn parent(&self, id: ContinuationId) -> Option<TraceParent> {
+        self.turns.get(&id)?.parent
+    }
+
+    fn is_sampled(&self, id: ContinuationId) -> bool {
+        span_ids::is_sampled(id, self.parent(id), self.share)
     }
 
     /// This is the channel of a turn.
@@ -88,7 +110,7 @@ impl Spans {
     /// The span that an event ends.
     pub fn fold(&mut self, event: &Event) -> Option<Span> {
         let id = event.continuation_id?;
-        if !span_ids::is_sampled(id, self.share) {
+        if !self.is_sampled(id) {
             return None;
         }
         self.note(id, event);
@@ -344,10 +366,12 @@ impl Spans {
             .continuation_state()
             .is_some_and(ContinuationState::is_terminal);
         let number_of_event = event.seq.unwrap_or_default();
+        let parent = self.parent(id);
         let root = span_ids::root(id);
         let (span_id, parent_span_id, events) = if is_root {
             let events = std::mem::take(&mut self.turn(id).interruptions);
-            (root, Vec::new(), events)
+            let caller = parent.map(|parent| parent.span_id());
+            (root, caller.unwrap_or_default(), events)
         } else {
             (span_ids::child(id, number_of_event), root, Vec::new())
         };
@@ -357,7 +381,7 @@ impl Spans {
         }
         attributes.extend(ended.error.map(|word| text("error.type", word)));
         Span {
-            trace_id: span_ids::trace(id),
+            trace_id: span_ids::trace(id, parent),
             span_id,
             parent_span_id,
             flags: 1,

@@ -561,6 +561,7 @@ impl<T: ConsoleTerminal> Console<T> {
             actor: self.options.actor.clone(),
             surface: Surface::Console,
             idempotency_key: None,
+            trace: None,
         };
         self.answers.spawn(async move {
             let result = client

@@ -167,7 +167,7 @@ pub async fn begin(api: &Arc<Api>, call: &Call, asked: Asked) -> Result<Begun, R
             allow_tools: is_task.then(Vec::new),
             hints: asked.dialogue.hints(asked.field)?,
             parameters: asked.parameters,
-            call: None,
+            ..TurnOptions::default()
         },
         text: asked.dialogue.text,
         earlier: place.earlier,

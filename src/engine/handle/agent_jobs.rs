@@ -41,6 +41,7 @@ fn by_engine() -> Caller {
         actor: Actor::Engine,
         surface: Surface::Engine,
         key: None,
+        trace: None,
     }
 }
 

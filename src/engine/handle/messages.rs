@@ -329,6 +329,7 @@ pub fn origin(caller: &Caller, channel: &str, conversation: &str, body_digest: [
         requester: people::requester(&caller.actor),
         surface: caller.surface,
         message_ref: None,
+        trace: caller.trace,
     }
 }
 

@@ -77,6 +77,7 @@ impl Engine {
             actor,
             surface: envelope.surface,
             key: envelope.idempotency_key,
+            trace: envelope.trace,
         };
         let by = &caller;
         dispatch!(envelope.command, Command => Outcome {

@@ -399,6 +399,7 @@ pub fn turn(
             },
             surface: Surface::Engine,
             message_ref: None,
+            trace: None,
         },
         session: SessionChoice::Conversation,
         text: routine.prompt.clone(),

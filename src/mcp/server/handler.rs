@@ -24,6 +24,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{CancelContinuation, ListChannelTools};
 use crate::protocol::session::Continuation;
 use crate::protocol::tool::ToolDefinition;
+use crate::protocol::trace_parent::TraceParent;
 
 const INSTRUCTIONS: &str = "Agents and tools behind the policy of an operator. A call may wait for an operator's approval: \
 that is normal, nobody who calls can approve, and asking again does not help. Calls that last give back a continuation_id \
@@ -56,6 +57,7 @@ impl HostEndpoint {
             own: Own {
                 client: Arc::clone(&self.client),
                 principal,
+                trace: None,
             },
         }
     }
@@ -78,6 +80,13 @@ fn no_such_task() -> ErrorData {
 }
 
 impl Handler {
+    /// What it begins is a part of this trace.
+    #[must_use]
+    pub fn within(mut self, trace: Option<TraceParent>) -> Self {
+        self.own.trace = trace;
+        self
+    }
+
     /// The tools of the engine that callers get.
     async fn direct_tools(&self) -> Result<Vec<ToolDefinition>, Problem> {
         let query = ListChannelTools {

@@ -14,6 +14,7 @@ use crate::protocol::request::{
 };
 use crate::protocol::session::{Continuation, Session};
 use crate::protocol::snapshot::{Page, PageRequest};
+use crate::protocol::trace_parent::TraceParent;
 
 /// The channel of every session of this surface.
 pub const CHANNEL: &str = "mcp";
@@ -25,6 +26,8 @@ pub struct Own {
     pub client: Arc<dyn ConsoleClient>,
     /// Who calls.
     pub principal: Principal,
+    /// The trace of the caller that its turns are a part of.
+    pub trace: Option<TraceParent>,
 }
 
 impl Own {
@@ -38,6 +41,7 @@ impl Own {
             actor: self.principal.actor.clone(),
             surface: Surface::Mcp,
             idempotency_key: key,
+            trace: self.trace,
         };
         self.client.execute(envelope).await
     }

@@ -3,6 +3,7 @@
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
 use crate::protocol::request::commands::Command;
+use crate::protocol::trace_parent::TraceParent;
 
 /// A command with its origin.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Envelope<C = Command> {
     pub surface: Surface,
     /// Makes a repeated submission return the first one's result. Scoped to the actor.
     pub idempotency_key: Option<String>,
+    /// The trace of the caller that the turn is a part of, where a request named one.
+    pub trace: Option<TraceParent>,
 }
 
 impl<C: Into<Command>> Envelope<C> {
@@ -25,6 +28,7 @@ impl<C: Into<Command>> Envelope<C> {
             actor: self.actor,
             surface: self.surface,
             idempotency_key: self.idempotency_key,
+            trace: self.trace,
         }
     }
 }

@@ -315,7 +315,11 @@ impl IngestTurn {
             role: self.role.clone(),
             at: self.said_at.clone(),
         };
-        let options = (self.options != TurnOptions::default()).then_some(Json(&self.options));
+        let options = TurnOptions {
+            trace: self.origin.trace,
+            ..self.options.clone()
+        };
+        let options = (options != TurnOptions::default()).then_some(Json(&options));
         tx.conn.run(
             "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                 surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,

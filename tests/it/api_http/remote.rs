@@ -30,6 +30,7 @@ fn envelope(command: leverframe::protocol::request::Command) -> Envelope {
         actor: Actor::Engine,
         surface: Surface::Console,
         idempotency_key: Some("key ü\n1".to_owned()),
+        trace: None,
     }
 }
 

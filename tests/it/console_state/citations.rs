@@ -54,7 +54,7 @@ fn a_turn_tells_its_options_and_sources() {
                 temperature: Some(0.5),
                 ..ModelParameters::default()
             },
-            call: None,
+            ..TurnOptions::default()
         }),
         citations: citations(),
         ..fixture::continuation(2, ContinuationState::Completed)

@@ -298,6 +298,7 @@ async fn tidy_or_not(engine: &leverframe::engine::core::Engine) {
         },
         surface: leverframe::protocol::enums::Surface::Cli,
         key: None,
+        trace: None,
     };
     let cut = leverframe::engine::handle::hygiene::run(engine, &caller, true).await;
     assert_eq!(cut.unwrap_err().kind, ProblemKind::Unavailable);

@@ -36,6 +36,7 @@ where
         actor,
         surface: Surface::Cli,
         idempotency_key: None,
+        trace: None,
     };
     C::reply(engine.handle(envelope).await?)
 }

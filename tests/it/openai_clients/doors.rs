@@ -314,6 +314,7 @@ async fn the_engine_gives_a_token_for_chat_its_own_conversations_and_nothing_els
             actor: tokens().verify(&format!("lf_{name}")).unwrap(),
             surface: Surface::Http,
             idempotency_key: key.map(str::to_owned),
+            trace: None,
         };
         engine.handle(envelope).await
     };

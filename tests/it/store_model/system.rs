@@ -102,6 +102,7 @@ pub(crate) fn origin(item: &Item) -> Origin {
         },
         surface: Surface::Chat,
         message_ref: None,
+        trace: None,
     }
 }
 

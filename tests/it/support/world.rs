@@ -106,6 +106,7 @@ pub(crate) fn origin(conversation: &str, key: Option<&str>) -> Origin {
         },
         surface: Surface::Chat,
         message_ref: None,
+        trace: None,
     }
 }
 
@@ -267,6 +268,7 @@ pub(crate) async fn submit(engine: &Engine, command: Command) -> Result<Outcome,
         actor: operator("anna"),
         surface: Surface::Cli,
         idempotency_key: None,
+        trace: None,
     };
     engine.handle(envelope).await
 }

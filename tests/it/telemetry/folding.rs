@@ -155,18 +155,20 @@ fn a_line_of_the_log_names_the_trace_of_its_turn() {
     };
     let record = logs::record(
         &line(format!("turn failed continuation={turn} code=auth")),
+        None,
         1.0,
     );
-    assert_eq!(record.trace_id, span_ids::trace(turn));
+    assert_eq!(record.trace_id, span_ids::trace(turn, None));
     assert_eq!(record.flags, 1);
     for text in [
         "nothing of a turn".to_owned(),
         "cut off continuation=con_01".to_owned(),
     ] {
-        let record = logs::record(&line(text), 1.0);
+        let record = logs::record(&line(text), None, 1.0);
         assert!(record.trace_id.is_empty() && record.span_id.is_empty());
         assert_eq!(record.flags, 0);
     }
-    let record = logs::record(&line(format!("turn failed continuation={turn}")), 0.0);
+    let of_turn = line(format!("turn failed continuation={turn}"));
+    let record = logs::record(&of_turn, None, 0.0);
     assert_eq!(record.flags, 0);
 }

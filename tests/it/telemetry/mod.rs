@@ -1,6 +1,7 @@
 //! Suite: telemetry. What a collector gets of turns and of the log, that nothing of it is content, and that a collector
 //! stops no turn.
 
+mod callers;
 mod collector;
 mod faults;
 mod folding;

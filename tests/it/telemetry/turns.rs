@@ -8,11 +8,11 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use crate::support::daemon::Home;
 use crate::telemetry::collector::{Collector, Exports, body, map};
 
-const TOKEN: &str = "collector-token-0123456789";
+pub const TOKEN: &str = "collector-token-0123456789";
 /// What the model writes into a file.
 const CONTENT: &str = "nobody-else-reads-this";
 
-fn home(collector: &Collector) -> Home {
+pub fn home(collector: &Collector) -> Home {
     Home::new(&format!(
         "[telemetry]\nendpoint = \"{}/\"\nheaders = {{ Authorization = \"Bearer {{secret}}\" }}\n\
          secret_env = \"COLLECTOR_TOKEN\"\nservice_name = \"bots\"\n\n[log]\nfilter = \"leverframe=debug\"",
@@ -30,7 +30,7 @@ fn one<'a>(seen: &'a Exports, name: &str) -> &'a Span {
     named[0]
 }
 
-fn trace_of(turn: &str) -> Vec<u8> {
+pub fn trace_of(turn: &str) -> Vec<u8> {
     let id: ContinuationId = turn.parse().unwrap();
     id.to_bytes().to_vec()
 }
