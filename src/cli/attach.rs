@@ -12,7 +12,7 @@ use crate::cli::temporary_directory::TemporaryDirectory;
 use crate::cli::terminal::{Attendance, Terminal};
 use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::Target;
-use crate::client::remote::trust::Trust;
+use crate::client::remote::trust::{self, Trust};
 use crate::config::flags::Flags;
 use crate::protocol::certificate::Fingerprint;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -89,7 +89,7 @@ fn accept(
     given: &[Fingerprint],
 ) -> Result<(), Failure> {
     let refused = |detail: String, hint: &str| {
-        let problem = Problem::new(ProblemKind::Forbidden, "certificate not trusted", detail);
+        let problem = Problem::new(ProblemKind::Forbidden, trust::NOT_TRUSTED, detail);
         Err(problem.hint(hint).into())
     };
     if given.contains(&shown) {

@@ -1,5 +1,5 @@
-//! Staying connected: subscribe, then take a snapshot, then follow. Tried again for ever, with backoff;
-//! the console's keys never wait for it.
+//! Staying connected: subscribe, then take a snapshot, then follow. Tried again for ever, with backoff, unless the daemon
+//! shows a certificate that is not taken. The console's keys never wait for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::client::remote::trust;
 use crate::clock::backoff::doubled;
 use crate::console::ids::HostId;
 use crate::console::message::DaemonMessage;
@@ -58,7 +59,7 @@ pub async fn follow(
     let mut failures: u32 = 0;
     loop {
         let wanted = deltas.borrow_and_update().clone();
-        let why = match connect(client.as_ref(), wanted, &actor).await {
+        let lost = match connect(client.as_ref(), wanted, &actor).await {
             Ok((stream, snapshot)) => {
                 failures = 0;
                 let seq = snapshot.seq;
@@ -72,20 +73,29 @@ pub async fn follow(
                     ConnectionEnd::Gone => return,
                     // Other sessions are wanted, or the cursor is lost: start again at once, without alarm.
                     ConnectionEnd::Again => continue,
-                    ConnectionEnd::Lost(why) => why,
+                    ConnectionEnd::Lost(why) => DaemonMessage::Disconnected { why },
                 }
             }
-            Err(problem) => match &problem.hint {
-                Some(hint) => format!("{problem}; {hint}"),
-                None => problem.to_string(),
-            },
+            Err(problem) => {
+                let why = match &problem.hint {
+                    Some(hint) => format!("{problem}; {hint}"),
+                    None => problem.to_string(),
+                };
+                if trust::is_refusal(&problem) {
+                    DaemonMessage::Refused { why }
+                } else {
+                    DaemonMessage::Disconnected { why }
+                }
+            }
         };
-        if out.send(DaemonMessage::Disconnected { why }).await.is_err() {
+        let is_refused = matches!(lost, DaemonMessage::Refused { .. });
+        if out.send(lost).await.is_err() {
             return;
         }
         failures = failures.saturating_add(1);
+        let wait = doubled(FIRST_WAIT, failures, client.retry_after());
         tokio::select! {
-            () = tokio::time::sleep(doubled(FIRST_WAIT, failures, client.retry_after())) => {}
+            () = tokio::time::sleep(wait), if !is_refused => {}
             () = now.notified() => failures = 0,
             () = out.closed() => return,
         }

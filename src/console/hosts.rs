@@ -35,6 +35,13 @@ pub enum Link {
         /// Since when.
         since: Timestamp,
     },
+    /// No, and nothing is tried: somebody else may have its place. A person has to look.
+    Refused {
+        /// Why.
+        why: String,
+        /// Since when.
+        since: Timestamp,
+    },
 }
 
 /// What came of an emergency stop on one host; none = no answer yet.
@@ -107,6 +114,7 @@ impl Host {
             Link::Connecting => "connecting".to_owned(),
             Link::Lost { since, .. } if whole => format!("LOST {}", format::age(now, *since)),
             Link::Lost { .. } => "LOST".to_owned(),
+            Link::Refused { .. } => "REFUSED".to_owned(),
             Link::Live { since } if whole => format!("connected {}", format::age(now, *since)),
             Link::Live { .. } => String::new(),
         }

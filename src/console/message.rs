@@ -20,6 +20,11 @@ pub enum DaemonMessage {
         /// Why.
         why: String,
     },
+    /// What answers at the daemon's place is not taken for it; no connection is made until somebody asks for one.
+    Refused {
+        /// Why.
+        why: String,
+    },
     /// A command was carried out or refused.
     Submitted {
         /// The command.

@@ -53,7 +53,12 @@ pub fn receive(model: &mut Model, host: HostId, message: DaemonMessage) -> Vec<Q
             take_snapshot(model, host, *snapshot);
         }
         DaemonMessage::Event(event) => return take_event(model, host, &event, &[]).queries,
-        DaemonMessage::Disconnected { why } => disconnect(model, host, why),
+        DaemonMessage::Disconnected { why } => {
+            lose(model, host, |since| Link::Lost { why, since });
+        }
+        DaemonMessage::Refused { why } => {
+            lose(model, host, |since| Link::Refused { why, since });
+        }
         DaemonMessage::Submitted { command, result } => {
             take_outcome(model, host, &command, &result, Sending::Alone);
         }
@@ -141,14 +146,14 @@ pub fn take_event(
 }
 
 /// The connection is gone.
-pub fn disconnect(model: &mut Model, id: HostId, why: String) {
+pub fn lose(model: &mut Model, id: HostId, link: impl FnOnce(Timestamp) -> Link) {
     let now = model.now.wall;
     if let Some(host) = model.hosts.get_mut(id) {
         let since = match &host.link {
-            Link::Lost { since, .. } => *since,
+            Link::Lost { since, .. } | Link::Refused { since, .. } => *since,
             Link::Live { .. } | Link::Connecting => now,
         };
-        host.link = Link::Lost { why, since };
+        host.link = link(since);
         host.world.opened.lost();
     }
 }

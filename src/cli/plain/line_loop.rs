@@ -133,11 +133,15 @@ impl Shell<'_> {
         self.news_since = None;
         self.say_notices()?;
         let live = self.model.is_live();
-        if live != self.live {
-            self.live = live;
+        let refused = matches!(self.model.host().link, Link::Refused { .. });
+        if live != self.live || (refused && !self.refused) {
+            (self.live, self.refused) = (live, refused);
             let line = match &self.model.host().link {
                 Link::Live { .. } => "connected again".to_owned(),
                 Link::Connecting => "connecting".to_owned(),
+                Link::Refused { why, .. } => {
+                    format!("not connected, and not tried again: {}", cell(why))
+                }
                 Link::Lost { why, .. } => {
                     format!(
                         "connection lost: {}; nothing is decided meanwhile",
@@ -243,6 +247,11 @@ impl Shell<'_> {
             ("turns" | "continuations", "") => self.list_turns().await?,
             ("turn", rest) => self.print_turn(rest).await?,
             ("resume" | "retry" | "kill", rest) => self.turn_act(word, rest).await?,
+            ("reconnect", "") if self.model.is_live() => self.out.line("connected")?,
+            ("reconnect", "") => {
+                self.refused = false;
+                self.reconnect.notify_one();
+            }
             ("lock", "") => {
                 self.client.lock(true);
                 self.out.line("locked: nothing is sent; `unlock` unlocks")?;

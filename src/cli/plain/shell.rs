@@ -181,6 +181,10 @@ pub struct Shell<'h> {
     pub(super) news_since: Option<Instant>,
     pub(super) quiet: bool,
     pub(super) live: bool,
+    /// Whether it was said that the daemon's certificate is not taken.
+    pub(super) refused: bool,
+    /// Lets a connection that is lost be made now.
+    pub(super) reconnect: Arc<Notify>,
     pub(super) rang: Option<Instant>,
     pub(super) ended: Option<QuitKind>,
     started: Instant,
@@ -212,11 +216,12 @@ impl<'h> Shell<'h> {
         let (deltas, wanted) = watch::channel(Vec::new());
         let (sender, incoming) = mpsc::channel(DRAIN);
         let mut tasks = JoinSet::new();
+        let reconnect = Arc::new(Notify::new());
         let follower: Arc<dyn ConsoleClient> = client.clone();
         tasks.spawn(connection::follow(
             follower,
             wanted,
-            Arc::new(Notify::new()),
+            Arc::clone(&reconnect),
             options.actor.clone(),
             connection::Out { sender, host: HOST },
         ));
@@ -237,6 +242,8 @@ impl<'h> Shell<'h> {
             news_since: None,
             quiet: false,
             live: false,
+            refused: false,
+            reconnect,
             rang: None,
             ended: None,
             started: Instant::now(),

@@ -79,6 +79,7 @@ pub const HELP: &[&str] = &[
     "                     stand in for the bot; `channels drain NAME`, `channels test NAME`, `channels pair CODE`",
     "  shell ID COMMAND   run a command in the shell of a session; `get interpreters` lists the shells",
     "  lock · unlock      look without acting",
+    "  reconnect          try to reach the engine now",
     "  quiet · loud       whether news waits until you press enter",
     "  quit",
 ];

@@ -73,6 +73,8 @@ impl ConsoleClient for RemoteClient {
     }
 
     fn description(&self) -> String {
-        format!("attached to {}", self.address)
+        // A certificate that a person compared, not one that an authority signed.
+        let pinned = if self.pin.is_some() { ", pinned" } else { "" };
+        format!("attached to {}{pinned}", self.address)
     }
 }

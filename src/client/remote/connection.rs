@@ -53,7 +53,7 @@ pub struct RemoteClient {
     pub(super) address: Arc<Address>,
     limits: Limits,
     /// The only certificate that is taken; none = authorities decide, or there is no TLS.
-    pin: Option<Fingerprint>,
+    pub(super) pin: Option<Fingerprint>,
     refused: Refused,
     /// What the credential may do, from the newest answer.
     pub(super) scopes: Arc<Mutex<Option<Vec<Scope>>>>,
@@ -289,16 +289,16 @@ impl RemoteClient {
         match self.pin {
             Some(known) => Problem::new(
                 ProblemKind::Forbidden,
-                "certificate changed",
+                trust::CHANGED,
                 format!("{host}:{port} is known by {known} and shows {shown}"),
             )
             .hint(format!(
                 "compare it with `leverframe doctor` on that machine; if it was renewed there, \
-                 `leverframe hosts forget {host}:{port}`, else somebody is in between"
+                 `leverframe hosts forget {host}:{port}` and attach again, else somebody is in between"
             )),
             None => Problem::new(
                 ProblemKind::Forbidden,
-                "certificate not trusted",
+                trust::NOT_TRUSTED,
                 format!("no authority of this system signed what {host}:{port} shows: {shown}"),
             )
             .hint("`leverframe attach` asks about it once, and keeps the answer"),

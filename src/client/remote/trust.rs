@@ -15,6 +15,17 @@ use rustls_platform_verifier::Verifier;
 use crate::protocol::certificate::Fingerprint;
 use crate::protocol::problem::{Problem, ProblemKind};
 
+/// Title of the refusal of a certificate that changed.
+pub const CHANGED: &str = "certificate changed";
+/// Title of the refusal of a certificate that nobody compared.
+pub const NOT_TRUSTED: &str = "certificate not trusted";
+
+/// Whether a problem is that the certificate of a daemon is not taken. To try again does not help then.
+pub fn is_refusal(problem: &Problem) -> bool {
+    problem.kind == ProblemKind::Forbidden
+        && [CHANGED, NOT_TRUSTED].contains(&problem.title.as_str())
+}
+
 /// A certificate of this client and its key, in PEM files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIdentity {

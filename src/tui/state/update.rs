@@ -1,5 +1,7 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
+use crate::clock::Timestamp;
+use crate::console::hosts::Link;
 use crate::console::ids::HostId;
 use crate::console::item::ItemKey;
 use crate::console::labels::problem_text;
@@ -199,6 +201,16 @@ fn drawn(state: &mut State, report: FrameReport) {
     }
 }
 
+/// The connection to a daemon is gone.
+fn lost(state: &mut State, host: HostId, link: impl FnOnce(Timestamp) -> Link) {
+    model::lose(&mut state.model, host, link);
+    if host == state.model.hosts.focused() {
+        disconnected(state);
+    }
+    lists::follow(state);
+    state.touch(Dirty::Soon);
+}
+
 /// Takes in what a daemon says. One without the focus opens, selects and closes nothing.
 fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect> {
     if state.model.hosts.get(host).is_none() {
@@ -209,12 +221,11 @@ fn daemon(state: &mut State, host: HostId, message: DaemonMessage) -> Vec<Effect
         DaemonMessage::Snapshot(snapshot) => take_snapshot(state, host, *snapshot),
         DaemonMessage::Event(event) => take_event(state, host, &event),
         DaemonMessage::Disconnected { why } => {
-            model::disconnect(&mut state.model, host, why);
-            if focused {
-                disconnected(state);
-            }
-            lists::follow(state);
-            state.touch(Dirty::Soon);
+            lost(state, host, |since| Link::Lost { why, since });
+            Vec::new()
+        }
+        DaemonMessage::Refused { why } => {
+            lost(state, host, |since| Link::Refused { why, since });
             Vec::new()
         }
         DaemonMessage::Submitted { command, result } => submitted(state, host, &command, &result),

@@ -107,7 +107,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         Link::Live { since } => {
             let age = format::age(state.model.now.wall, *since);
             (
-                format!("{} {age}", sanitize::line(&state.model.host().place, 40)),
+                format!("{} {age}", sanitize::line(&state.model.host().place, 48)),
                 format!("{place} {age}"),
             )
         }
@@ -115,6 +115,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             let lost = format!("lost {}", format::age(state.model.now.wall, *since));
             (lost.clone(), lost)
         }
+        Link::Refused { .. } => ("refused".to_owned(), "refused".to_owned()),
     };
     // Where nothing was spent there is nothing to say.
     let spent = engine.filter(|e| e.usage_today.input_tokens + e.usage_today.output_tokens > 0);
@@ -251,7 +252,8 @@ fn hosts_line(state: &State, room: usize) -> Vec<(Role, String)> {
             .collect();
         let focused = id == state.model.hosts.focused();
         let role = if !held.is_empty()
-            || host.is_some_and(|host| matches!(host.link, Link::Lost { .. }))
+            || host
+                .is_some_and(|host| matches!(host.link, Link::Lost { .. } | Link::Refused { .. }))
         {
             Role::HeaderDanger
         } else if focused {

@@ -94,7 +94,8 @@ pub fn draw(
     }
     let most = usize::from(area.height / 8).clamp(1, 3);
     let columns = usize::from(area.width).saturating_sub(2);
-    for (role, text) in banner(state, most, columns) {
+    let whole = usize::from(area.height / 2);
+    for (role, text) in banner(state, most, whole, columns) {
         if rest.height <= 2 {
             break;
         }
@@ -200,12 +201,18 @@ pub fn draw(
     report
 }
 
-/// What is wrong, each in a line, the focused host first. More than fit are counted.
-fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
+/// What is wrong, each in a line, the focused host first. More than fit are counted. A refusal of the only host has up to
+/// `whole` lines: there is nothing else to do here than to read it.
+fn banner(state: &State, most: usize, whole: usize, columns: usize) -> Vec<(Role, String)> {
     let cut = |(role, text): (Role, String)| (role, sanitize::line(&text, columns));
     if !state.model.hosts.several() {
-        let line = trouble(&state.model.host().link, state.model.world()).map(cut);
-        return line.into_iter().collect();
+        let link = &state.model.host().link;
+        let line = trouble(link, state.model.world());
+        if let (Link::Refused { .. }, Some((role, text))) = (link, &line) {
+            let rows = sanitize::block(text, columns).into_iter().take(whole);
+            return rows.map(|row| (*role, row)).collect();
+        }
+        return line.map(cut).into_iter().collect();
     }
     let focused = state.model.hosts.focused();
     let ids = [focused]
@@ -240,7 +247,7 @@ fn trouble_on(state: &State, id: HostId) -> Option<(Role, String)> {
                 format::clock(*since)
             ),
         )),
-        link @ (Link::Connecting | Link::Live { .. }) => {
+        link @ (Link::Connecting | Link::Live { .. } | Link::Refused { .. }) => {
             let (role, text) = trouble(link, &host.world)?;
             Some((role, format!("{name}: {text}")))
         }
@@ -253,6 +260,13 @@ fn trouble(link: &Link, world: &World) -> Option<(Role, String)> {
             Role::NoticeError,
             format!(
                 "NOT CONNECTED since {}: last known state, nothing can be decided; trying again ({why})",
+                format::clock(*since)
+            ),
+        )),
+        Link::Refused { why, since } => Some((
+            Role::NoticeError,
+            format!(
+                "NOT CONNECTED since {}, and not tried again: {why}",
                 format::clock(*since)
             ),
         )),

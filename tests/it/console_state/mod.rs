@@ -31,6 +31,7 @@ mod notify;
 mod opened;
 mod preferences;
 mod questions;
+mod refusal;
 pub mod resources;
 mod results;
 mod rule_coach;

@@ -145,7 +145,63 @@ async fn a_person_is_asked_once_and_a_console_says_what_changed() {
     assert!(elsewhere.known().contains(&print));
     drop(pty);
     let pty = Pty::start(&command(), 140, 30);
-    pty.see(&format!("attached to {}", daemon.base));
+    pty.see(&format!("attached to {}, pinned", daemon.base));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attached_console_says_that_the_certificate_changed_and_tries_no_more() {
+    let home = home("", "90");
+    let pem = home.path().join("config/certificate.pem");
+    let print = || {
+        let shown = shown(&home, &pem);
+        shown["fingerprint"].as_str().unwrap().to_owned()
+    };
+    let known = print();
+    let mut daemon = home.daemon();
+    let elsewhere = Elsewhere::new(&daemon);
+    let accept = ["--accept-fingerprint", &known];
+    assert!(elsewhere.attach(&daemon, &accept).status.success());
+    let command = |plain: &[&str]| {
+        let mut command = elsewhere.home.command();
+        command.args(plain);
+        command.args(["attach", &daemon.base, "--token-file"]);
+        command.arg(&elsewhere.token);
+        command
+    };
+    let mut pty = Pty::start(&command(&[]), 80, 24);
+    let mut plain = Pty::start(&command(&["--plain"]), 200, 24);
+    pty.see("nothing needs you");
+    plain.see("attached to");
+    let port = place(&daemon);
+    daemon.terminate();
+    pty.see("trying again");
+    let keep = home.path().join("keep");
+    std::fs::create_dir(&keep).unwrap();
+    for file in ["certificate.pem", "key.pem"] {
+        std::fs::rename(home.path().join("config").join(file), keep.join(file)).unwrap();
+    }
+    certificate(&home, &home.path().join("config"), "90");
+    let mut other = home.daemon_at(&port);
+    pty.see("not tried again");
+    let forget = format!("leverframe hosts forget {port}");
+    for words in [known.as_str(), &print(), "attach again"] {
+        pty.see(words);
+    }
+    let screen = pty.screen().replace(['\n', ' '], "");
+    assert!(screen.contains(&forget.replace(' ', "")), "{screen}");
+    let said = plain.see("not tried again").replace('\n', "");
+    assert!(said.contains(&known) && said.contains(&print()), "{said}");
+    // The right one is back, and is looked for when a person asks.
+    other.terminate();
+    for file in ["certificate.pem", "key.pem"] {
+        std::fs::rename(keep.join(file), home.path().join("config").join(file)).unwrap();
+    }
+    let _daemon = home.daemon_at(&port);
+    pty.send("\u{12}");
+    pty.gone("not tried again");
+    pty.see("nothing needs you");
+    plain.send("reconnect\r");
+    plain.see("connected again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
