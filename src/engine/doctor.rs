@@ -752,9 +752,15 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     found.extend(engine.listener.findings(facts.now));
     found.extend(engine.telemetry.findings());
     found.push(backups::doctor::running(engine).await);
-    let drills = engine.store.read(|reader| reader.escalation_drills()).await;
-    let drills = drills.map_err(from_store)?;
+    let stored = engine
+        .store
+        .read(|reader| Ok((reader.escalation_drills()?, reader.on_call()?)))
+        .await;
+    let (drills, on_call) = stored.map_err(from_store)?;
     found.extend(escalation::doctor::look(settings, &drills, facts.now));
+    let on_call = on_call.as_ref().map(|one| one.name.as_str());
+    found.extend(escalation::doctor::unreached(engine, on_call, facts.now));
+    found.extend(people::doctor::nameless(settings));
     let operators = engine.store.read(|reader| reader.operator_ids()).await;
     found.extend(people::doctor::look(
         settings,

@@ -1,9 +1,83 @@
-//! What `doctor` says about escalation: whether a drill proved lately that the steps reach people.
+//! What `doctor` says about escalation: whether a drill proved lately that the steps reach people, and which of them
+//! reach nobody as things are now.
 
 use crate::clock::Timestamp;
+use crate::config::escalation::EscalationPolicy;
 use crate::config::settings::Settings;
+use crate::engine::approvals::Origin;
+use crate::engine::core::Engine;
+use crate::engine::escalation::reach::{Reach, StepMoment, reach};
+use crate::protocol::approval::Requester;
 use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::enums::Risk;
 use crate::protocol::escalation::EscalationDrill;
+
+/// One finding for each channel that escalates and has steps that reach nobody now. Quiet hours end by themselves and
+/// are not counted.
+pub fn unreached(engine: &Engine, on_call: Option<&str>, now: Timestamp) -> Vec<Finding> {
+    let settings = &engine.settings;
+    let channels = settings.channels.iter();
+    let escalate = channels.filter_map(|(channel, known)| {
+        let policy = settings.escalation.get(known.escalation.as_ref()?)?;
+        Some((channel, policy))
+    });
+    escalate
+        .filter_map(|(channel, policy)| {
+            let missed = missed(engine, channel, policy, on_call, now);
+            let all = missed.len() == policy.steps.len();
+            let which = if all { "no step" } else { "not every step" };
+            (!missed.is_empty()).then(|| Finding {
+                verdict: Standing::Warn,
+                about: format!("escalation {channel}"),
+                detail: format!("{which} reaches somebody now: {}", missed.join("; ")),
+                fix: Some(
+                    "give whoever it names an id of a channel with a bot, and say who is on call: \
+                     `leverframe on-call NAME`"
+                        .to_owned(),
+                ),
+            })
+        })
+        .collect()
+}
+
+/// The steps that reach nobody, and why.
+fn missed(
+    engine: &Engine,
+    channel: &str,
+    policy: &EscalationPolicy,
+    on_call: Option<&str>,
+    now: Timestamp,
+) -> Vec<String> {
+    let origin = Origin {
+        channel: channel.to_owned(),
+        conversation: String::new(),
+        requester: Requester {
+            id: "doctor".to_owned(),
+            display: "doctor".to_owned(),
+            person: None,
+        },
+        message_ref: None,
+    };
+    let moment = StepMoment {
+        origin: &origin,
+        risk: Risk::Low,
+        on_call,
+        // The last one waits for nobody's sleep.
+        is_last: true,
+        now,
+    };
+    let steps = (1..).zip(&policy.steps);
+    steps
+        .filter_map(
+            |(number, step)| match reach(engine, &step.target, &moment) {
+                Reach::Nobody(why) => {
+                    Some(format!("step {number} ({}): {why}", step.target.name()))
+                }
+                Reach::Chats(_) | Reach::Topic => None,
+            },
+        )
+        .collect()
+}
 
 /// One finding for each channel that escalates.
 pub fn look(settings: &Settings, drills: &[EscalationDrill], now: Timestamp) -> Vec<Finding> {

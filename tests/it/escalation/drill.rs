@@ -93,6 +93,15 @@ async fn a_drill_that_misses_somebody_fails_and_says_why_and_how_to_mend_it() {
     shown(&telegram, CLEO, DRILL).await;
     let text = doctor(&home);
     assert!(text.contains("did not reach everybody: step 1"), "{text}");
+    // Doctor knows it without a drill too, and only for as long as it holds.
+    let now = "not every step reaches somebody now: step 1 (on-call): nobody is on call";
+    assert!(text.contains(now), "{text}");
+    let put = async |name: &str| {
+        let body = Some(json!({ "name": name }));
+        assert_eq!(daemon.request("PUT", "/v1/on-call", body).await.0, 200);
+    };
+    put("anna").await;
+    assert!(!doctor(&home).contains("reaches somebody now"));
     let (good, text) = cli(&home, &["escalation", "drill", "tem", "--fast"]).await;
     assert!(!good, "{text}");
     let (status, problem) = daemon
@@ -140,4 +149,17 @@ async fn a_drill_goes_on_after_a_kill_and_sends_nothing_twice() {
     for chat in [ANNA, CLEO] {
         assert_eq!(telegram.messages(chat).len(), 1);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_the_steps_of_a_channel_that_reach_nobody() {
+    let home = Home::new(
+        "[people.anna]\nids = [\"unix:1\"]\nrole = \"owner\"\n\n[channels.api]\nescalation = \"night\"\n\n\
+         [escalation.night]\nsteps = [{ after = \"5m\", to = \"person:anna\" }]\n",
+    );
+    let _daemon = home.daemon();
+    let text = doctor(&home);
+    let wanted =
+        "no step reaches somebody now: step 1 (person:anna): anna cannot decide it in a chat";
+    assert!(text.contains(wanted), "{text}");
 }

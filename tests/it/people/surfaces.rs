@@ -149,3 +149,26 @@ async fn who_asked_through_a_socket_or_a_token_is_known_in_the_chat_too() {
     }
     assert_eq!(daemon.wait_approvals(2).await.len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_users_who_are_let_in_and_are_nobody() {
+    let telegram = FakeTelegram::start();
+    let users = "allowed_users = [\"100\", \"telegram:666\"]";
+    let finding = |self_approval: &str| {
+        let rest = format!(
+            "{}[approvals]\nself_approval = \"{self_approval}\"\n",
+            people()
+        );
+        let home = bot::home(&telegram, users, &rest);
+        let _daemon = bot::start(&home, &telegram, &[], &[]);
+        let output = run(&home, &["--json", "doctor"]);
+        let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = doctor["findings"].as_array().unwrap().iter();
+        let mut details = findings.map(|one| one["detail"].as_str().unwrap().to_owned());
+        details.find(|detail| detail.contains("allowed_users has"))
+    };
+    // Cleo has the other one.
+    let expected = "self_approval = \"never\" goes by person, and allowed_users has telegram:666 under no name";
+    assert_eq!(finding("never").as_deref(), Some(expected));
+    assert_eq!(finding("console"), None);
+}
