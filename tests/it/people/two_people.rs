@@ -175,6 +175,153 @@ async fn a_denial_ends_it_and_a_change_starts_over() {
     assert!(!home.workspace("team").join("note.txt").exists());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_allowed_it_first_takes_it_back_by_a_denial() {
+    let telegram = FakeTelegram::start();
+    let home = home(&telegram);
+    let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
+    let annas = token(
+        &home,
+        "annas",
+        &["--scope", "read,approve", "--person", "anna"],
+    );
+    let bens = token(
+        &home,
+        "bens",
+        &["--scope", "read,approve", "--person", "ben"],
+    );
+    let approval = asked(&daemon, &telegram).await;
+    assert_eq!(decides(&daemon, &annas, &approval, "approve").await.0, 200);
+    // Nothing was decided, so there is nothing to revoke.
+    let (status, problem) = decides(&daemon, &annas, &approval, "revoke").await;
+    assert_eq!(status, 409, "{problem}");
+    let (status, denied) = decides(&daemon, &annas, &approval, "deny").await;
+    assert_eq!(
+        (status, &denied["state"]),
+        (200, &json!("denied")),
+        "{denied}"
+    );
+    assert_eq!(decides(&daemon, &bens, &approval, "approve").await.0, 409);
+    shown(&telegram, 100, "I did not do it").await;
+    assert!(!home.workspace("team").join("note.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_of_two_expires_with_the_question() {
+    let telegram = FakeTelegram::start();
+    let home = bot::home(
+        &telegram,
+        "allowed_users = [\"100\"]\ntwo_people = [\"write_file\"]",
+        &format!(
+            "{}[approvals]\nlife_seconds = 5\nhigh_risk_life_seconds = 5\n",
+            people()
+        ),
+    );
+    let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
+    let annas = token(
+        &home,
+        "annas",
+        &["--scope", "read,approve", "--person", "anna"],
+    );
+    let bens = token(
+        &home,
+        "bens",
+        &["--scope", "read,approve", "--person", "ben"],
+    );
+    let approval = asked(&daemon, &telegram).await;
+    let (status, first) = decides(&daemon, &annas, &approval, "approve").await;
+    assert_eq!(
+        (status, &first["state"]),
+        (200, &json!("pending")),
+        "{first}"
+    );
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+    let over = daemon
+        .wait(&path, "it expires", |one| one["state"] == "expired")
+        .await;
+    assert_eq!(over["allowed_by"]["person"], "anna", "{over}");
+    assert_eq!(decides(&daemon, &bens, &approval, "approve").await.0, 410);
+    assert!(!home.workspace("team").join("note.txt").exists());
+    // Neither card says any more that somebody is needed.
+    telegram
+        .wait_until("cards that are over", |state| {
+            let cards = state.messages.iter();
+            let mut cards = cards.filter(|m| [200, 300].contains(&m.chat) && !m.text.is_empty());
+            cards.all(|m| m.labels().is_empty())
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_of_two_is_kept_over_an_emergency_stop_that_lets_nothing_run() {
+    let telegram = FakeTelegram::start();
+    let home = home(&telegram);
+    let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
+    let annas = token(
+        &home,
+        "annas",
+        &["--scope", "read,approve", "--person", "anna"],
+    );
+    let bens = token(
+        &home,
+        "bens",
+        &["--scope", "read,approve", "--person", "ben"],
+    );
+    let approval = asked(&daemon, &telegram).await;
+    assert_eq!(decides(&daemon, &annas, &approval, "approve").await.0, 200);
+    daemon.post("/v1/emergency-stop", json!({})).await;
+    let note = home.workspace("team").join("note.txt");
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+    let kept = daemon.get(&path).await;
+    assert_eq!(
+        (&kept["state"], &kept["allowed_by"]["person"]),
+        (&json!("pending"), &json!("anna")),
+        "{kept}"
+    );
+    let (status, done) = decides(&daemon, &bens, &approval, "approve").await;
+    assert_eq!(status, 200, "{done}");
+    assert!(!note.exists());
+    daemon.post("/v1/emergency-stop/release", json!({})).await;
+    shown(&telegram, 100, "all done").await;
+    assert!(note.exists());
+}
+
+#[test]
+fn the_card_of_the_console_and_its_plain_text_say_how_far_it_is() {
+    use crate::console_frames::driver::Driver;
+    use crate::console_frames::fixture;
+    use leverframe::protocol::approval::FirstApproval;
+    use leverframe::protocol::enums::{Risk, Surface};
+    use leverframe::tui::view::plain;
+
+    let card = |first: bool| {
+        let mut approval = fixture::approval(1, Risk::Low);
+        let by = FirstApproval {
+            person: "anna".to_owned(),
+            surface: Surface::Chat,
+            at: fixture::ago(60),
+            revision: approval.revision,
+        };
+        approval.allowed_by = first.then(|| Box::new(by));
+        let mut snapshot = fixture::snapshot();
+        for channel in &mut snapshot.channels {
+            channel.two_people = vec!["risk:low".to_owned()];
+        }
+        snapshot.approvals = vec![approval];
+        let mut driver = Driver::with(100, 40, snapshot);
+        driver.draw();
+        let model = &driver.state.model;
+        let key = model.queue.order.first().expect("it waits");
+        let plain = plain::card(model, key, 100).expect("a card").join("\n");
+        (driver.text(), plain)
+    };
+    for (first, says) in [(false, "two people must allow it"), (true, SO_FAR)] {
+        let (screen, plain) = card(first);
+        assert!(screen.contains(says), "{screen}");
+        assert!(plain.contains(says), "{plain}");
+    }
+}
+
 #[test]
 fn what_takes_two_people_is_checked_where_it_stands() {
     use crate::config_files::Case;
