@@ -174,7 +174,7 @@ async fn an_attached_console_says_that_the_certificate_changed_and_tries_no_more
     plain.see("attached to");
     let port = place(&daemon);
     daemon.terminate();
-    pty.see("trying again");
+    pty.see("NOT CONNECTED");
     let keep = home.path().join("keep");
     std::fs::create_dir(&keep).unwrap();
     for file in ["certificate.pem", "key.pem"] {

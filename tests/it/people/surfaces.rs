@@ -153,7 +153,7 @@ async fn who_asked_through_a_socket_or_a_token_is_known_in_the_chat_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn doctor_names_users_who_are_let_in_and_are_nobody() {
     let telegram = FakeTelegram::start();
-    let users = "allowed_users = [\"100\", \"telegram:666\"]";
+    let users = "allowed_users = [\"100\", \"666\"]";
     let finding = |self_approval: &str| {
         let rest = format!(
             "{}[approvals]\nself_approval = \"{self_approval}\"\n",

@@ -114,8 +114,7 @@ async fn a_turn_stays_in_the_trace_of_its_caller_after_a_crash_and_its_lines_nam
     let mut daemon = home.daemon_with(&[("COLLECTOR_TOKEN", TOKEN)]);
     let session = daemon.session().await;
     let path = format!("/v1/sessions/{session}/messages");
-    let write =
-        json!({ "text": "TOOL:write_file {\"path\": \"a.txt\", \"content\": \"b\"}\nFAIL:auth" });
+    let write = json!({ "text": "TOOL:write_file {\"path\": \"a.txt\", \"content\": \"b\"}" });
     sent(post(&daemon, &path, &write).header("traceparent", header())).await;
     daemon.wait_approval().await;
     daemon.kill();
@@ -123,19 +122,26 @@ async fn a_turn_stays_in_the_trace_of_its_caller_after_a_crash_and_its_lines_nam
     let approval = daemon.wait_approval().await;
     daemon.decide(&approval, "deny").await;
     let turn = approval["continuation_id"].as_str().unwrap();
-    let ends = |turn: &Value| turn["state"] == "completed" || turn["state"] == "failed";
-    daemon
-        .wait(&format!("/v1/continuations/{turn}"), "it ends", ends)
-        .await;
+    daemon.wait_state(turn, "completed").await;
+    // A line of the log is about this one.
+    let fail = post(&daemon, &path, &json!({ "text": "FAIL:auth" }));
+    let failed = sent(fail.header("traceparent", header())).await;
+    let failed = failed["continuation_id"].as_str().unwrap().to_owned();
+    daemon.wait_state(&failed, "failed").await;
     assert!(daemon.terminate().success());
     let seen = collector.seen();
     let whole = roots(&seen);
-    assert_eq!(whole.len(), 1, "{:#?}", seen.spans);
-    assert_eq!(hex(&whole[0].parent_span_id), SPAN);
+    assert_eq!(whole.len(), 2, "{:#?}", seen.spans);
+    for root in whole {
+        assert_eq!(hex(&root.parent_span_id), SPAN);
+    }
     for span in &seen.spans {
         assert_eq!(hex(&span.trace_id), TRACE, "{span:#?}");
     }
-    let of_turn = seen.records.iter().filter(|one| body(one).contains(turn));
+    let of_turn = seen
+        .records
+        .iter()
+        .filter(|one| body(one).contains(&failed));
     let traces: Vec<String> = of_turn.map(|one| hex(&one.trace_id)).collect();
     assert!(!traces.is_empty(), "no line names the turn");
     assert!(traces.iter().all(|trace| trace == TRACE), "{traces:?}");
