@@ -133,7 +133,7 @@ impl Shell<'_> {
         self.news_since = None;
         self.say_notices()?;
         let live = self.model.is_live();
-        let refused = matches!(self.model.host().link, Link::Refused { .. });
+        let refused = self.is_refused();
         if live != self.live || (refused && !self.refused) {
             (self.live, self.refused) = (live, refused);
             let line = match &self.model.host().link {
@@ -248,10 +248,7 @@ impl Shell<'_> {
             ("turn", rest) => self.print_turn(rest).await?,
             ("resume" | "retry" | "kill", rest) => self.turn_act(word, rest).await?,
             ("reconnect", "") if self.model.is_live() => self.out.line("connected")?,
-            ("reconnect", "") => {
-                self.refused = false;
-                self.reconnect.notify_one();
-            }
+            ("reconnect", "") => self.connect_now(),
             ("lock", "") => {
                 self.client.lock(true);
                 self.out.line("locked: nothing is sent; `unlock` unlocks")?;

@@ -15,6 +15,7 @@ use crate::cli::plain::out::Out;
 use crate::cli::terminal::cell;
 use crate::client::console_client::ConsoleClient;
 use crate::console::arming::Subject;
+use crate::console::hosts::Link;
 use crate::console::ids::HostId;
 use crate::console::item::{ItemKey, QueueKey};
 use crate::console::message::DaemonMessage;
@@ -294,11 +295,26 @@ impl<'h> Shell<'h> {
         self.note_news();
     }
 
+    /// Makes a connection that is lost or refused now.
+    pub(super) fn connect_now(&mut self) {
+        if let Some(host) = self.model.hosts.get_mut(HOST) {
+            host.link = Link::Connecting;
+        }
+        self.refused = false;
+        self.reconnect.notify_one();
+    }
+
+    /// Whether what answers at the daemon's place is not taken for it.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.model.host().link, Link::Refused { .. })
+    }
+
     /// Notes what is to be said.
     fn note_news(&mut self) {
         let notices = std::mem::take(&mut self.model.notices);
         self.notices.extend(notices.into_iter().map(|one| one.text));
         let changed = self.model.is_live() != self.live
+            || (self.is_refused() && !self.refused)
             || !self.notices.is_empty()
             || self
                 .model
