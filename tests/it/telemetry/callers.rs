@@ -1,5 +1,6 @@
 //! Callers that have a trace of their own: what they begin is a part of it (W3C Trace Context).
 
+use leverframe::protocol::hex::hex;
 use leverframe::protocol::trace_parent::TraceParent;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use reqwest::RequestBuilder;
@@ -14,10 +15,6 @@ const SPAN: &str = "00f067aa0ba902b7";
 
 fn header() -> String {
     format!("00-{TRACE}-{SPAN}-01")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A request to the daemon.
