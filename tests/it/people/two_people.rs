@@ -308,7 +308,7 @@ fn the_card_of_the_console_and_its_plain_text_say_how_far_it_is() {
             channel.two_people = vec!["risk:low".to_owned()];
         }
         snapshot.approvals = vec![approval];
-        let mut driver = Driver::with(120, 40, snapshot);
+        let mut driver = Driver::with(120, 60, snapshot);
         driver.press("j");
         driver.draw();
         let model = &driver.state.model;
