@@ -60,6 +60,20 @@ pub trait Bridge: Send + Sync {
         }
     }
 
+    /// Sends what waits in the outbox while nothing can be received, until `stop` (then `Ok`); whatever has begun is
+    /// finished and recorded before this returns. The supervisor calls it between two runs, never beside one.
+    ///
+    /// Only a platform that answered in the run before is sent something. A bridge that cannot send without its
+    /// connection sends nothing here. An error means that the token is refused: a person must mend it.
+    async fn send(
+        &self,
+        _port: Arc<dyn ChannelPort>,
+        stop: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        stop.cancelled().await;
+        Ok(())
+    }
+
     /// Runs until `shutdown` (then `Ok`) or until the connection cannot go on. Can be called again
     /// after it returned. A send that has begun is finished and recorded before this returns.
     ///

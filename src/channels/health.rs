@@ -26,6 +26,8 @@ struct Activity {
     account: Option<String>,
     /// Others call us, so silence means nothing.
     listening: bool,
+    /// Nothing can be received yet, whatever can be sent.
+    connecting: bool,
 }
 
 /// Collects exchanges and reports them. Receiving and sending fail apart from each other: the state is
@@ -54,6 +56,14 @@ impl HealthLog {
         });
     }
 
+    /// A connection over which things come is being made: until something came, a send does not make the channel well.
+    pub fn connecting(&self) {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .connecting = true;
+    }
+
     /// Others call us: well without an exchange, as long as nothing fails. `place` is where they call.
     pub fn listening(&self, place: String) {
         self.update(|seen, _| {
@@ -66,6 +76,7 @@ impl HealthLog {
     pub fn received(&self, items: usize) {
         self.update(|seen, now| {
             seen.exchanged = Some(now);
+            seen.connecting = false;
             seen.receive_problem = None;
             if items > 0 {
                 seen.inbound = Some(now);
@@ -179,6 +190,7 @@ impl HealthLog {
                 });
             let state = match (&detail, seen.exchanged) {
                 (Some(_), _) => ChannelState::Degraded,
+                (None, _) if seen.connecting => ChannelState::Starting,
                 (None, Some(_)) => ChannelState::Connected,
                 (None, None) if seen.listening => ChannelState::Connected,
                 (None, None) => ChannelState::Starting,

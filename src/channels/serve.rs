@@ -25,6 +25,22 @@ pub async fn run(port: Arc<dyn ChannelPort>, platform: Arc<dyn Platform>, stop: 
     );
 }
 
+/// Sends and fetches files until `stop`, then finishes what was begun. Decoration waits until the bridge runs again.
+pub async fn run_without_receiving(
+    port: Arc<dyn ChannelPort>,
+    platform: Arc<dyn Platform>,
+    stop: CancellationToken,
+) {
+    let outbox = Arc::new(Outbox {
+        port: Arc::clone(&port),
+        platform: Arc::clone(&platform),
+    });
+    tokio::join!(
+        outbound::run(outbox, stop.clone()),
+        files::run(port, platform, stop.clone()),
+    );
+}
+
 async fn type_until(port: &dyn ChannelPort, platform: &dyn Platform, stop: &CancellationToken) {
     let typing = async {
         loop {

@@ -84,6 +84,21 @@ enum RunEnd {
     },
 }
 
+impl From<ChannelError> for RunEnd {
+    fn from(error: ChannelError) -> Self {
+        match error {
+            ChannelError::Fatal { detail, fix } => Self::Fatal { detail, fix },
+            ChannelError::Transient {
+                detail,
+                retry_after,
+            } => Self::Transient {
+                detail,
+                asked: retry_after,
+            },
+        }
+    }
+}
+
 /// What ended a wait between runs.
 enum Woken {
     Shutdown,
@@ -143,36 +158,38 @@ pub async fn supervise(
         }
         port.health().begin_run(again);
         again = true;
-        let woken = match run_once(&bridge, &port, &backoff, &shutdown).await {
-            RunEnd::Shutdown => return,
-            RunEnd::Paused => {
-                paused = true;
-                continue;
-            }
-            RunEnd::Fatal { detail, fix } => {
-                tracing::error!(channel = port.channel(), %detail, %fix, "channel failed");
-                port.health().announce(
-                    ChannelState::Failed,
-                    Some(format!(
-                        "{detail}: {fix}; then resume the channel (restart, if the configuration changed)"
-                    )),
-                );
-                let woken = wait(&port, &shutdown, None).await;
-                failures = 0;
-                woken
-            }
-            RunEnd::Transient { detail, asked } => {
-                let since = last_end.elapsed();
-                last_end = Instant::now();
-                failures = backoff.failures_before(failures, port.health().was_well(), since);
-                let delay = backoff.delay(failures, jitter(), asked);
-                failures = failures.saturating_add(1);
-                tracing::warn!(channel = port.channel(), %detail, delay_ms = delay.as_millis() as u64, "channel disconnected");
-                port.health().announce(
-                    ChannelState::Degraded,
-                    Some(format!("{detail}; trying again in {}", seconds(delay))),
-                );
-                wait(&port, &shutdown, Some(delay)).await
+        let mut end = run_once(&bridge, &port, &backoff, &shutdown).await;
+        let woken = loop {
+            match end {
+                RunEnd::Shutdown => return,
+                RunEnd::Paused => break Woken::Paused,
+                RunEnd::Fatal { detail, fix } => {
+                    tracing::error!(channel = port.channel(), %detail, %fix, "channel failed");
+                    port.health().announce(
+                        ChannelState::Failed,
+                        Some(format!(
+                            "{detail}: {fix}; then resume the channel (restart, if the configuration changed)"
+                        )),
+                    );
+                    failures = 0;
+                    break wait(&port, &shutdown, None).await;
+                }
+                RunEnd::Transient { detail, asked } => {
+                    let since = last_end.elapsed();
+                    last_end = Instant::now();
+                    failures = backoff.failures_before(failures, port.health().was_well(), since);
+                    let delay = backoff.delay(failures, jitter(), asked);
+                    failures = failures.saturating_add(1);
+                    tracing::warn!(channel = port.channel(), %detail, delay_ms = delay.as_millis() as u64, "channel disconnected");
+                    port.health().announce(
+                        ChannelState::Degraded,
+                        Some(format!("{detail}; trying again in {}", seconds(delay))),
+                    );
+                    match send_between(&bridge, &port, &backoff, &shutdown, delay).await {
+                        Ok(woken) => break woken,
+                        Err(error) => end = error.into(),
+                    }
+                }
             }
         };
         match woken {
@@ -233,6 +250,50 @@ async fn wait(
     }
 }
 
+/// Waits between runs while the bridge sends what it can. An error: the bridge may not send, until a person mends it.
+async fn send_between(
+    bridge: &Arc<dyn Bridge>,
+    port: &Arc<dyn ChannelPort>,
+    backoff: &Backoff,
+    shutdown: &CancellationToken,
+    delay: Duration,
+) -> Result<Woken, ChannelError> {
+    let stop = CancellationToken::new();
+    let mut task = {
+        let (bridge, port, stop) = (Arc::clone(bridge), Arc::clone(port), stop.clone());
+        tokio::spawn(async move { bridge.send(port, stop).await })
+    };
+    let _guard = AbortOnDrop(task.abort_handle());
+    let mut waiting = std::pin::pin!(wait(port, shutdown, Some(delay)));
+    let woken = tokio::select! {
+        biased;
+        woken = &mut waiting => woken,
+        ended = &mut task => {
+            return match ended {
+                Ok(Err(error @ ChannelError::Fatal { .. })) => Err(error),
+                // A panic, or nothing that can be sent now: the next run comes all the same.
+                Ok(Ok(()) | Err(ChannelError::Transient { .. })) | Err(_) => Ok(waiting.await),
+            };
+        }
+    };
+    stop.cancel();
+    match woken {
+        Woken::Shutdown | Woken::Paused => finish(&mut task, backoff.stop_grace).await,
+        // As at the end of a run: no send is cut off in the middle, because nobody would know how it ended.
+        Woken::Resumed | Woken::TimeUp => {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => {
+                    finish(&mut task, backoff.stop_grace).await;
+                    return Ok(Woken::Shutdown);
+                }
+                _ = &mut task => {}
+            }
+        }
+    }
+    Ok(woken)
+}
+
 /// One run in a task of its own, so that a panic ends only that task.
 async fn run_once(
     bridge: &Arc<dyn Bridge>,
@@ -274,11 +335,7 @@ async fn run_once(
                         detail: "the bridge ended without a reason".to_owned(),
                         asked: None,
                     },
-                    Ok(Err(ChannelError::Fatal { detail, fix })) => RunEnd::Fatal { detail, fix },
-                    Ok(Err(ChannelError::Transient { detail, retry_after })) => RunEnd::Transient {
-                        detail,
-                        asked: retry_after,
-                    },
+                    Ok(Err(error)) => error.into(),
                     // The payload of a panic is not shown: it could quote outside text or a secret.
                     Err(_) => RunEnd::Transient {
                         detail: "the bridge stopped on a defect of ours (a panic; see the log)".to_owned(),

@@ -82,6 +82,8 @@ pub struct DiscordBridge {
     memory: Arc<Mutex<Memory>>,
     direct: Arc<Mutex<HashMap<String, String>>>,
     menu_set: AtomicBool,
+    /// Whether Discord said in this run, or in the last one, who we are.
+    answered: AtomicBool,
 }
 
 impl DiscordBridge {
@@ -104,6 +106,7 @@ impl DiscordBridge {
             memory: Arc::default(),
             direct: Arc::default(),
             menu_set: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
         }
     }
 
@@ -139,6 +142,22 @@ impl DiscordBridge {
                 detail: format!("no HTTP client for {}: {error}", self.api_base),
                 fix: "check api_base, and that this machine has CA certificates".to_owned(),
             }
+        })
+    }
+
+    fn deliverer(
+        &self,
+        api: &Api,
+        port: &Arc<dyn ChannelPort>,
+        health: &Arc<HealthLog>,
+    ) -> Arc<Deliverer> {
+        Arc::new(Deliverer {
+            api: api.clone(),
+            port: Arc::clone(port),
+            health: Arc::clone(health),
+            pacing: Arc::clone(&self.pacing),
+            interval: self.options.interval,
+            direct: Arc::clone(&self.direct),
         })
     }
 
@@ -194,19 +213,39 @@ impl Bridge for DiscordBridge {
         }
     }
 
+    /// Messages go over the REST interface, which needs no gateway.
+    async fn send(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        stop: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        if !self.answered.load(Ordering::Relaxed) {
+            stop.cancelled().await;
+            return Ok(());
+        }
+        let api = self.api()?;
+        let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        let deliverer = self.deliverer(&api, &port, &health);
+        serve::run_without_receiving(port, deliverer, stop).await;
+        Ok(())
+    }
+
     async fn run(
         &self,
         port: Arc<dyn ChannelPort>,
         shutdown: CancellationToken,
     ) -> Result<(), ChannelError> {
+        self.answered.store(false, Ordering::Relaxed);
         let api = self.api()?;
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        health.connecting();
         let me = tokio::select! {
             biased;
             () = shutdown.cancelled() => return Ok(()),
             me = introduce(&api) => me.map_err(|error| gateway::broken(&error))?,
         };
+        self.answered.store(true, Ordering::Relaxed);
         let state = port
             .account_state()
             .await
@@ -214,14 +253,7 @@ impl Bridge for DiscordBridge {
                 detail: format!("the channel's state cannot be read: {problem}"),
                 retry_after: None,
             })?;
-        let deliverer = Arc::new(Deliverer {
-            api: api.clone(),
-            port: Arc::clone(&port),
-            health: Arc::clone(&health),
-            pacing: Arc::clone(&self.pacing),
-            interval: self.options.interval,
-            direct: Arc::clone(&self.direct),
-        });
+        let deliverer = self.deliverer(&api, &port, &health);
         let gateway = Gateway {
             api: api.clone(),
             port: Arc::clone(&port),

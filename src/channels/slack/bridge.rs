@@ -1,6 +1,6 @@
 //! The bridge of one Slack app: who we are there, then receiving, catching up and sending side by side.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,8 @@ pub struct SlackBridge {
     me: Mutex<Option<Me>>,
     /// Sockets that a run holds now.
     sockets: AtomicU32,
+    /// Whether Slack said in this run, or in the last one, who we are.
+    answered: AtomicBool,
 }
 
 impl SlackBridge {
@@ -116,6 +118,7 @@ impl SlackBridge {
             directory: Arc::default(),
             me: Mutex::new(None),
             sockets: AtomicU32::new(0),
+            answered: AtomicBool::new(false),
         }
     }
 
@@ -183,6 +186,26 @@ impl SlackBridge {
         })?;
         *self.me.lock().unwrap_or_else(PoisonError::into_inner) = Some(me.clone());
         Ok(me)
+    }
+
+    /// Who sends, and where a refused token shows.
+    fn deliverer(
+        &self,
+        api: &Api,
+        port: &Arc<dyn ChannelPort>,
+        health: &Arc<HealthLog>,
+    ) -> (Arc<Deliverer>, watch::Receiver<Option<CallError>>) {
+        let (token_refused, refusals) = watch::channel(None);
+        let deliverer = Arc::new(Deliverer {
+            api: api.clone(),
+            port: Arc::clone(port),
+            health: Arc::clone(health),
+            pacing: Arc::clone(&self.pacing),
+            memory: Arc::clone(&self.memory),
+            rates: self.options.rates,
+            token_refused,
+        });
+        (deliverer, refusals)
     }
 
     fn known_me(&self) -> Option<Me> {
@@ -254,16 +277,48 @@ impl Bridge for SlackBridge {
         look.look(part).await
     }
 
+    /// The Web API needs no socket.
+    async fn send(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        stop: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        if !self.answered.load(Ordering::Relaxed) {
+            stop.cancelled().await;
+            return Ok(());
+        }
+        let api = self.connect()?;
+        let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        let (deliverer, mut refusals) = self.deliverer(&api, &port, &health);
+        let sending_stop = stop.child_token();
+        let mut sending = std::pin::pin!(serve::run_without_receiving(
+            port,
+            deliverer,
+            sending_stop.clone()
+        ));
+        tokio::select! {
+            () = &mut sending => Ok(()),
+            error = refused(&mut refusals) => {
+                sending_stop.cancel();
+                sending.await;
+                Err(broken(&error, "token"))
+            }
+        }
+    }
+
     async fn run(
         &self,
         port: Arc<dyn ChannelPort>,
         shutdown: CancellationToken,
     ) -> Result<(), ChannelError> {
+        self.answered.store(false, Ordering::Relaxed);
         let api = self.connect()?;
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        health.connecting();
         let begin = async {
             let me = self.introduce(&api).await?;
+            self.answered.store(true, Ordering::Relaxed);
             health.known_as(format!("@{}", me.name));
             let state = port
                 .account_state()
@@ -296,16 +351,7 @@ impl Bridge for SlackBridge {
             me: me.clone(),
             interval: self.options.catch_up,
         };
-        let (token_refused, mut refusals) = watch::channel(None);
-        let deliverer = Arc::new(Deliverer {
-            api: api.clone(),
-            port: Arc::clone(&port),
-            health: Arc::clone(&health),
-            pacing: Arc::clone(&self.pacing),
-            memory: Arc::clone(&self.memory),
-            rates: self.options.rates,
-            token_refused,
-        });
+        let (deliverer, mut refusals) = self.deliverer(&api, &port, &health);
         let receiver = Receiver {
             api,
             intake,

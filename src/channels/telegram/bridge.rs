@@ -79,6 +79,8 @@ pub struct TelegramBridge {
     pacing: Arc<Pacing>,
     moved: Arc<Mutex<HashMap<i64, i64>>>,
     menu_set: AtomicBool,
+    /// Whether Telegram said in this run, or in the last one, who we are.
+    answered: AtomicBool,
 }
 
 impl TelegramBridge {
@@ -101,6 +103,7 @@ impl TelegramBridge {
             pacing: Arc::new(Pacing::new(options.pacing)),
             moved: Arc::default(),
             menu_set: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
         }
     }
 
@@ -139,6 +142,22 @@ impl TelegramBridge {
                 detail: format!("no HTTP client for {}: {error}", self.api_base),
                 fix: "check api_base, and that this machine has CA certificates".to_owned(),
             })
+    }
+
+    fn deliverer(
+        &self,
+        api: &Api,
+        port: &Arc<dyn ChannelPort>,
+        health: &Arc<HealthLog>,
+    ) -> Arc<Deliverer> {
+        Arc::new(Deliverer::new(
+            api.clone(),
+            Arc::clone(port),
+            Arc::clone(health),
+            Arc::clone(&self.pacing),
+            self.options.intervals,
+            Arc::clone(&self.moved),
+        ))
     }
 
     /// Asks who we are and makes the account ready for polling.
@@ -261,11 +280,29 @@ impl Bridge for TelegramBridge {
         check::findings(&api, &self.name, self.webhook_url.as_deref()).await
     }
 
+    /// A message needs no poll.
+    async fn send(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        stop: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        if !self.answered.load(Ordering::Relaxed) {
+            stop.cancelled().await;
+            return Ok(());
+        }
+        let (api, _) = self.connect()?;
+        let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        let deliverer = self.deliverer(&api, &port, &health);
+        serve::run_without_receiving(port, deliverer, stop).await;
+        Ok(())
+    }
+
     async fn run(
         &self,
         port: Arc<dyn ChannelPort>,
         shutdown: CancellationToken,
     ) -> Result<(), ChannelError> {
+        self.answered.store(false, Ordering::Relaxed);
         let (api, token) = self.connect()?;
         port.set_capabilities(self.capabilities());
         let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
@@ -274,6 +311,7 @@ impl Bridge for TelegramBridge {
             () = shutdown.cancelled() => return Ok(()),
             me = self.introduce(&api) => me?,
         };
+        self.answered.store(true, Ordering::Relaxed);
         health.known_as(format!("@{}", me.username));
         // Before Telegram hears of the address.
         let requests = self
@@ -292,14 +330,7 @@ impl Bridge for TelegramBridge {
                 detail: format!("the channel's state cannot be read: {problem}"),
                 retry_after: None,
             })?;
-        let deliverer = Arc::new(Deliverer::new(
-            api.clone(),
-            Arc::clone(&port),
-            Arc::clone(&health),
-            Arc::clone(&self.pacing),
-            self.options.intervals,
-            Arc::clone(&self.moved),
-        ));
+        let deliverer = self.deliverer(&api, &port, &health);
         let poller = Poller {
             api: api.clone(),
             port: Arc::clone(&port),

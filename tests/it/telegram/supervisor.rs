@@ -280,6 +280,38 @@ async fn a_bad_token_stops_until_resumed_and_a_pause_stops_polling() {
 }
 
 #[tokio::test]
+async fn messages_are_sent_while_no_poll_works() {
+    let fake = FakeTelegram::start();
+    let port = TestPort::new();
+    let stop = CancellationToken::new();
+    let mut late = backoff();
+    (late.floor, late.ceiling) = (Duration::from_hours(1), Duration::from_hours(1));
+    fake.change(|state| state.know_chat(4242));
+    fake.fault("getUpdates", Fault::Server(502));
+    let bridge = Box::new(bridge_at(fake.url(), TOKEN, options()));
+    let task = spawn(
+        bridge,
+        Arc::clone(&port) as Arc<dyn ChannelPort>,
+        late,
+        stop.clone(),
+    );
+    port.wait_until("away", |ledger| {
+        let health = ledger.last_health();
+        let detail = health.and_then(|health| health.detail.clone());
+        detail.is_some_and(|detail| detail.contains("trying again in"))
+    })
+    .await;
+    let part = port.say("4242", "without a poll");
+    port.outcome(part).await;
+    assert_eq!(fake.messages(4242).len(), 1);
+    assert_eq!(fake.calls("getUpdates").len(), 1);
+    let state = port.ledger().last_health().unwrap().state;
+    assert_eq!(state, ChannelState::Degraded);
+    stop.cancel();
+    tokio::time::timeout(DEADLINE, task).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn an_account_paused_before_the_start_is_not_connected() {
     let fake = FakeTelegram::start();
     let port = TestPort::new();
