@@ -9,7 +9,7 @@ use leverframe::protocol::bridge::SendOutcome;
 use leverframe::protocol::enums::ChannelState;
 use tokio_util::sync::CancellationToken;
 
-use crate::discord::world::{CHANNEL, DIRECT, bridge_at, start, supervised};
+use crate::discord::world::{CHANNEL, DIRECT, ada, bridge_at, start, supervised};
 use crate::support::fake_discord::{FakeDiscord, Fault, Message, Order, TOKEN};
 use crate::telegram::port::TestPort;
 
@@ -137,4 +137,33 @@ async fn a_gateway_that_comes_and_goes_loses_and_doubles_no_answer() {
             .collect();
         assert_eq!(said, expected, "in order");
     }
+}
+
+#[tokio::test]
+async fn a_bot_in_too_many_servers_stops_with_what_to_do_and_connects_once() {
+    let fake = start();
+    let port = TestPort::new();
+    fake.change(|state| state.closes_with = Some(4_011));
+    let stop = supervised(&fake, &port);
+    port.wait_until("failed for good", |ledger| {
+        ledger.last_health().is_some_and(|health| {
+            let detail = health.detail.as_deref().unwrap_or_default();
+            health.state == ChannelState::Failed
+                && detail.contains("more servers than one connection may serve")
+                && detail.contains("remove the bot from some servers")
+        })
+    })
+    .await;
+    assert_eq!(fake.state().connections.len(), 1);
+    // Only a person goes on from there.
+    fake.change(|state| state.closes_with = None);
+    port.pause(true);
+    port.pause(false);
+    fake.wait_until("a session", |state| state.identified == 1)
+        .await;
+    fake.user_says(DIRECT, &ada(), "back");
+    port.wait_until("back", |ledger| ledger.texts() == ["back"])
+        .await;
+    assert_eq!(fake.state().connections.len(), 2);
+    stop.cancel();
 }

@@ -120,6 +120,42 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
 }
 
 #[tokio::test]
+async fn a_click_that_discord_lost_leaves_the_card_as_it_was_and_the_next_click_counts() {
+    let fake = platform();
+    let home = home(&fake);
+    let daemon = connected(&home, &fake, &[]).await;
+    fake.user_says(DIRECT, &ben(), WRITE);
+    let card = card(&fake).await;
+    // The session ends, and what is pressed before the next one is told to nobody.
+    fake.change(|state| state.closes_with = Some(4_000));
+    fake.order(Order::Invalidate);
+    fake.wait_until("the session is gone", |state| state.sessions.is_empty())
+        .await;
+    let lost = fake.user_clicks(&card, "Allow once", &anna());
+    fake.change(|state| state.closes_with = None);
+    fake.wait_until("another session", |state| state.identified == 2)
+        .await;
+    assert_eq!(fake.state().interactions[&lost].answer, None);
+    assert_eq!(daemon.pending_approvals().await.len(), 1);
+    let shown = fake.messages(card.channel);
+    let shown = shown.iter().find(|message| message.id == card.id).unwrap();
+    assert_eq!(shown.buttons(), card.buttons(), "the card stays armed");
+    assert_eq!(shown.edits, 0);
+
+    let click = fake.user_clicks(&card, "Allow once", &anna());
+    fake.shown(DIRECT, "all done").await;
+    let note = home.workspace("team").join("note.txt");
+    assert_eq!(std::fs::read_to_string(note).unwrap(), "hi\n");
+    fake.wait_until("the card is disarmed", |state| {
+        let shown = state.messages.iter().find(|m| m.id == card.id).unwrap();
+        shown.buttons().is_empty() && state.interactions[&click].answer.is_some()
+    })
+    .await;
+    assert_eq!(answers(&fake, DIRECT, "all done"), 1);
+    assert_eq!(fake.state().violations, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_kill_at_any_point_loses_nothing_and_doubles_nothing() {
     for point in [
         // The second: the first is the session that begins.
