@@ -2,6 +2,9 @@
 //!
 //! Slack delivers events again for some minutes only. Nothing here is acknowledged, and each message has the key that
 //! its event would have, so it does not matter who brings it first. A history that Slack does not give is said so.
+//!
+//! The history of a channel leaves out what threads say. So the threads that went on meanwhile are read too, where their
+//! first message is new or one of the last before that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +26,8 @@ use crate::clock::backoff::doubled;
 const PAGE: &str = "200";
 /// Pages of one conversation: 12 000 messages.
 const MAX_PAGES: usize = 60;
+/// Threads of one conversation that are read because they went on.
+const MAX_THREADS: usize = 50;
 /// Tries of one page.
 const TRIES: u32 = 5;
 /// The first rest after a failure.
@@ -98,26 +103,33 @@ fn is_gone(why: &str) -> bool {
 }
 
 async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), Missed> {
-    let (channel, _) = parse_conversation(conversation);
-    let mut messages: Vec<Value> = Vec::new();
-    let mut cursor = String::new();
-    let mut whole = false;
-    for _ in 0..MAX_PAGES {
-        let mut page = page(catch_up, conversation, known, &cursor).await?;
-        if let Some(Value::Array(items)) = page.get_mut("messages").map(Value::take) {
-            messages.extend(items);
+    let (channel, thread) = parse_conversation(conversation);
+    let (mut messages, mut whole) = said_after(catch_up, conversation, known).await?;
+    if thread.is_none() {
+        let before = page(catch_up, conversation, Span::Before(known), "").await?;
+        let roots = before["messages"].as_array().into_iter().flatten();
+        let went_on = went_on(messages.iter().chain(roots), known);
+        for thread in went_on.iter().take(MAX_THREADS) {
+            let thread = format!("{channel}/{thread}");
+            // One in which somebody spoke to us is read by itself.
+            if catch_up.intake.lock().await.position.knows(&thread) {
+                continue;
+            }
+            tokio::time::sleep(catch_up.interval).await;
+            let (replies, all) = match said_after(catch_up, &thread, known).await {
+                Ok(replies) => replies,
+                Err(Missed::Refused(why)) if is_gone(&why) => continue,
+                Err(missed) => return Err(missed),
+            };
+            messages.extend(replies);
+            whole &= all;
         }
-        text_at(&page, "/response_metadata/next_cursor")
-            .unwrap_or_default()
-            .clone_into(&mut cursor);
-        if cursor.is_empty() || page["has_more"] == false {
-            whole = true;
-            break;
-        }
-        tokio::time::sleep(catch_up.interval).await;
+        whole &= went_on.len() <= MAX_THREADS;
     }
     let time = |message: &Value| text_at(message, "/ts").unwrap_or_default().to_owned();
     messages.sort_by(|one, other| ts::compare(&time(one), &time(other)));
+    // A reply that was sent to the channel too is in both histories.
+    messages.dedup_by(|one, other| time(one) == time(other));
     for message in messages {
         let Some(at) = text_at(&message, "/ts").filter(|at| ts::is_older(known, at)) else {
             continue;
@@ -128,9 +140,11 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
         let item = items::message(channel, &message, &catch_up.me, &names, &|thread| {
             intake.position.knows(thread)
         });
-        if let Item::New { inbound, .. } = item {
+        if let Item::New { inbound, mark } = item {
+            // Somebody spoke to us in a thread: it is known from here on.
+            let mark = mark.filter(|(marked, _)| marked != conversation);
             intake
-                .take_missed(*inbound, (conversation, at))
+                .take_missed(*inbound, (conversation, at), mark)
                 .await
                 .map_err(|problem| Missed::Later(problem.to_string()))?;
         }
@@ -139,19 +153,68 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
         return Ok(());
     }
     Err(Missed::Refused(format!(
-        "{conversation} had more than {MAX_PAGES} pages of messages"
+        "{conversation} had more than {MAX_PAGES} pages of messages or {MAX_THREADS} threads"
     )))
+}
+
+/// The threads that have replies after `known`, by their first messages; those with the newest replies first.
+fn went_on<'a>(messages: impl Iterator<Item = &'a Value>, known: &str) -> Vec<String> {
+    let mut threads: Vec<(&str, &str)> = messages
+        .filter_map(|message| Some((text_at(message, "/latest_reply")?, text_at(message, "/ts")?)))
+        .filter(|(latest, _)| ts::is_older(known, latest))
+        .collect();
+    threads.sort_by(|(one, _), (other, _)| ts::compare(other, one));
+    let roots = threads.into_iter().map(|(_, root)| root.to_owned());
+    roots.collect()
+}
+
+/// What a conversation says after `known`, and whether that is all.
+async fn said_after(
+    catch_up: &CatchUp,
+    conversation: &str,
+    known: &str,
+) -> Result<(Vec<Value>, bool), Missed> {
+    let mut messages: Vec<Value> = Vec::new();
+    let mut cursor = String::new();
+    for _ in 0..MAX_PAGES {
+        let mut page = page(catch_up, conversation, Span::After(known), &cursor).await?;
+        if let Some(Value::Array(items)) = page.get_mut("messages").map(Value::take) {
+            messages.extend(items);
+        }
+        text_at(&page, "/response_metadata/next_cursor")
+            .unwrap_or_default()
+            .clone_into(&mut cursor);
+        if cursor.is_empty() || page["has_more"] == false {
+            return Ok((messages, true));
+        }
+        tokio::time::sleep(catch_up.interval).await;
+    }
+    Ok((messages, false))
+}
+
+/// Which messages of a conversation.
+#[derive(Debug, Clone, Copy)]
+enum Span<'a> {
+    /// Those after this time.
+    After(&'a str),
+    /// The last ones up to this time.
+    Before(&'a str),
 }
 
 /// One page of a conversation, tried again while that may help.
 async fn page(
     catch_up: &CatchUp,
     conversation: &str,
-    known: &str,
+    span: Span<'_>,
     cursor: &str,
 ) -> Result<Value, Missed> {
     let (channel, thread) = parse_conversation(conversation);
-    let mut params = vec![("channel", channel), ("oldest", known), ("limit", PAGE)];
+    let mut params = vec![("channel", channel), ("limit", PAGE)];
+    match span {
+        Span::After(time) => params.push(("oldest", time)),
+        // The message at that time is one of them, if it began a thread.
+        Span::Before(time) => params.extend([("latest", time), ("inclusive", "true")]),
+    }
     let method = match thread {
         Some(thread) => {
             params.push(("ts", thread));

@@ -90,14 +90,20 @@ impl Door {
         .await
     }
 
-    /// The same for a message of a history that is read in order.
+    /// The same for a message of a history that is read in order. `mark` is that of another conversation.
     pub async fn take_missed(
         &mut self,
         inbound: Inbound,
         (conversation, at): (&str, &str),
+        mark: Option<(String, String)>,
     ) -> Result<Option<Ingestion>, Problem> {
-        self.take_after(inbound, |position| position.caught_up_to(conversation, at))
-            .await
+        self.take_after(inbound, |position| {
+            position.caught_up_to(conversation, at);
+            if let Some((other, at)) = &mark {
+                position.arrived(other, at);
+            }
+        })
+        .await
     }
 
     async fn take_after(

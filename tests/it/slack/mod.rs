@@ -22,3 +22,4 @@ mod render;
 mod sockets;
 mod stories;
 mod ts;
+mod threads;

@@ -407,24 +407,27 @@ fn history(state: &State, params: &Value) -> Result<Value, Value> {
     }
     let number = |text: &str| text.replace('.', "").parse::<u64>().unwrap_or(0);
     let oldest = params["oldest"].as_str().map_or(0, number);
+    let latest = params["latest"].as_str().map_or(u64::MAX, number);
+    let inclusive = matches!(params["inclusive"].as_str(), Some("true" | "1"));
     let thread = params["ts"].as_str();
-    let mut found: Vec<Value> = state
+    let mut found: Vec<&Value> = state
         .messages
         .iter()
         .filter(|(place, _)| place == channel)
-        .map(|(_, message)| message.clone())
+        .map(|(_, message)| message)
         .filter(|message| {
             let root = message["thread_ts"]
                 .as_str()
                 .filter(|root| message["ts"] != **root);
             match thread {
                 Some(thread) => root == Some(thread) || message["ts"] == thread,
-                None => root.is_none(),
+                None => root.is_none() || message["subtype"] == "thread_broadcast",
             }
         })
         .filter(|message| {
+            let at = number(message["ts"].as_str().unwrap());
             thread.is_some_and(|thread| message["ts"] == thread)
-                || number(message["ts"].as_str().unwrap()) > oldest
+                || at > oldest && (at < latest || inclusive && at == latest)
         })
         .collect();
     if thread.is_some() && found.is_empty() {
@@ -435,11 +438,6 @@ fn history(state: &State, params: &Value) -> Result<Value, Value> {
     }
     let asked = matches!(params["include_all_metadata"].as_str(), Some("true" | "1"));
     let all_metadata = asked && !state.hides_metadata;
-    if !all_metadata {
-        for message in &mut found {
-            message.as_object_mut().unwrap().remove("metadata");
-        }
-    }
     let limit = params["limit"]
         .as_str()
         .and_then(|text| text.parse().ok())
@@ -449,7 +447,20 @@ fn history(state: &State, params: &Value) -> Result<Value, Value> {
         .as_str()
         .and_then(|text| text.parse().ok())
         .unwrap_or(0);
-    let page: Vec<Value> = found.iter().skip(from).take(size).cloned().collect();
+    let threads = state.threads(channel);
+    let page = found.iter().skip(from).take(size).map(|message| {
+        let mut shown = (*message).clone();
+        if !all_metadata {
+            shown.as_object_mut().unwrap().remove("metadata");
+        }
+        if let Some((count, newest)) = message["ts"].as_str().and_then(|ts| threads.get(ts)) {
+            shown["thread_ts"] = message["ts"].clone();
+            shown["reply_count"] = json!(count);
+            shown["latest_reply"] = json!(newest);
+        }
+        shown
+    });
+    let page: Vec<Value> = page.collect();
     let more = from + size < found.len();
     let next = if more {
         (from + size).to_string()

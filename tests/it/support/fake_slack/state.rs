@@ -212,6 +212,21 @@ impl State {
             .map(|(_, message)| message)
     }
 
+    /// The threads of a channel by their first messages: how many replies, and the newest.
+    pub fn threads(&self, channel: &str) -> HashMap<&str, (u64, &str)> {
+        let mut threads = HashMap::new();
+        for (_, reply) in self.messages.iter().filter(|(place, _)| place == channel) {
+            let (root, ts) = (reply["thread_ts"].as_str(), reply["ts"].as_str());
+            if let (Some(root), Some(ts)) = (root, ts)
+                && root != ts
+            {
+                let thread = threads.entry(root).or_insert((0, ts));
+                *thread = (thread.0 + 1, ts);
+            }
+        }
+        threads
+    }
+
     /// A message by a person, merged with `extra`.
     pub fn person_writes(&mut self, channel: &str, user: &str, extra: &Value) -> String {
         let ts = self.time();
