@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::matrix::proxy::{Fault as MatrixFault, Proxy};
+use crate::support::fault_proxy::{Fault as MatrixFault, Proxy};
 use crate::matrix::synapse::{Account, Synapse};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_discord::{self, FakeDiscord, Order};

@@ -10,8 +10,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::matrix::bridging::{bridge, connected, options, run};
-use crate::matrix::proxy::{Fault, Proxy};
 use crate::matrix::synapse::synapse;
+use crate::support::fault_proxy::{Fault, Proxy};
 use crate::telegram::port::TestPort;
 
 const UNCHECKED: &str = "the line to Matrix";

@@ -1,4 +1,4 @@
-//! What is between a bridge and its homeserver on a bad day: answers that get lost, come late, twice or not at all.
+//! What is between a bridge and its platform on a bad day: answers that get lost, come late, twice or not at all.
 //!
 //! One request a connection. Each fault is for the next request whose first line contains a word.
 
@@ -11,17 +11,19 @@ use std::time::Duration;
 /// What happens to a request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// This status and body; the homeserver hears nothing of it.
+    /// This status and body; the platform hears nothing of it.
     Status(u16, &'static str),
-    /// The connection is reset before the homeserver hears of it.
+    /// 429 with this body, and a second to wait; the platform hears nothing of it.
+    Limited(&'static str),
+    /// The connection is reset before the platform hears of it.
     ResetBefore,
-    /// The homeserver carries it out, and the answer is lost.
+    /// The platform carries it out, and the answer is lost.
     ResetAfter,
     /// Half of the answer comes.
     CutBody,
     /// The answer comes this much later.
     Slow(Duration),
-    /// The homeserver gets it twice.
+    /// The platform gets it twice.
     Twice,
     /// Nothing ever comes back.
     Silence,
@@ -110,14 +112,8 @@ fn serve(mut client: TcpStream, upstream: &str, plan: &Mutex<Plan>) -> std::io::
         at.map(|at| plan.faults.remove(at).1)
     };
     match fault {
-        Some(Fault::Status(status, body)) => {
-            let answer = format!(
-                "HTTP/1.1 {status} Fault\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            );
-            client.write_all(answer.as_bytes())?;
-            client.shutdown(Shutdown::Both)
-        }
+        Some(Fault::Status(status, body)) => refuse(&mut client, status, "", body),
+        Some(Fault::Limited(body)) => refuse(&mut client, 429, "retry-after: 1\r\n", body),
         Some(Fault::ResetBefore) => reset(&client),
         Some(Fault::ResetAfter) => {
             forward(&request, upstream)?;
@@ -146,6 +142,15 @@ fn serve(mut client: TcpStream, upstream: &str, plan: &Mutex<Plan>) -> std::io::
         }
         None => relay(&request, upstream, &mut client),
     }
+}
+
+fn refuse(client: &mut TcpStream, status: u16, more: &str, body: &str) -> std::io::Result<()> {
+    let answer = format!(
+        "HTTP/1.1 {status} Fault\r\ncontent-type: application/json\r\n{more}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    client.write_all(answer.as_bytes())?;
+    client.shutdown(Shutdown::Both)
 }
 
 /// The whole request, without the wish to keep the connection.
@@ -178,8 +183,47 @@ fn forward(request: &[u8], upstream: &str) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(upstream)?;
     server.write_all(request)?;
     let mut answer = Vec::new();
-    server.read_to_end(&mut answer)?;
+    copy_answer(&mut server, &mut answer)?;
     Ok(answer)
+}
+
+/// Copies one answer as it comes: as long as it says that it is, or to the end of the connection. It says that the
+/// connection ends with it.
+fn copy_answer(server: &mut TcpStream, to: &mut impl Write) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    let mut buffer = [0; 16_384];
+    while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+        match server.read(&mut buffer)? {
+            0 => return to.write_all(&head),
+            count => head.extend_from_slice(&buffer[..count]),
+        }
+    }
+    let mut left = rest_of(&head);
+    let first = head.windows(2).position(|two| two == b"\r\n").unwrap_or(0);
+    to.write_all(&head[..first])?;
+    to.write_all(b"\r\nconnection: close")?;
+    to.write_all(&head[first..])?;
+    while left != Some(0) {
+        match server.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => {
+                to.write_all(&buffer[..count])?;
+                left = left.map(|left| left.saturating_sub(count));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bytes that are missing of an answer; none = it does not say.
+fn rest_of(answer: &[u8]) -> Option<usize> {
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let text = String::from_utf8_lossy(&answer[..head]).to_lowercase();
+    let length = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))?;
+    let length: usize = length.trim().parse().ok()?;
+    Some((head + 4 + length).saturating_sub(answer.len()))
 }
 
 /// Ends the wait for the server as soon as the client is gone, as a real proxy does.
@@ -193,10 +237,10 @@ fn relay(request: &[u8], upstream: &str, client: &mut TcpStream) -> std::io::Res
             let _ = closing.shutdown(Shutdown::Both);
         }
     });
-    let copied = std::io::copy(&mut server, client);
+    let copied = copy_answer(&mut server, client);
     let _ = client.shutdown(Shutdown::Both);
     let _ = watch.join();
-    copied.map(drop)
+    copied
 }
 
 fn reset(client: &TcpStream) -> std::io::Result<()> {
