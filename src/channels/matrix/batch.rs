@@ -63,6 +63,8 @@ pub struct Syncer {
     pub targets: Targets,
     /// How long the server may hold a sync.
     pub hold: Duration,
+    /// How long after that an answer is still waited for.
+    pub margin: Duration,
 }
 
 /// Why a batch was not taken in to its end.

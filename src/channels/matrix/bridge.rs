@@ -36,6 +36,8 @@ const KEY_WINDOW: Duration = Duration::from_hours(20);
 pub struct MatrixOptions {
     /// How long the homeserver may hold a sync.
     pub hold: Duration,
+    /// How long after that an answer is still waited for: a connection may be dead without anybody having ended it.
+    pub margin: Duration,
     /// Of other calls.
     pub http: HttpTimes,
     /// Rates of the account.
@@ -48,6 +50,7 @@ impl Default for MatrixOptions {
     fn default() -> Self {
         Self {
             hold: Duration::from_secs(30),
+            margin: Duration::from_secs(15),
             http: HttpTimes::default(),
             // What is more than a homeserver allows, it says, and how long to wait.
             pacing: PacingLimits {
@@ -232,6 +235,7 @@ impl Bridge for MatrixBridge {
             me,
             rooms: Arc::clone(&self.rooms),
             hold: self.options.hold,
+            margin: self.options.margin,
         };
         let Some(begun) = sync::begin(&syncer, &stop).await? else {
             return Ok(());

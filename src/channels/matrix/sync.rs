@@ -18,8 +18,6 @@ use crate::clock::backoff::jitter;
 use crate::protocol::bridge::{Inbound, InboundBody};
 use crate::protocol::problem::Problem;
 
-/// Added to the time the server may hold a sync before we give up on an answer.
-const SLACK: Duration = Duration::from_secs(15);
 /// An initial sync of an account in many rooms takes its time.
 const FIRST_SYNC: Duration = Duration::from_mins(3);
 /// Events of a room in one sync; what is more is fetched page by page.
@@ -80,7 +78,7 @@ async fn syncs(
         let answer = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
-            answer = syncer.api.sync(Some(&since), &filter, syncer.hold, syncer.hold + SLACK) => answer,
+            answer = syncer.api.sync(Some(&since), &filter, syncer.hold, syncer.hold + syncer.margin) => answer,
         };
         let rest = match answer {
             Ok(batch) => {

@@ -24,6 +24,7 @@ use crate::telegram::port::{Ledger, TestPort};
 pub fn options() -> MatrixOptions {
     MatrixOptions {
         hold: Duration::from_secs(5),
+        margin: Duration::from_secs(15),
         http: HttpTimes {
             connect: Duration::from_secs(2),
             request: Duration::from_secs(8),

@@ -5,12 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leverframe::channels::channel::{Bridge as _, ChannelError};
+use leverframe::channels::supervisor::{Backoff, spawn};
+use leverframe::client::channel_port::ChannelPort;
 use leverframe::protocol::doctor::Standing;
+use leverframe::protocol::enums::ChannelState;
 use reqwest::Method;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::matrix::bridging::{bridge, connected, options, run};
 use crate::matrix::synapse::synapse;
+use crate::support::daemon::DEADLINE;
 use crate::support::fault_proxy::{Fault, Proxy};
 use crate::telegram::port::TestPort;
 
@@ -116,6 +121,74 @@ async fn a_failing_homeserver_is_left_to_the_supervisor_and_nothing_is_lost() {
         .await;
     assert_eq!(port.ledger().repeated, 0);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_sync_that_is_never_answered_is_given_up_and_asked_again_from_the_same_place() {
+    let Some(server) = synapse(UNCHECKED) else {
+        return;
+    };
+    let (bot, anna) = (server.user("bot").await, server.user("anna").await);
+    let proxy = Proxy::start(server.url());
+    let port = TestPort::new();
+    let room = anna.direct_room(&bot).await;
+    let running = connected(proxy.url(), &bot, &port).await;
+    anna.sees_come(&room, &bot).await;
+    anna.say(&room, "before").await;
+    port.wait_until("before", |ledger| ledger.texts() == ["before"])
+        .await;
+    running.stop().await;
+
+    // The connection stands, and nothing comes over it any more.
+    let mut options = options();
+    options.hold = Duration::from_secs(1);
+    options.margin = Duration::from_millis(500);
+    let backoff = Backoff {
+        floor: Duration::from_millis(500),
+        ceiling: Duration::from_millis(500),
+        stable_after: Duration::from_mins(1),
+        stop_grace: Duration::from_secs(2),
+    };
+    let first = proxy.requests("since=").len();
+    proxy.fault("since=", Fault::Silence);
+    let stop = CancellationToken::new();
+    let task = spawn(
+        Box::new(bridge(proxy.url(), &bot.token, options)),
+        Arc::clone(&port) as Arc<dyn ChannelPort>,
+        backoff,
+        stop.clone(),
+    );
+    port.wait_until("the word on it", |ledger| {
+        ledger.last_health().is_some_and(|health| {
+            let detail = health.detail.as_deref().unwrap_or_default();
+            health.state == ChannelState::Degraded
+                && detail.contains("no answer from the platform")
+                && detail.contains("trying again in")
+        })
+    })
+    .await;
+    anna.say(&room, "meanwhile").await;
+    port.wait_until("meanwhile", |ledger| {
+        ledger.texts() == ["before", "meanwhile"]
+    })
+    .await;
+    anna.say(&room, "after").await;
+    port.wait_until("after", |ledger| {
+        ledger.texts() == ["before", "meanwhile", "after"]
+    })
+    .await;
+    stop.cancel();
+    tokio::time::timeout(DEADLINE, task).await.unwrap().unwrap();
+    let since = |line: &String| {
+        let (_, rest) = line.split_once("since=").unwrap();
+        rest.split(['&', ' ']).next().unwrap().to_owned()
+    };
+    let asked: Vec<String> = proxy.requests("since=")[first..]
+        .iter()
+        .map(since)
+        .collect();
+    assert_eq!(asked[0], asked[1], "from the same place: {asked:?}");
+    assert_eq!(port.ledger().repeated, 0);
 }
 
 #[tokio::test]
