@@ -21,4 +21,4 @@ mod peer;
 mod position;
 mod render;
 mod stories;
-mod world;
+pub mod world;

@@ -6,6 +6,7 @@
 mod api;
 mod bridging;
 mod content;
+pub mod bridging;
 mod events;
 mod inbound;
 mod line;

@@ -6,6 +6,7 @@
 
 mod canary;
 mod encodings;
+mod every_fault;
 mod operators;
 mod reader;
 mod script;

@@ -19,6 +19,7 @@ mod plain;
 mod port;
 mod position;
 mod render;
+pub mod port;
 mod sockets;
 mod stories;
 mod ts;
