@@ -4,6 +4,7 @@
 // Helpers of tests: the lint's own exception covers only the test functions themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bad_input;
 mod canary;
 mod encodings;
 mod every_fault;
