@@ -6,7 +6,6 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::support::fault_proxy::{Fault as MatrixFault, Proxy};
 use crate::matrix::synapse::{Account, Synapse};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_discord::{self, FakeDiscord, Order};
@@ -14,6 +13,7 @@ use crate::support::fake_slack::message::Channel;
 use crate::support::fake_slack::{self, APP_TOKEN, BEN, BOT_TOKEN, FakeSlack};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::{Fault as TelegramFault, User as TelegramUser};
+use crate::support::fault_proxy::{Fault as MatrixFault, Proxy};
 
 /// Chats of each platform: no platform takes more than about one message a second in one.
 pub const CHATS: u64 = 30;

@@ -4,15 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod api;
-mod bridging;
-mod content;
 pub mod bridging;
+mod content;
 mod events;
 mod inbound;
 mod line;
 mod outbound;
 mod position;
-pub(crate) mod proxy;
 mod room_list;
 mod rooms;
 mod stories;

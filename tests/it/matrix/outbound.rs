@@ -6,8 +6,8 @@ use leverframe::protocol::enums::OutboxClass;
 use serde_json::json;
 
 use crate::matrix::bridging::{connected, run};
-use crate::support::fault_proxy::{Fault, Proxy};
 use crate::matrix::synapse::{Account, limited_synapse, synapse};
+use crate::support::fault_proxy::{Fault, Proxy};
 use crate::support::record;
 use crate::telegram::port::{TestPort, approval, buttons};
 
