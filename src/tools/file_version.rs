@@ -83,7 +83,7 @@ pub fn read(guard: &Guard, path: &GuardedPath, max_kept: u64) -> std::io::Result
     let indexed = version_control::find(guard, path);
     let mut indexed = indexed.map(|indexed| (indexed, version_control::naming(found.len())));
     let mut hash = Sha256::new();
-    let mut kept = Vec::new();
+    let mut kept = Vec::with_capacity(usize::try_from(found.len().min(max_kept)).unwrap_or(0));
     let mut size = 0_u64;
     each_chunk(&mut file, |chunk| {
         hash.update(chunk);

@@ -8,7 +8,7 @@ use crate::conformance::case::{ADAPTERS, cases_of};
 /// The last number of the list.
 const LAST: u8 = 104;
 
-/// Cases that no single answer can show: the test that does, as `<file below tests/it or src>::<name>`.
+/// Cases that no single answer can show: the test that does, as `<file below tests/it>::<name>`.
 const ELSEWHERE: &[(u8, &str)] = &[
     (
         1,
@@ -114,7 +114,10 @@ const ELSEWHERE: &[(u8, &str)] = &[
         84,
         "tests/it/tools/registry.rs::the_catalogue_is_short_ordered_and_stable",
     ),
-    (88, "src/model/names.rs::names_go_out_legal_and_come_back"),
+    (
+        88,
+        "tests/it/models/names.rs::names_go_out_legal_and_come_back",
+    ),
     (
         101,
         "tests/it/first_run/probe.rs::each_server_is_known_by_its_own_shape",
