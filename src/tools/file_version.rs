@@ -70,7 +70,10 @@ impl Stamp {
 impl FileVersion {
     /// The text, if all of it was kept and it is text.
     pub fn text(&self) -> Option<&str> {
-        let bytes = self.bytes.as_deref().filter(|bytes| !bytes.contains(&0))?;
+        let bytes = self
+            .bytes
+            .as_deref()
+            .filter(|bytes| memchr(0, bytes).is_none())?;
         std::str::from_utf8(bytes).ok()
     }
 }
