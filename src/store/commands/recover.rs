@@ -22,7 +22,7 @@ pub struct Recovery {
     pub epoch: u64,
     /// Whether the process before closed the store.
     pub clean: bool,
-    /// Continuations that were running and did not only wait for people.
+    /// Continuations that were running and had more than their questions open.
     pub interrupted: Vec<ContinuationId>,
     /// Calls whose outcome nobody knows; each has a pending `resolve_unknown` approval.
     pub resolve: Vec<ToolCallId>,
@@ -89,12 +89,12 @@ impl Recover {
         Ok(())
     }
 
-    /// A turn that only waits for people goes on waiting: nothing of it was in flight. It was killed between its
-    /// question and its rest; whoever takes it up rests it again and tells its chat. Without this a person would approve
-    /// a call of an interrupted turn, and nothing would follow.
+    /// Puts turns back in line that had only their questions open: the process died before it parked them. Nothing of
+    /// them was in flight, so no policy has to say whether they go on. Whoever claims one parks it and tells its chat.
+    /// An interrupted turn would need a resume besides the approval, and whoever approves does not know that.
     ///
-    /// The calls of other people's agents are left out: whoever answers their question takes them up.
-    fn wait_again(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+    /// The calls of other people's agents are left out: `engine::handle::gate` resumes them itself.
+    fn requeue_unparked(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let waiting = tx.conn.values::<ContinuationId>(
             "SELECT c.id FROM continuations c
              WHERE c.ended_at IS NULL AND c.state = 'running' AND json_extract(c.options, '$.call.external') IS NULL
@@ -179,7 +179,7 @@ impl Recover {
             meta::set(tx.conn, "starts", "[]")?;
             crashes_in_10_min = 0;
         }
-        Self::wait_again(tx)?;
+        Self::requeue_unparked(tx)?;
         Self::settle_models(tx)?;
         tx.fail_all_compactions(DIED)?;
         let interrupted = Self::interrupt(tx)?;

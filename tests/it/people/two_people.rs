@@ -18,6 +18,12 @@ fn home(telegram: &FakeTelegram) -> Home {
     )
 }
 
+/// A token of this person that reads and approves.
+fn approver(home: &Home, person: &str) -> String {
+    let scopes = ["--scope", "read,approve", "--person", person];
+    token(home, person, &scopes)
+}
+
 async fn asked(daemon: &Daemon, telegram: &FakeTelegram) -> Value {
     telegram.user_says(100, &User::new(100, "Cleo"), WRITE);
     daemon.wait_approval().await
@@ -133,16 +139,7 @@ async fn a_denial_ends_it_and_a_change_starts_over() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
     let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
-    let annas = token(
-        &home,
-        "annas",
-        &["--scope", "read,approve", "--person", "anna"],
-    );
-    let bens = token(
-        &home,
-        "bens",
-        &["--scope", "read,approve", "--person", "ben"],
-    );
+    let (annas, bens) = (approver(&home, "anna"), approver(&home, "ben"));
     let approval = asked(&daemon, &telegram).await;
     let path = format!(
         "/v1/approvals/{}/decision",
@@ -180,16 +177,7 @@ async fn whoever_allowed_it_first_takes_it_back_by_a_denial() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
     let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
-    let annas = token(
-        &home,
-        "annas",
-        &["--scope", "read,approve", "--person", "anna"],
-    );
-    let bens = token(
-        &home,
-        "bens",
-        &["--scope", "read,approve", "--person", "ben"],
-    );
+    let (annas, bens) = (approver(&home, "anna"), approver(&home, "ben"));
     let approval = asked(&daemon, &telegram).await;
     assert_eq!(decides(&daemon, &annas, &approval, "approve").await.0, 200);
     // Nothing was decided, so there is nothing to revoke.
@@ -218,16 +206,7 @@ async fn the_first_of_two_expires_with_the_question() {
         ),
     );
     let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
-    let annas = token(
-        &home,
-        "annas",
-        &["--scope", "read,approve", "--person", "anna"],
-    );
-    let bens = token(
-        &home,
-        "bens",
-        &["--scope", "read,approve", "--person", "ben"],
-    );
+    let (annas, bens) = (approver(&home, "anna"), approver(&home, "ben"));
     let approval = asked(&daemon, &telegram).await;
     let (status, first) = decides(&daemon, &annas, &approval, "approve").await;
     assert_eq!(
@@ -257,16 +236,7 @@ async fn the_first_of_two_is_kept_over_an_emergency_stop_that_lets_nothing_run()
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
     let daemon = bot::start(&home, &telegram, &[100, 200, 300], &[]);
-    let annas = token(
-        &home,
-        "annas",
-        &["--scope", "read,approve", "--person", "anna"],
-    );
-    let bens = token(
-        &home,
-        "bens",
-        &["--scope", "read,approve", "--person", "ben"],
-    );
+    let (annas, bens) = (approver(&home, "anna"), approver(&home, "ben"));
     let approval = asked(&daemon, &telegram).await;
     assert_eq!(decides(&daemon, &annas, &approval, "approve").await.0, 200);
     daemon.post("/v1/emergency-stop", json!({})).await;

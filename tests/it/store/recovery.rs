@@ -108,27 +108,30 @@ async fn an_unknown_outcome_is_resolved_by_a_person() {
     }
 }
 
-#[tokio::test]
-async fn a_gate_survives_a_crash_with_its_id() {
+/// A turn with a question, killed before or after it parked: the approval keeps its id, and the turn goes on with it.
+async fn goes_on_with_its_approval(parks: bool) {
     let world = World::new().await;
     let (session, id) = world.running("chat").await;
     let (new, gate) = gated(Effect::NonIdempotent);
     let (call_id, digest) = (new.id, new.digest.clone());
     world.propose(id, vec![new]).await;
-    world
-        .ok(Park {
-            continuation_id: id,
-            epoch: world.epoch(),
-            active_ms: 0,
-            notices: Vec::new(),
-        })
-        .await;
+    if parks {
+        world
+            .ok(Park {
+                continuation_id: id,
+                epoch: world.epoch(),
+                active_ms: 0,
+                notices: Vec::new(),
+            })
+            .await;
+    }
     let world = world.crash().await;
     assert!(world.recovery.interrupted.is_empty());
     let command = world
         .decide_command(gate, DecisionKind::Approve, "anna")
         .await;
-    assert!(world.ok(command).await.resumed);
+    // One that had not parked is in line already.
+    assert_eq!(world.ok(command).await.resumed, parks);
     assert_eq!(world.claim(session).await, Some(id));
     assert_eq!(
         world.start(call_id, &digest).await,
@@ -140,26 +143,13 @@ async fn a_gate_survives_a_crash_with_its_id() {
 }
 
 #[tokio::test]
-async fn a_turn_that_died_between_its_question_and_its_rest_goes_on_waiting() {
-    let world = World::new().await;
-    let (session, id) = world.running("chat").await;
-    let (new, gate) = gated(Effect::NonIdempotent);
-    let (call_id, digest) = (new.id, new.digest.clone());
-    world.propose(id, vec![new]).await;
-    let world = world.crash().await;
-    assert!(world.recovery.interrupted.is_empty());
-    let approve = world
-        .decide_command(gate, DecisionKind::Approve, "anna")
-        .await;
-    world.ok(approve).await;
-    assert_eq!(world.claim(session).await, Some(id));
-    assert_eq!(
-        world.start(call_id, &digest).await,
-        StartToolOutcome::Started { attempt: 1 }
-    );
-    world.succeed(call_id, 1).await;
-    world.finish(id, 1).await;
-    world.sound().await;
+async fn a_gate_survives_a_crash_with_its_id() {
+    goes_on_with_its_approval(true).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_died_before_it_parked_waits_for_its_approval() {
+    goes_on_with_its_approval(false).await;
 }
 
 #[tokio::test]

@@ -335,7 +335,7 @@ impl Model {
     fn start_again(&mut self, clean: bool, copy: bool) -> Ruled<Outcome> {
         self.epoch += 1;
         self.quarantine |= copy;
-        self.wait_again()?;
+        self.requeue_unparked()?;
         // A model call under way may have been billed in full.
         for attempt in 0..self.tries.len() {
             if self.tries[attempt].used.is_none() {
@@ -402,8 +402,8 @@ impl Model {
         Ok(Outcome::Recovered(found))
     }
 
-    /// A turn that only waits for people waits again: it was killed before its rest.
-    fn wait_again(&mut self) -> Ruled {
+    /// A turn that had only its questions open is in line again: the process died before it parked.
+    fn requeue_unparked(&mut self) -> Ruled {
         for turn in 0..self.turns.len() {
             let open = self.calls.iter().any(|call| {
                 call.turn == turn

@@ -137,7 +137,7 @@ async fn a_chat_hears_once_that_nobody_decided_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chat_hears_that_its_request_waits_though_the_process_died_before_it_rested() {
+async fn a_chat_hears_that_its_request_waits_though_the_process_died_before_it_parked() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
     let dies = [("LEVERFRAME_CRASH", "propose.post:1")];
