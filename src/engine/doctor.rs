@@ -296,7 +296,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
         starts => findings.push(warn(
             "crashes",
             format!(
-                "{} starts after a crash close together: {}",
+                "starts close together after a crash: {} ({})",
                 starts.len(),
                 starts
                     .iter()

@@ -140,7 +140,10 @@ impl Shell<'_> {
                 Link::Live { .. } => "connected again".to_owned(),
                 Link::Connecting => "connecting".to_owned(),
                 Link::Refused { why, .. } => {
-                    format!("not connected, and not tried again: {}", cell(why))
+                    format!(
+                        "not connected, and not tried again until you type reconnect: {}",
+                        cell(why)
+                    )
                 }
                 Link::Lost { why, .. } => {
                     format!(

@@ -9,6 +9,7 @@ use crate::console::hosts::Link;
 use crate::console::ids::HostId;
 use crate::console::world::World;
 use crate::text::ascii;
+use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
@@ -207,7 +208,7 @@ fn banner(state: &State, most: usize, whole: usize, columns: usize) -> Vec<(Role
     let cut = |(role, text): (Role, String)| (role, sanitize::line(&text, columns));
     if !state.model.hosts.several() {
         let link = &state.model.host().link;
-        let line = trouble(link, state.model.world());
+        let line = trouble(state, link, state.model.world());
         if let (Link::Refused { .. }, Some((role, text))) = (link, &line) {
             let rows = sanitize::block(text, columns).into_iter().take(whole);
             return rows.map(|row| (*role, row)).collect();
@@ -248,13 +249,13 @@ fn trouble_on(state: &State, id: HostId) -> Option<(Role, String)> {
             ),
         )),
         link @ (Link::Connecting | Link::Live { .. } | Link::Refused { .. }) => {
-            let (role, text) = trouble(link, &host.world)?;
+            let (role, text) = trouble(state, link, &host.world)?;
             Some((role, format!("{name}: {text}")))
         }
     }
 }
 
-fn trouble(link: &Link, world: &World) -> Option<(Role, String)> {
+fn trouble(state: &State, link: &Link, world: &World) -> Option<(Role, String)> {
     match link {
         Link::Lost { why, since } => Some((
             Role::NoticeError,
@@ -263,13 +264,15 @@ fn trouble(link: &Link, world: &World) -> Option<(Role, String)> {
                 format::clock(*since)
             ),
         )),
-        Link::Refused { why, since } => Some((
-            Role::NoticeError,
-            format!(
-                "NOT CONNECTED since {}, and not tried again: {why}",
-                format::clock(*since)
-            ),
-        )),
+        Link::Refused { why, since } => {
+            let since = format::clock(*since);
+            let key = state.keymap.key_of(Context::Global, Action::Refresh);
+            let until = key.map_or(String::new(), |key| format!(" until you press {key}"));
+            Some((
+                Role::NoticeError,
+                format!("NOT CONNECTED since {since}, and not tried again{until}: {why}"),
+            ))
+        }
         Link::Connecting => Some((Role::NoticeInfo, "connecting …".to_owned())),
         Link::Live { .. } => {
             let engine = world.engine.as_ref()?;

@@ -182,14 +182,16 @@ async fn an_attached_console_says_that_the_certificate_changed_and_tries_no_more
     }
     certificate(&home, &home.path().join("config"), "90");
     let mut other = home.daemon_at(&port);
-    pty.see("not tried again");
+    pty.see("not tried again until you press ctrl-r");
     let forget = format!("leverframe hosts forget {port}");
     for words in [known.as_str(), &print(), "attach again"] {
         pty.see(words);
     }
     let screen = pty.screen().replace(['\n', ' '], "");
     assert!(screen.contains(&forget.replace(' ', "")), "{screen}");
-    let said = plain.see("not tried again").replace('\n', "");
+    let said = plain
+        .see("not tried again until you type reconnect")
+        .replace('\n', "");
     assert!(said.contains(&known) && said.contains(&print()), "{said}");
     // The right one is back, and is looked for when a person asks.
     other.terminate();
