@@ -106,6 +106,7 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
     let (channel, thread) = parse_conversation(conversation);
     let (mut messages, mut whole) = said_after(catch_up, conversation, known).await?;
     if thread.is_none() {
+        tokio::time::sleep(catch_up.interval).await;
         let before = page(catch_up, conversation, Span::Before(known), "").await?;
         let roots = before["messages"].as_array().into_iter().flatten();
         let went_on = went_on(messages.iter().chain(roots), known);
