@@ -48,11 +48,6 @@ impl<R: AsyncRead + Unpin> Replies<R> {
         }
     }
 
-    /// Bytes that are kept until their line ends.
-    pub fn held(&self) -> usize {
-        self.buffer.len()
-    }
-
     /// The reply to a request; none = the descriptor was closed. Whoever waits may give up at any time.
     pub async fn to(&mut self, nonce: &str) -> Option<Reply> {
         loop {
