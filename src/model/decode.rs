@@ -124,6 +124,14 @@ pub fn word<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or("")
 }
 
+/// Takes the name of the model that answers, where this field has one. The first name counts.
+pub fn take_model(value: Option<&Value>, field: &str, model: &mut Option<String>) {
+    let name = value.map_or("", |value| word(value, field));
+    if model.is_none() && !name.is_empty() {
+        *model = Some(excerpt(name));
+    }
+}
+
 /// Whether a block, an item or an event is of this type.
 pub fn is_kind(value: &Value, kind: &str) -> bool {
     word(value, "type") == kind

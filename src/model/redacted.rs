@@ -99,6 +99,9 @@ fn clean_answer(redactor: &Redactor, answer: &mut ModelAnswer, first_id: usize) 
     };
     clean(&mut answer.text);
     answer.notes.iter_mut().for_each(clean);
+    if let Some(model) = &mut answer.model {
+        *model = redactor.redact_excerpts(model);
+    }
     match &mut answer.stop {
         StopReason::Other(word) | StopReason::RefusedFor(word) => {
             *word = redactor.redact_excerpts(word);

@@ -236,6 +236,8 @@ pub struct ModelAnswer {
     pub tool_calls: Vec<ModelToolCall>,
     /// Why it ended.
     pub stop: StopReason,
+    /// The model that answered, as the provider names it: outside text. None = it named none.
+    pub model: Option<String>,
     /// Tokens; `cost_usd` only when the provider itself reported it.
     pub usage: Usage,
     /// Provider-native content, verbatim, when the provider needs it replayed.

@@ -145,6 +145,7 @@ async fn answer(
             text,
             tool_calls: Vec::new(),
             stop: StopReason::EndTurn,
+            model: None,
             usage,
             native: None,
             notes: Vec::new(),
@@ -205,6 +206,7 @@ async fn answer(
         text,
         tool_calls: planned.calls,
         stop,
+        model: None,
         native: None,
         notes: Vec::new(),
     })))

@@ -155,7 +155,11 @@ pub fn join_answer(answer: &mut ModelAnswer) {
     if let Some(native) = &mut answer.native {
         join_json(&mut native.content);
     }
-    answer.notes.iter_mut().for_each(join);
+    answer
+        .notes
+        .iter_mut()
+        .chain(&mut answer.model)
+        .for_each(join);
 }
 
 fn join_json(value: &mut Value) {

@@ -183,6 +183,10 @@ pub enum EventBody {
         /// there is no answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<String>,
+        /// The model that answered, as the provider names it: a dated name for an alias, or another model. None where
+        /// the provider named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answered_by: Option<String>,
         /// What an operator should know about how the answer came: another model stood in, the context was compacted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,

@@ -87,6 +87,7 @@ pub fn note(event: &Event, ended: Option<&OpenTurn>) {
             latency_ms,
             error,
             stop: _,
+            answered_by: _,
             notes: _,
         } => tracing::info!(
             target: TARGET,

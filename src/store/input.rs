@@ -280,6 +280,8 @@ pub struct ModelStep {
     pub text: String,
     /// The provider's words for why it stopped.
     pub stop: String,
+    /// The model that answered, as the provider names it: outside text. Only its event says it.
+    pub answered_by: Option<String>,
     /// Tokens and money of this attempt.
     pub usage: Usage,
     /// Milliseconds from request to end.

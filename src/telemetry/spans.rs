@@ -167,6 +167,7 @@ impl Spans {
                 latency_ms,
                 error,
                 stop,
+                answered_by,
                 ..
             } => {
                 let turn = self.turn(id);
@@ -189,6 +190,9 @@ impl Spans {
                 attributes.extend(
                     stop.map(|word| list_of_one("gen_ai.response.finish_reasons", name(&word))),
                 );
+                let answered_by = answered_by.as_ref().map(|word| self.redactor.redact(word));
+                attributes
+                    .extend(answered_by.map(|word| text("gen_ai.response.model", name(&word))));
                 if from_cache {
                     attributes.push(flag("leverframe.response_cache.hit", true));
                 }

@@ -58,6 +58,7 @@ pub fn cut_short(engine: &Engine, id: ContinuationId) -> Option<ModelStep> {
         usage: usage(engine, &call, &text),
         text,
         stop: CANCELLED.to_owned(),
+        answered_by: None,
         latency_ms: call.started.elapsed().as_millis() as u64,
         attempts: call.attempt,
         native: None,

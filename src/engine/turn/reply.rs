@@ -49,6 +49,7 @@ impl ModelReply {
                 text: kept.text,
                 tool_calls: Vec::new(),
                 stop: StopReason::EndTurn,
+                model: None,
                 usage: Usage {
                     cost_usd: Some(0.0),
                     ..Usage::default()
@@ -88,6 +89,7 @@ impl ModelReply {
                     _ => StopReason::ToolUse,
                 },
                 tool_calls,
+                model: None,
                 usage: Usage {
                     cost_usd: Some(0.0),
                     ..Usage::default()
@@ -114,6 +116,7 @@ impl ModelReply {
             source: self.source,
             text: engine.redactor.redact(&self.answer.text).into_owned(),
             stop: stop_word(&self.answer.stop).to_owned(),
+            answered_by: self.answer.model,
             usage: self.answer.usage,
             latency_ms: self.latency_ms,
             attempts: self.attempts,

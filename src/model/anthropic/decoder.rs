@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::decode::{
     Decode, Progress, StreamedArgs, add_call, believed, is_kind, malformed, measured, no_args,
-    no_object, parse_args, set_count, word,
+    no_object, parse_args, set_count, take_model, word,
 };
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
@@ -44,6 +44,7 @@ struct Counts {
 pub struct Decoder {
     blocks: BTreeMap<u64, Block>,
     counts: Counts,
+    model: Option<String>,
     stop_reason: Option<String>,
     refused_for: Option<String>,
     stopped: bool,
@@ -186,6 +187,7 @@ impl Decode for Decoder {
         match event.get("type").and_then(Value::as_str).unwrap_or("") {
             "message_start" => {
                 self.take_usage(event.pointer("/message/usage"));
+                take_model(event.get("message"), "model", &mut self.model);
                 // Some compatible servers send the whole text in the opening message.
                 Ok(vec![ModelEvent::Heartbeat])
             }
@@ -239,6 +241,7 @@ impl Decode for Decoder {
             );
         }
         self.take_usage(body.get("usage"));
+        take_model(Some(body), "model", &mut self.model);
         self.take_refusal(Some(body));
         self.stop_reason = body
             .get("stop_reason")
@@ -316,6 +319,7 @@ impl Decode for Decoder {
             text,
             tool_calls,
             stop,
+            model: self.model,
             usage,
             native: needs_replay.then(|| NativeBlocks {
                 family: FAMILY.to_owned(),

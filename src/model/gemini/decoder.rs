@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::decode::{Decode, Progress, believed, measured, set_count};
+use crate::model::decode::{Decode, Progress, believed, measured, set_count, take_model};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::gemini::parts::{
     Part, SIGNATURE, calls, is_refusal, is_thought, must_be_replayed, useless,
@@ -37,6 +37,7 @@ pub struct Decoder {
     parts: Vec<Part>,
     chunks: usize,
     counts: Counts,
+    model: Option<String>,
     finish: Option<String>,
     finish_message: String,
     blocked: bool,
@@ -68,6 +69,7 @@ impl Decoder {
             return Err(self.unexpected("a JSON object", &chunk.to_string()));
         }
         self.chunks += 1;
+        take_model(Some(chunk), "modelVersion", &mut self.model);
         let mut events = Vec::new();
         let candidate = chunk.get("candidates").and_then(|list| list.get(0));
         match candidate {
@@ -274,10 +276,12 @@ impl Decode for Decoder {
             let parts = self.parts.iter();
             parts.map(|part| part.raw.to_string().len()).sum()
         });
+        let model = self.model;
         let stopped_short = |stop: StopReason, text: String| ModelAnswer {
             text,
             tool_calls: Vec::new(),
             stop,
+            model: model.clone(),
             usage,
             native: None,
             notes: notes.clone(),
@@ -313,6 +317,7 @@ impl Decode for Decoder {
             text: self.text,
             tool_calls,
             stop,
+            model,
             usage,
             native,
             notes,

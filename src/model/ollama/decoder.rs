@@ -7,7 +7,8 @@
 use serde_json::{Value, json};
 
 use crate::model::decode::{
-    Decode, MAX_CALLS, Progress, add_call, believed, measured, no_args, no_object, parse_args, word,
+    Decode, MAX_CALLS, Progress, add_call, believed, measured, no_args, no_object, parse_args,
+    take_model, word,
 };
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
@@ -33,6 +34,7 @@ pub struct Decoder {
     text: String,
     thinking: String,
     calls: Vec<Call>,
+    model: Option<String>,
     done: Option<String>,
     input: Option<u64>,
     output: Option<u64>,
@@ -66,6 +68,7 @@ impl Decoder {
         if !value.is_object() {
             return Err(self.unexpected("a JSON object", &value.to_string()));
         }
+        take_model(Some(value), "model", &mut self.model);
         let count = |name: &str| value.get(name).and_then(Value::as_u64).filter(|n| *n > 0);
         self.input = count("prompt_eval_count").or(self.input);
         self.output = count("eval_count").or(self.output);
@@ -183,6 +186,7 @@ impl Decode for Decoder {
             text: self.text,
             tool_calls,
             stop,
+            model: self.model,
             usage,
             native,
             notes,

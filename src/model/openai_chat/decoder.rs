@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::model::decode::{
-    Decode, MAX_CALLS, Progress, StreamedArgs, add_call, measured, no_args, parse_args, word,
+    Decode, MAX_CALLS, Progress, StreamedArgs, add_call, measured, no_args, parse_args, take_model,
+    word,
 };
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_chat::thinking::Thinking;
@@ -47,6 +48,7 @@ pub struct Decoder {
     details: Vec<Value>,
     slots: Vec<Slot>,
     slot_of_index: BTreeMap<u64, usize>,
+    model: Option<String>,
     finish: Option<String>,
     refused: bool,
     done: bool,
@@ -77,6 +79,7 @@ impl Decoder {
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             self.usage = Some(read_usage(usage));
         }
+        take_model(Some(chunk), "model", &mut self.model);
         let choice = chunk.get("choices").and_then(|choices| choices.get(0));
         let reports = |value: &&Value| failure::provider_error(value, false).is_some();
         if let Some(reporting) = Some(chunk).filter(reports).or(choice.filter(reports)) {
@@ -321,6 +324,7 @@ impl Decode for Decoder {
             text: self.text,
             tool_calls,
             stop,
+            model: self.model,
             usage,
             native: (!self.details.is_empty()).then(|| NativeBlocks {
                 family: FAMILY.to_owned(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::decode::{Decode, Progress, add_call, is_kind, measured, word};
+use crate::model::decode::{Decode, Progress, add_call, is_kind, measured, take_model, word};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_responses::items::{
     End, Item, arguments_of, has_content, has_id, has_more_than, read_args, text_of,
@@ -30,6 +30,7 @@ pub struct Decoder {
     items: BTreeMap<u64, Item>,
     text: String,
     refused: bool,
+    model: Option<String>,
     end: Option<End>,
     usage: Option<Usage>,
     first_local_id: usize,
@@ -140,6 +141,7 @@ impl Decoder {
         events: &mut Vec<ModelEvent>,
     ) -> Result<(), Failure> {
         self.take_usage(response.get("usage"));
+        take_model(Some(response), "model", &mut self.model);
         let status = word(response, "status");
         if matches!(kind, "response.failed" | "response.cancelled")
             || matches!(status, "failed" | "cancelled")
@@ -356,6 +358,7 @@ impl Decode for Decoder {
             text: self.text,
             tool_calls,
             stop,
+            model: self.model,
             usage,
             native: needs_replay.then(|| NativeBlocks {
                 family: FAMILY.to_owned(),

@@ -46,6 +46,7 @@ impl WriteCommand for SettleModel {
                 latency_ms: self.active_ms,
                 error: self.error.clone(),
                 stop: None,
+                answered_by: None,
                 notes: Vec::new(),
             },
         )

@@ -254,6 +254,7 @@ impl WriteTx<'_> {
                 latency_ms: step.latency_ms,
                 error: Some(step.stop.clone()),
                 stop: None,
+                answered_by: None,
                 notes: step.notes.clone(),
             },
         )
@@ -357,6 +358,7 @@ impl WriteTx<'_> {
                 latency_ms: step.latency_ms,
                 error: None,
                 stop: Some(step.stop.clone()).filter(|word| !word.is_empty()),
+                answered_by: step.answered_by.clone(),
                 notes: step.notes.clone(),
             },
         )?;

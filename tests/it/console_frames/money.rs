@@ -507,6 +507,7 @@ fn hostile(driver: &mut Driver, n: usize) {
             latency_ms: 1,
             error: Some(HOSTILE.concat()),
             stop: None,
+            answered_by: None,
             notes: Vec::new(),
         },
     };

@@ -41,6 +41,7 @@ fn body(which: u8, n: u8) -> EventBody {
             latency_ms: 3,
             error: None,
             stop: None,
+            answered_by: None,
             notes: Vec::new(),
         },
         6 => EventBody::ToolStarted {
@@ -199,6 +200,7 @@ fn usage_adds_up_on_session_and_day() {
                 latency_ms: 1,
                 error: None,
                 stop: None,
+                answered_by: None,
                 notes: Vec::new(),
             },
         ),

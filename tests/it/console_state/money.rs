@@ -70,6 +70,7 @@ fn model_finished(driver: &mut Driver, error: Option<&str>) {
             latency_ms: 12,
             error: error.map(str::to_owned),
             stop: None,
+            answered_by: None,
             notes: Vec::new(),
         },
     };

@@ -161,6 +161,7 @@ impl Listener {
                     latency_ms: 10,
                     error: None,
                     stop: None,
+                    answered_by: None,
                     notes: Vec::new(),
                 },
             );

@@ -10,6 +10,7 @@
 
 mod address;
 mod aimock;
+mod answered_by;
 mod anthropic_decoder;
 pub mod byte_peer;
 mod chat_decoder;

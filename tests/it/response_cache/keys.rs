@@ -430,6 +430,7 @@ fn answer(text: &str, stop: StopReason) -> ModelAnswer {
         text: text.to_owned(),
         tool_calls: Vec::new(),
         stop,
+        model: None,
         usage: Usage::default(),
         native: None,
         notes: Vec::new(),

@@ -251,6 +251,7 @@ impl System {
             model: "scripted/demo".to_owned(),
             text: "text".to_owned(),
             stop: "end".to_owned(),
+            answered_by: None,
             usage: usage(tokens),
             latency_ms: 1,
             attempts: 1,

@@ -499,6 +499,7 @@ impl World {
             model: "scripted/demo".to_owned(),
             text: "twenty chars of text".to_owned(),
             stop: "end".to_owned(),
+            answered_by: None,
             usage: usage(),
             latency_ms: 5,
             attempts: 1,

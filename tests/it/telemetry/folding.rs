@@ -46,8 +46,17 @@ fn finished(latency_ms: u64, error: Option<&str>, stop: Option<&str>) -> EventBo
         latency_ms,
         error: error.map(str::to_owned),
         stop: stop.map(str::to_owned),
+        answered_by: None,
         notes: vec!["a note that nobody else reads".to_owned()],
     }
+}
+
+/// The same, with this name of the model that answered.
+fn answered_by(mut body: EventBody, given: &str) -> EventBody {
+    if let EventBody::ModelFinished { answered_by, .. } = &mut body {
+        *answered_by = Some(given.to_owned());
+    }
+    body
 }
 
 fn tool(name: &str, state: ToolCallState) -> EventBody {
@@ -87,12 +96,16 @@ fn a_model_call_lasts_from_its_request_to_its_answer() {
     assert_eq!(said["gen_ai.provider.name"], "anthropic");
     assert_eq!(said["gen_ai.usage.cache_read.input_tokens"], "5");
     assert!(!said.contains_key("gen_ai.response.finish_reasons"));
+    assert!(!said.contains_key("gen_ai.response.model"));
     // Its beginning was in another process.
-    let answered = finished(300, None, Some("end_turn"));
+    let answered = answered_by(finished(300, None, Some("end_turn")), "claude-2026-01-15");
     let next = spans.fold(&event(turn, 3, 2500, answered)).unwrap();
     assert_eq!(millis(&next), (2200, 2500));
     assert_ne!(next.span_id, span.span_id);
     assert_eq!(next.parent_span_id, span_ids::root(turn));
+    let said = map(&next.attributes);
+    assert_eq!(said["gen_ai.request.model"], "claude");
+    assert_eq!(said["gen_ai.response.model"], "claude-2026-01-15");
     for span in [span, next] {
         let text = format!("{span:?}");
         assert!(
@@ -115,9 +128,11 @@ fn names_that_others_choose_stay_names() {
         assert_eq!(said["error.type"], "failed");
     }
     let stop = finished(1, None, Some("I stop because\nof you"));
+    let stop = answered_by(stop, "the model that\nyou asked");
     let span = spans.fold(&event(turn, 2, 0, stop)).unwrap();
     let said = map(&span.attributes);
     assert_eq!(said["gen_ai.response.finish_reasons"], "[other]");
+    assert_eq!(said["gen_ai.response.model"], "other");
     let body = tool("mcp__files__read", ToolCallState::Succeeded);
     let span = spans.fold(&event(turn, 3, 0, body)).unwrap();
     assert_eq!(span.name, "execute_tool mcp__files__read");
