@@ -82,7 +82,7 @@ impl Room {
                     return;
                 };
                 match text("displayname") {
-                    Some(name) if self.names.len() < MAX_NAMES => {
+                    Some(name) if self.names.len() < MAX_NAMES || self.names.contains_key(user) => {
                         self.names.insert(user.to_owned(), name);
                     }
                     Some(_) | None => {

@@ -47,6 +47,35 @@ fn a_title_is_the_name_the_address_or_who_is_there() {
 }
 
 #[test]
+fn whoever_takes_another_name_has_it_also_in_a_room_with_more_people_than_names_are_kept() {
+    let rooms = Rooms::default();
+    let named = |n: u32, name: &str| {
+        let user = format!("@u{n}:x");
+        state("m.room.member", &user, json!({ "displayname": name }))
+    };
+    let all: Vec<Value> = (0..2_100).map(|n| named(n, "before")).collect();
+    rooms.apply("!a", &json!({ "state": { "events": all } }));
+    let name_of = |user: &str| rooms.room("!a").and_then(|room| room.name_of(user));
+    assert_eq!(name_of("@u7:x").as_deref(), Some("before"));
+    assert_eq!(name_of("@u2099:x"), None, "no more than 2 000 are kept");
+    rooms.apply(
+        "!a",
+        &json!({ "timeline": { "events": [named(7, "after")] } }),
+    );
+    assert_eq!(name_of("@u7:x").as_deref(), Some("after"));
+    // A gap that is read back later shows what was before.
+    rooms.learn_names("!a", &json!([named(7, "before")]));
+    assert_eq!(name_of("@u7:x").as_deref(), Some("after"));
+    let left = state("m.room.member", "@u7:x", json!({ "membership": "leave" }));
+    rooms.apply(
+        "!a",
+        &json!({ "timeline": { "events": [left, named(2_099, "new")] } }),
+    );
+    assert_eq!(name_of("@u7:x"), None);
+    assert_eq!(name_of("@u2099:x").as_deref(), Some("new"));
+}
+
+#[test]
 fn an_upgraded_room_lives_on_once_we_are_in_its_successor() {
     let rooms = Rooms::default();
     let tombstone = state(
