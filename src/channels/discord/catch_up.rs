@@ -14,8 +14,8 @@ use crate::channels::http::CallError;
 
 /// Servers that are looked at.
 const MAX_SERVERS: usize = 200;
-/// Most messages of one channel.
-const MAX_MESSAGES: usize = 1_000;
+/// Most messages of one channel: a week of a busy one. They are handed on page by page, so this bounds calls, not memory.
+pub const MAX_MESSAGES: usize = 20_000;
 /// Messages of one answer.
 const PAGE: usize = 100;
 /// Kinds of channels with messages: text, voice, announcements, threads of three kinds, stages.
@@ -27,7 +27,7 @@ pub enum CatchUpItem {
     Server(Value),
     /// A message, as an event has it.
     Message(Value),
-    /// Everything was looked at. `left`: channels that have more than was read.
+    /// Everything was looked at. `left`: channels that have more than is read.
     End {
         /// How many.
         left: usize,

@@ -389,7 +389,8 @@ impl Connection<'_> {
                 self.found = None;
                 if left > 0 {
                     self.gateway.health.skipped(format!(
-                        "{left} channels had more than 1000 messages while the bot was away; the newer ones were not read"
+                        "{left} channels had more than {} messages while the bot was away; the newer ones were not read",
+                        catch_up::MAX_MESSAGES
                     ));
                 }
                 Ok(())

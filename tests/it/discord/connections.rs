@@ -79,6 +79,7 @@ async fn a_dead_connection_is_noticed_by_its_heartbeats() {
 
 #[tokio::test]
 async fn a_lost_session_is_replaced_and_what_it_missed_is_asked_for() {
+    const MISSED: usize = 1_300;
     let fake = start();
     let port = TestPort::new();
     let running = run(bridge_at(&fake, TOKEN), &port);
@@ -88,21 +89,21 @@ async fn a_lost_session_is_replaced_and_what_it_missed_is_asked_for() {
     fake.user_says(CHANNEL, &ada(), "known too");
     heard(&port, &["known", "known too"]).await;
     running.kill().await;
-    // Away for longer than a session lives; more than one page is missed.
+    // Away for longer than a session lives: a busy channel has more than a thousand messages meanwhile.
     fake.change(|state| state.sessions.clear());
-    for n in 0..130 {
+    for n in 0..MISSED {
         fake.user_says(CHANNEL, &ada(), &format!("channel{n}"));
     }
     fake.user_says(DIRECT, &ada(), "direct");
     let stop = supervised(&fake, &port);
-    port.wait_until("all of it", |ledger| ledger.texts().len() == 2 + 130 + 1)
+    port.wait_until("all of it", |ledger| ledger.texts().len() == 2 + MISSED + 1)
         .await;
     let texts = port.ledger().texts();
     let of_channel: Vec<&String> = texts
         .iter()
         .filter(|text| text.starts_with("channel"))
         .collect();
-    let expected: Vec<String> = (0..130).map(|n| format!("channel{n}")).collect();
+    let expected: Vec<String> = (0..MISSED).map(|n| format!("channel{n}")).collect();
     assert_eq!(
         of_channel,
         expected.iter().collect::<Vec<_>>(),
@@ -115,7 +116,7 @@ async fn a_lost_session_is_replaced_and_what_it_missed_is_asked_for() {
     );
     // Now it has caught up: a further session asks for no more than is new.
     fake.user_says(DIRECT, &ada(), "live");
-    port.wait_until("live", |ledger| ledger.texts().len() == 134)
+    port.wait_until("live", |ledger| ledger.texts().len() == 2 + MISSED + 2)
         .await;
     stop.cancel();
     assert_eq!(fake.state().identified, 2);
