@@ -1,5 +1,7 @@
 //! Drives the reducer and the views as the loop does, with time moved by hand.
 
+use std::sync::LazyLock;
+
 use crossterm::event::{KeyEvent, KeyModifiers};
 use leverframe::clock::Timestamp;
 use leverframe::console::access::{Access, Hosting};
@@ -10,6 +12,7 @@ use leverframe::protocol::request::{Answer, GetTranscript, Query};
 use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
+use leverframe::tui::keymap::lookup::Keymap;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::State;
 use leverframe::tui::state::update::update;
@@ -36,13 +39,17 @@ pub struct Driver {
 
 impl Driver {
     pub fn new(width: u16, height: u16) -> Self {
+        // Properties make a driver for each case, and both files take longer to read than most cases.
+        static KEYMAP: LazyLock<Keymap> = LazyLock::new(default_keymap);
+        static THEME: LazyLock<Theme> =
+            LazyLock::new(|| load("terminal", None, ColorDepth::Sixteen).unwrap());
         leverframe::console::format::show_clocks_in(jiff::tz::TimeZone::UTC);
         let now = Now {
             steady: Millis(0),
             wall: fixture::NOW,
         };
         let state = State::new(
-            default_keymap(),
+            KEYMAP.clone(),
             Hosting::Embedded {
                 live_channels: vec!["telegram".into()],
             },
@@ -52,7 +59,7 @@ impl Driver {
         );
         let mut driver = Self {
             state,
-            theme: load("terminal", None, ColorDepth::Sixteen).unwrap(),
+            theme: THEME.clone(),
             cache: ViewCache::default(),
             size: (width, height),
             steady: 0,

@@ -41,6 +41,7 @@ suppress_key_server_warning: true
 enable_registration: true
 enable_registration_without_verification: true
 presence: {enabled: false}
+bcrypt_rounds: 4
 rc_registration: {per_second: 10000, burst_count: 10000}
 rc_login:
   address: {per_second: 10000, burst_count: 10000}
