@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::Query;
 use axum::http::Uri;
@@ -22,6 +23,8 @@ pub type ReadBody = fn(&[u8]) -> Result<Value, Refusal>;
 /// What a route reads.
 #[derive(Debug, Clone)]
 pub struct Form {
+    /// What the route does, in one line.
+    pub about: String,
     /// The field of the request that `{id}` of the path fills. Other names in a path are names of fields.
     pub id: &'static str,
     /// Query parameters; others are refused.
@@ -30,6 +33,37 @@ pub struct Form {
     pub body: Body,
     /// Fields that the type needs and the route does not, with the value that they then get.
     pub defaults: Vec<(&'static str, Value)>,
+}
+
+/// A form that is made when somebody first asks for it: its types have schemas, which take time.
+#[derive(Clone)]
+pub struct LazyForm {
+    form: OnceLock<Arc<Form>>,
+    make: Arc<dyn Fn() -> Form + Send + Sync>,
+}
+
+impl LazyForm {
+    /// The form that this makes.
+    pub fn new(make: impl Fn() -> Form + Send + Sync + 'static) -> Self {
+        Self {
+            form: OnceLock::new(),
+            make: Arc::new(make),
+        }
+    }
+
+    /// Changes the form before anybody sees it.
+    pub fn edit(self, change: impl Fn(&mut Form) + Send + Sync + 'static) -> Self {
+        Self::new(move || {
+            let mut form = (self.make)();
+            change(&mut form);
+            form
+        })
+    }
+
+    /// The form.
+    pub fn get(&self) -> &Arc<Form> {
+        self.form.get_or_init(|| Arc::new((self.make)()))
+    }
 }
 
 /// The shape of a query parameter.
@@ -88,6 +122,17 @@ pub struct Object {
     pub required: Vec<String>,
     /// Where the whole body is one field of the request: its name, and how its type is read.
     pub nested: Option<(&'static str, ReadBody)>,
+}
+
+impl Form {
+    /// Offers a field no more.
+    pub fn remove(&mut self, field: &str) {
+        self.query.retain(|one| one.name != field);
+        if let Body::Object(object) = &mut self.body {
+            object.fields.retain(|one| one != field);
+            object.required.retain(|one| one != field);
+        }
+    }
 }
 
 impl Object {

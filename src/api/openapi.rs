@@ -177,7 +177,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
         })
         .collect();
-    parameters.extend(route.form.query.iter().map(|one| {
+    parameters.extend(route.form.get().query.iter().map(|one| {
         json!({
             "name": one.name,
             "in": "query",
@@ -226,7 +226,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
     responses.insert("default".to_owned(), refusal);
     let mut operation = json!({
         "operationId": operation_id(route),
-        "summary": route.about,
+        "summary": route.form.get().about,
         "parameters": parameters,
         "responses": responses,
     });
@@ -235,7 +235,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
         Needs::Read => operation["x-leverframe-scope"] = json!("read"),
         Needs::Credential | Needs::Engine => {}
     }
-    match &route.form.body {
+    match &route.form.get().body {
         Body::None => {}
         Body::Stream => {
             operation["requestBody"] = json!({
@@ -246,7 +246,7 @@ fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
         Body::Object(object) => {
             operation["requestBody"] = json!({
                 "required": !object.required.is_empty(),
-                "content": { "application/json": { "schema": body(object, &route.form, schemas) } },
+                "content": { "application/json": { "schema": body(object, route.form.get(), schemas) } },
             });
         }
     }

@@ -1,4 +1,5 @@
-//! What a route is: the data that the router is built from and that `/openapi.json` shows.
+//! What a route is: the data that the router is built from and that `/openapi.json` shows. Nothing here computes the schema
+//! of a type before somebody calls the route or reads the document.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::api::body::read_json;
 use crate::api::error::{Refusal, json};
-use crate::api::form::{Body, Form, Object, Parameter, SchemaOf, about};
+use crate::api::form::{Body, Form, LazyForm, Object, Parameter, SchemaOf, about};
 use crate::api::request::{Call, Removed};
 use crate::api::state::Api;
 use crate::protocol::problem::Problem;
@@ -110,14 +111,12 @@ pub struct Route {
     pub method: Method,
     /// Path in axum's notation, which is OpenAPI's too.
     pub path: &'static str,
-    /// One line.
-    pub about: String,
-    /// What it reads.
-    pub form: Arc<Form>,
     /// Who may call.
     pub needs: Needs,
     /// Good answers.
     pub answers: Vec<Success>,
+    /// What it reads.
+    pub form: LazyForm,
     /// What it does.
     pub handler: Handler,
 }
@@ -154,25 +153,25 @@ pub fn content(answer: AnswerShape) -> Success {
 pub fn own(
     method: Method,
     path: &'static str,
-    about: impl Into<String>,
+    about: &'static str,
     answers: &[Success],
     handler: Handler,
 ) -> Route {
     Route {
         method,
         path,
-        about: about.into(),
-        form: Arc::new(Form {
-            id: "id",
-            query: Vec::new(),
-            body: Body::None,
-            defaults: Vec::new(),
-        }),
         needs: match method {
             Method::Get => Needs::Read,
             Method::Post | Method::Patch | Method::Delete | Method::Put => Needs::Engine,
         },
         answers: answers.to_vec(),
+        form: LazyForm::new(move || Form {
+            about: about.to_owned(),
+            id: "id",
+            query: Vec::new(),
+            body: Body::None,
+            defaults: Vec::new(),
+        }),
         handler,
     }
 }
@@ -184,9 +183,10 @@ where
     R: DeserializeOwned + JsonSchema + 'static,
 {
     let answer = ok::<R::Reply>();
-    own(Method::Get, path, about::<R>(), &[answer], |api, call| {
+    own(Method::Get, path, "", &[answer], |api, call| {
         Box::pin(async move { api.answer(call.request::<R>()?).await })
     })
+    .edit(|form| form.about = about::<R>())
     .asks::<R>()
 }
 
@@ -197,9 +197,10 @@ where
     R: DeserializeOwned + JsonSchema + 'static,
 {
     let answer = ok::<R::Reply>();
-    let route = own(method, path, about::<R>(), &[answer], |api, call| {
+    let route = own(method, path, "", &[answer], |api, call| {
         Box::pin(async move { api.execute(&call, call.request::<R>()?).await })
-    });
+    })
+    .edit(|form| form.about = about::<R>());
     match method {
         Method::Get | Method::Delete => route,
         Method::Post | Method::Patch | Method::Put => route.takes::<R>(),
@@ -226,101 +227,101 @@ where
 }
 
 impl Route {
-    fn form(&mut self) -> &mut Form {
-        Arc::make_mut(&mut self.form)
+    fn edit(self, change: impl Fn(&mut Form) + Send + Sync + 'static) -> Self {
+        Self {
+            form: self.form.edit(change),
+            ..self
+        }
     }
 
     /// The fields of this type are query parameters, but for those in the path.
-    pub fn asks<T: JsonSchema>(mut self) -> Self {
-        self.form().query = Parameter::of::<T>();
+    pub fn asks<T: JsonSchema>(self) -> Self {
         let path = self.path;
-        path_names(path).fold(self, |route, name| route.without(&[name]))
+        self.edit(move |form| {
+            form.query = Parameter::of::<T>();
+            path_names(path).for_each(|name| form.remove(name));
+        })
     }
 
     /// The fields of this type are the body, but for those in the path.
-    pub fn takes<T: JsonSchema>(mut self) -> Self {
-        self.form().body = Body::Object(Object::of::<T>());
+    pub fn takes<T: JsonSchema>(self) -> Self {
         let path = self.path;
-        path_names(path).fold(self, |route, name| route.without(&[name]))
+        self.edit(move |form| {
+            form.body = Body::Object(Object::of::<T>());
+            path_names(path).for_each(|name| form.remove(name));
+        })
     }
 
     /// The body is the field of this name and this type.
-    pub fn nested<T>(mut self, field: &'static str) -> Self
+    pub fn nested<T>(self, field: &'static str) -> Self
     where
         T: DeserializeOwned + Serialize + JsonSchema,
     {
-        self.form().body = Body::Object(Object {
-            nested: Some((field, |bytes| {
-                serde_json::to_value(read_json::<T>(bytes)?)
-                    .map_err(|error| Problem::internal(error.to_string()).into())
-            })),
-            ..Object::of::<T>()
-        });
-        self
+        self.edit(move |form| {
+            form.body = Body::Object(Object {
+                nested: Some((field, |bytes| {
+                    serde_json::to_value(read_json::<T>(bytes)?)
+                        .map_err(|error| Problem::internal(error.to_string()).into())
+                })),
+                ..Object::of::<T>()
+            });
+        })
     }
 
     /// It takes no body.
-    pub fn bodyless(mut self) -> Self {
-        self.form().body = Body::None;
-        self
+    pub fn bodyless(self) -> Self {
+        self.edit(|form| form.body = Body::None)
     }
 
     /// It takes bytes of any kind, and reads them as they come.
-    pub fn streamed(mut self) -> Self {
-        self.form().body = Body::Stream;
-        self
+    pub fn streamed(self) -> Self {
+        self.edit(|form| form.body = Body::Stream)
     }
 
     /// `{id}` of the path fills this field.
-    pub fn id(mut self, field: &'static str) -> Self {
-        self.form().id = field;
-        self.without(&[field])
+    pub fn id(self, field: &'static str) -> Self {
+        self.edit(move |form| {
+            form.id = field;
+            form.remove(field);
+        })
     }
 
     /// The parameter for this field has another name.
-    pub fn named(mut self, name: &str, field: &str) -> Self {
-        for parameter in &mut self.form().query {
-            if parameter.name == field {
+    pub fn named(self, name: &'static str, field: &'static str) -> Self {
+        self.edit(move |form| {
+            for parameter in form.query.iter_mut().filter(|one| one.name == field) {
                 name.clone_into(&mut parameter.name);
             }
-        }
-        self
+        })
     }
 
     /// These fields are not offered.
-    pub fn without(mut self, fields: &[&str]) -> Self {
-        let form = self.form();
-        form.query
-            .retain(|one| !fields.contains(&one.name.as_str()));
-        if let Body::Object(object) = &mut form.body {
-            object.fields.retain(|one| !fields.contains(&one.as_str()));
-            object
-                .required
-                .retain(|one| !fields.contains(&one.as_str()));
-        }
-        self
+    pub fn without(self, fields: &'static [&'static str]) -> Self {
+        self.edit(|form| fields.iter().for_each(|field| form.remove(field)))
     }
 
     /// A field may be left out, and then has this value.
-    pub fn or(mut self, field: &'static str, value: impl Into<Value>) -> Self {
-        let form = self.form();
-        form.defaults.push((field, value.into()));
-        for parameter in &mut form.query {
-            parameter.required &= parameter.name != field;
-        }
-        if let Body::Object(object) = &mut form.body {
-            object.required.retain(|one| one != field);
-        }
-        self
+    pub fn or(self, field: &'static str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        self.edit(move |form| {
+            form.defaults.push((field, value.clone()));
+            for parameter in &mut form.query {
+                parameter.required &= parameter.name != field;
+            }
+            if let Body::Object(object) = &mut form.body {
+                object.required.retain(|one| one != field);
+            }
+        })
     }
 
     /// Fields of the body that this route needs and the type does not.
-    pub fn needing(mut self, fields: &[&str]) -> Self {
-        if let Body::Object(object) = &mut self.form().body {
-            let more = fields.iter().map(|field| (*field).to_owned());
-            object.required.extend(more);
-        }
-        self
+    pub fn needing(self, fields: &'static [&'static str]) -> Self {
+        self.edit(|form| {
+            if let Body::Object(object) = &mut form.body {
+                let more = fields.iter().map(|field| (*field).to_owned());
+                object.required.extend(more);
+            }
+        })
     }
 
     /// A good answer has the status 201.

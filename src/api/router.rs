@@ -116,13 +116,13 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
         .iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    let query = read_query(request.uri(), &route.form.query)?;
+    let query = read_query(request.uri(), &route.form.get().query)?;
     let (parts, body) = request.into_parts();
-    let (body, stream) = match &route.form.body {
+    let (body, stream) = match &route.form.get().body {
         Body::Stream => (Bytes::new(), Some(body)),
         Body::None | Body::Object(_) => (read_body(body, BODY_LIMIT, &account).await?, None),
     };
-    match &route.form.body {
+    match &route.form.get().body {
         Body::Object(_) | Body::Stream => {}
         Body::None if body.is_empty() => {}
         Body::None => {
@@ -133,7 +133,7 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
         caller,
         path,
         query,
-        form: Arc::clone(&route.form),
+        form: Arc::clone(route.form.get()),
         status: route
             .answers
             .first()
