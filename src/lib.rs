@@ -18,6 +18,11 @@
 //! | [`runtime`], [`cli`] | putting it together; the command line |
 //! | `testing` | what tests plug into the real binary; in no build that is shipped |
 
+#[cfg(not(panic = "unwind"))]
+compile_error!(
+    "A panic ends one bridge, one tool or one turn, never the daemon: build with `panic = \"unwind\"`."
+);
+
 pub mod agents;
 pub mod api;
 pub mod channels;
