@@ -1,4 +1,4 @@
-//! A panic ends one bridge or one turn, never the daemon. `.ci/run` runs these tests with the shipped profile too.
+//! A panic ends one bridge or one turn, never the daemon. The crate compiles only where a panic unwinds.
 
 use serde_json::json;
 
