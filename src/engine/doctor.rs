@@ -760,6 +760,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     found.extend(escalation::doctor::look(settings, &drills, facts.now));
     let on_call = on_call.as_ref().map(|one| one.name.as_str());
     found.extend(escalation::doctor::unreached(engine, on_call, facts.now));
+    found.extend(escalation::doctor::unasked(engine));
     found.extend(people::doctor::nameless(settings));
     let operators = engine.store.read(|reader| reader.operator_ids()).await;
     found.extend(people::doctor::look(

@@ -1,15 +1,15 @@
-//! What `doctor` says about escalation: whether a drill proved lately that the steps reach people, and which of them
-//! reach nobody as things are now.
+//! What `doctor` says about who hears of a question: whether a drill proved lately that the steps of an escalation reach
+//! people, which of them reach nobody as things are now, and which channels ask nobody in a chat and escalate to nobody.
 
 use crate::clock::Timestamp;
 use crate::config::escalation::EscalationPolicy;
 use crate::config::settings::Settings;
-use crate::engine::approvals::Origin;
+use crate::engine::approvals::{self, Origin};
 use crate::engine::core::Engine;
 use crate::engine::escalation::reach::{Reach, StepMoment, reach};
 use crate::protocol::approval::Requester;
 use crate::protocol::doctor::{Finding, Standing};
-use crate::protocol::enums::Risk;
+use crate::protocol::enums::{Risk, Role};
 use crate::protocol::escalation::EscalationDrill;
 
 /// One finding for each channel that escalates and has steps that reach nobody now. Quiet hours end by themselves and
@@ -40,15 +40,42 @@ pub fn unreached(engine: &Engine, on_call: Option<&str>, now: Timestamp) -> Vec<
         .collect()
 }
 
-/// The steps that reach nobody, and why.
-fn missed(
-    engine: &Engine,
-    channel: &str,
-    policy: &EscalationPolicy,
-    on_call: Option<&str>,
-    now: Timestamp,
-) -> Vec<String> {
-    let origin = Origin {
+/// Channels without an escalation whose questions go to nobody in a chat, although people are named who may decide.
+/// Only the console shows such a question before it expires.
+pub fn unasked(engine: &Engine) -> Option<Finding> {
+    let settings = &engine.settings;
+    let mut people = settings.people.values();
+    if !people.any(|person| person.role >= Role::Approver) {
+        // Whoever names nobody decides at the console, and means to.
+        return None;
+    }
+    let channels = settings.channels.iter();
+    let silent = channels.filter(|(channel, known)| {
+        known.escalation.is_none()
+            && approvals::recipients(engine, &from_nobody(channel), Risk::Low, |name| {
+                approvals::is_asked(engine, channel, name)
+            })
+            .is_empty()
+    });
+    let names: Vec<&str> = silent.map(|(channel, _)| channel.as_str()).collect();
+    (!names.is_empty()).then(|| Finding {
+        verdict: Standing::Warn,
+        about: "approvals".to_owned(),
+        detail: format!(
+            "only the console shows a question of {} before it expires after {} minutes: no person is asked in a chat, and \
+             nothing escalates",
+            names.join(", "),
+            approvals::life_seconds(settings, Risk::Low) / 60
+        ),
+        fix: Some(
+            "give whoever `approval_to` names an id of a channel with a bot, or set `escalation` of the channel".to_owned(),
+        ),
+    })
+}
+
+/// A request that belongs to no person.
+fn from_nobody(channel: &str) -> Origin {
+    Origin {
         channel: channel.to_owned(),
         conversation: String::new(),
         requester: Requester {
@@ -57,7 +84,18 @@ fn missed(
             person: None,
         },
         message_ref: None,
-    };
+    }
+}
+
+/// The steps that reach nobody, and why.
+fn missed(
+    engine: &Engine,
+    channel: &str,
+    policy: &EscalationPolicy,
+    on_call: Option<&str>,
+    now: Timestamp,
+) -> Vec<String> {
+    let origin = from_nobody(channel);
     let moment = StepMoment {
         origin: &origin,
         risk: Risk::Low,

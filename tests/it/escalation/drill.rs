@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::escalation::world::{ANNA, CLEO, home, server, start, until};
 use crate::people::audit;
-use crate::stories::bot::{cli, shown};
+use crate::stories::bot::{self, cli, shown};
 use crate::support::daemon::Home;
 use crate::support::fake_http::Reply;
 use crate::support::fake_telegram::FakeTelegram;
@@ -162,4 +162,34 @@ async fn doctor_names_the_steps_of_a_channel_that_reach_nobody() {
     let wanted =
         "no step reaches somebody now: step 1 (person:anna): anna cannot decide it in a chat";
     assert!(text.contains(wanted), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_names_the_channels_whose_questions_nobody_is_told() {
+    let telegram = FakeTelegram::start();
+    let people = |ids: &str| format!("[people.anna]\nids = [\"{ids}\"]\nrole = \"owner\"\n");
+    let home = |ids: &str, more: &str| {
+        let settings = format!("allowed_users = [\"100\"]\n{more}");
+        bot::home(&telegram, &settings, &people(ids))
+    };
+    let said = |home: &Home| {
+        let _daemon = start(home, &telegram, &[]);
+        doctor(home)
+    };
+    let wanted = "no person is asked in a chat, and nothing escalates";
+    let text = said(&home("unix:1", ""));
+    let line = text.lines().find(|line| line.contains(wanted));
+    assert!(line.is_some_and(|line| line.contains("team")), "{text}");
+    // She has a chat.
+    let text = said(&home(&format!("telegram:{ANNA}"), ""));
+    assert!(!text.contains(wanted), "{text}");
+    // She has one, and the channel asks somebody else.
+    let cleo = "[people.cleo]\nids = [\"unix:2\"]\nrole = \"approver\"\n";
+    let settings = "allowed_users = [\"100\"]\napproval_to = [\"cleo\"]";
+    let both = format!("{}\n{cleo}", people(&format!("telegram:{ANNA}")));
+    let text = said(&bot::home(&telegram, settings, &both));
+    assert!(text.contains("a question of team before"), "{text}");
+    // Nobody is named: whoever runs it decides at the console.
+    let text = said(&bot::home(&telegram, "allowed_users = [\"100\"]", ""));
+    assert!(!text.contains(wanted), "{text}");
 }
