@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
+use crate::end_to_end_models::patient_peer::{Manner, PatientPeer};
 use crate::hooks::scripts::{configure, says, table};
 use crate::people::run;
 use crate::stories::bot::{self, WRITE, cli};
@@ -58,24 +59,35 @@ async fn t22_a_stop_kills_and_stays() {
 #[tokio::test(flavor = "multi_thread")]
 async fn t23_fifty_at_once_spend_no_more_than_one_may() {
     const LIMIT: f64 = 60_000.0;
-    let home = Home::new(&format!("[budgets.day]\nmax_tokens = {LIMIT}\n"));
+    // It answers nobody before all have asked.
+    let peer = PatientPeer::start(Manner::OnWord);
+    let home = Home::new(&format!(
+        "[model]\ndefault = \"peer/test-model\"\n\n\
+         [providers.peer]\nkind = \"openai-chat\"\nbase_url = \"{}\"\nmax_concurrent = 50\n\n\
+         [budgets.day]\nmax_tokens = {LIMIT}\n\n[engine]\nmax_running = 50\n",
+        peer.base_url
+    ));
     let daemon = home.daemon();
-    let mut turns = Vec::new();
-    for _ in 0..50 {
+    for n in 0..50 {
         let session = daemon.session().await;
-        turns.push(daemon.send(&session, "SAY:spent").await);
+        daemon.send(&session, &format!("number {n}")).await;
     }
-    let rests = |list: &Value| {
+    let rest = |list: &Value| {
         let items = list["items"].as_array().unwrap();
         let open = ["pending", "running", "streaming"];
-        items.len() == 50
-            && !items
-                .iter()
-                .any(|one| open.iter().any(|state| one["state"] == *state))
+        let rests = |one: &&Value| !open.iter().any(|state| one["state"] == *state);
+        items.iter().filter(rests).count()
     };
-    let list = daemon
-        .wait("/v1/continuations?limit=100", "all rest", rests)
-        .await;
+    let path = "/v1/continuations?limit=100";
+    let settled = |list: &Value| rest(list) + peer.asked() == 50;
+    daemon.wait(path, "each asks or is stopped", settled).await;
+    let asked = peer.asked();
+    assert!(
+        asked > 0 && asked < 50,
+        "{asked} of 50 ran: the limit does not divide them"
+    );
+    peer.allow(asked);
+    daemon.wait(path, "all rest", |list| rest(list) == 50).await;
     let costs = daemon.get("/v1/costs").await;
     let day = costs["budgets"].as_array().unwrap();
     let day = day
@@ -83,12 +95,6 @@ async fn t23_fifty_at_once_spend_no_more_than_one_may() {
         .find(|budget| budget["budget"] == "day_tokens")
         .unwrap();
     assert!(day["used"].as_f64().unwrap() <= LIMIT, "{day}");
-    let done = list["items"].as_array().unwrap().iter();
-    let done = done.filter(|one| one["state"] == "completed").count();
-    assert!(
-        done > 0 && done < 50,
-        "{done} of 50 ran: the limit does not divide them"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
