@@ -87,7 +87,7 @@ async fn both_eras_see_the_nine_tools_and_the_built_in_ones_with_schemas() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_runs_from_its_start_to_its_end() {
-    let home = Home::new("");
+    let home = Home::new("[channels.mcp]\nautonomy = \"semi_auto\"\n");
     let daemon = home.daemon();
     for (era, name) in ERAS {
         let host = McpHost::new(&home, &daemon, name, era);
@@ -127,7 +127,8 @@ async fn a_conversation_runs_from_its_start_to_its_end() {
             .structure("end_session", json!({ "session_id": id }))
             .await;
         assert_eq!(again["state"], "ended");
-        host.call("list_files", json!({ "path": "." })).await;
+        let files = host.call("list_files", json!({ "path": "." })).await;
+        assert_ne!(files["isError"], true, "{files:#}");
         // The record names the surface and who it was.
         let turn = daemon
             .get(&format!("/v1/continuations/{}", turn.as_str().unwrap()))
