@@ -90,7 +90,8 @@ pub fn text(manager: Manager, service: &Service<'_>) -> String {
          # The daemon says every 30 s that engine and database answer. When it is silent for longer, it is started again.\n\
          WatchdogSec=60\n\
          ExecStart={command}\n\
-         ExecReload=kill -HUP $MAINPID\n\
+         # The shell has its own kill: small installations have no program of that name.\n\
+         ExecReload=/bin/sh -c 'kill -HUP $MAINPID'\n\
          EnvironmentFile=-%E/leverframe/secrets.env\n\
          Restart=on-failure\n\
          # Longer than [engine] shutdown_grace_seconds and 15 s.\n\
@@ -100,10 +101,10 @@ pub fn text(manager: Manager, service: &Service<'_>) -> String {
 }
 
 /// What systemd can do for a person's service without a namespace of its own: that one would hide their workspaces.
+/// Neither unit has `RestrictSUIDSGID`: it refuses `openat2`, and newer versions of bubblewrap cannot do without.
 const USER: &str = "\
 UMask=0077
 NoNewPrivileges=yes
-RestrictSUIDSGID=yes
 RestrictRealtime=yes
 LockPersonality=yes
 SystemCallArchitectures=native
@@ -131,14 +132,15 @@ ProtectKernelModules=yes
 ProtectControlGroups=yes
 KeyringMode=private
 RemoveIPC=yes
-RestrictSUIDSGID=yes
 RestrictRealtime=yes
 LockPersonality=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 SystemCallArchitectures=native
 SystemCallErrorNumber=EPERM
+# RestrictSUIDSGID is left out: it refuses openat2, which bubblewrap 0.12 needs.
 # The sandbox of tools makes namespaces, and mounts in them a /proc of its own: the kernel refuses that where a part of
 # /proc is covered, as ProtectKernelTunables, ProtectKernelLogs, ProtectHostname and ProtectProc would.
 RestrictNamespaces=user mnt pid net ipc uts cgroup
 SystemCallFilter=@system-service @mount seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
+SystemCallFilter=~@resources
 ";
