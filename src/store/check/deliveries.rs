@@ -31,7 +31,9 @@ pub(crate) const RULES: &[Rule] = &[
          WHERE a.class = 'final' AND a.settled_at IS NULL AND b.attempts > 0
             AND ((+a.state = 'pending' AND a.attempts = 0) OR (+a.state = 'sending' AND b.state = 'sending'))"),
     query("I18", "part queued before an earlier one of its reply", "outbox WHERE class = 'final'", Subject::Outbox,
-        "SELECT b.id FROM outbox a JOIN outbox b ON b.continuation_id = a.continuation_id AND b.class = 'final'
-            AND b.part > a.part AND b.position < a.position
-         WHERE a.class = 'final'"),
+        // No join of the table with itself: SQLite takes the class for a good index and compares all with all.
+        "SELECT id FROM (
+            SELECT id, position, lag(position) OVER (PARTITION BY continuation_id ORDER BY part) AS earlier
+            FROM outbox WHERE class = 'final' AND continuation_id IS NOT NULL)
+         WHERE position < earlier"),
 ];

@@ -1,6 +1,7 @@
 //! The load, the faults, and the table at the end.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::channel_soak::ledger::{answers, compare};
@@ -36,8 +37,12 @@ fn now() -> f64 {
     since.unwrap().as_secs_f64() * 1000.0
 }
 
-/// Whether nothing waits or runs any more.
-async fn is_done(daemon: &Daemon) -> bool {
+/// Whether all messages came in, and nothing waits or runs any more. A connection that fell silent is given up after the
+/// better part of a minute: until then its messages are at the platform.
+async fn is_done(daemon: &Daemon, database: &Path, count: u64) -> bool {
+    if (answers(database).len() as u64) < count {
+        return false;
+    }
     for state in ["pending", "running"] {
         let turns = daemon
             .get(&format!("/v1/continuations?state={state}&limit=1"))
@@ -52,10 +57,10 @@ async fn is_done(daemon: &Daemon) -> bool {
 }
 
 /// Waits until nothing is left, or the time is over: then what is left counts as lost.
-async fn finish(daemon: &Daemon) -> Duration {
+async fn finish(daemon: &Daemon, database: &Path, count: u64) -> Duration {
     let began = Instant::now();
-    while began.elapsed() < REST && !is_done(daemon).await {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+    while began.elapsed() < REST && !is_done(daemon, database, count).await {
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
     began.elapsed()
 }
@@ -121,9 +126,10 @@ async fn soak() {
     let pid = daemon.pid();
     let four = idle(pid, WINDOW).await;
 
+    let database = home.data().join("leverframe.db");
     let mut said = BTreeMap::new();
     write(&platforms, 0..QUIET, QUIET_PACE, &mut said, || {}).await;
-    finish(&daemon).await;
+    finish(&daemon, &database, QUIET).await;
     let began = Instant::now();
     let count = QUIET + rate * minutes * 60;
     let mut samples = vec![sample(pid)];
@@ -137,12 +143,12 @@ async fn soak() {
     })
     .await;
     let wrote = began.elapsed().as_secs_f64();
-    let rest = finish(&daemon).await;
+    let rest = finish(&daemon, &database, count).await;
     tokio::time::sleep(WINDOW).await;
     let end = sample(pid);
     let shown = platforms.answers().await;
     assert!(daemon.terminate().success());
-    let stored = answers(&home.data().join("leverframe.db"));
+    let stored = answers(&database);
     let verdict = compare(count, &stored, &shown);
     let (_, doctor) = cli(&home, &["doctor", "--check"]).await;
 
