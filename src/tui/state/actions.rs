@@ -28,7 +28,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
     if let Some(effects) = replaying::perform(state, action) {
         return effects;
     }
-    if let Some(panel) = panels::of(state.screen)
+    if let Some(panel) = panels::panel_of(state.screen)
         && let Some(effects) = (panel.perform)(state, action)
     {
         return effects;

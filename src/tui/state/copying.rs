@@ -5,6 +5,7 @@ use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
+use crate::tui::state::panel::ScreenKind;
 use crate::tui::state::panels;
 use crate::tui::state::screen::Screen;
 
@@ -42,8 +43,8 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
 }
 
 fn copied_id(state: &State) -> Option<String> {
-    match state.screen {
-        Screen::Queue => state.model.selected().map(|key| match key {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => state.model.selected().map(|key| match key {
             ItemKey::Approval(id) => id.to_string(),
             ItemKey::Continuation(id) => id.to_string(),
             ItemKey::Delivery(id) => id.to_string(),
@@ -51,7 +52,7 @@ fn copied_id(state: &State) -> Option<String> {
             ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => id.to_string(),
             ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
         }),
-        Screen::Session => match state
+        ScreenKind::Session => match state
             .screens
             .session
             .selected
@@ -60,25 +61,13 @@ fn copied_id(state: &State) -> Option<String> {
             Some(held) => Some(held.entry.continuation_id.to_string()),
             None => state.screens.session.session_id.map(|id| id.to_string()),
         },
-        Screen::Channels => state.screens.channels.selected.clone(),
-        screen @ (Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, false)),
+        ScreenKind::List(panel) => (panel.copied)(state, false),
     }
 }
 
 fn copied_all(state: &State) -> Option<String> {
-    match state.screen {
-        Screen::Queue => match state.model.selected()? {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => match state.model.selected()? {
             ItemKey::Approval(id) => {
                 serde_json::to_string_pretty(state.model.world().approvals.get(id)?).ok()
             }
@@ -99,7 +88,7 @@ fn copied_all(state: &State) -> Option<String> {
             }
             ItemKey::Problem(text) => Some(text.clone()),
         },
-        Screen::Session => match state
+        ScreenKind::Session => match state
             .screens
             .session
             .selected
@@ -120,25 +109,6 @@ fn copied_all(state: &State) -> Option<String> {
                 (!entries.is_empty()).then(|| entries.join("\n\n"))
             }
         },
-        Screen::Channels => serde_json::to_string_pretty(
-            state
-                .model
-                .world()
-                .channels
-                .get(state.screens.channels.selected.as_ref()?)?,
-        )
-        .ok(),
-        screen @ (Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.copied)(state, true)),
+        ScreenKind::List(panel) => (panel.copied)(state, true),
     }
 }

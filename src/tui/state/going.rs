@@ -7,9 +7,9 @@ use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
-use crate::tui::state::lists;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::{lists, panels};
 
 /// Goes to a screen. Nothing is selected when a screen opens.
 pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
@@ -43,23 +43,9 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
 pub fn shows(state: &mut State) -> Vec<Effect> {
     let screen = state.screen;
     state.screens.memory.unselect();
-    match screen {
-        Screen::Queue | Screen::Session | Screen::Fleet => {}
-        Screen::Live
-        | Screen::Channels
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources => {
-            lists::opens(state, screen);
-            state.screens.in_flight.now();
-        }
+    if panels::panel_of(screen).is_some() && screen != Screen::Fleet {
+        lists::opens(state, screen);
+        state.screens.in_flight.now();
     }
     if state.screen != Screen::Session {
         return Vec::new();

@@ -1,90 +1,29 @@
 //! The lists of the screens: what the same keys do to each. A screen says which list it has, its columns, and which rows
 //! there are.
 
-use crate::console::format;
 use crate::console::model::Tone;
 use crate::console::queue::Step;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::list::{Cell, List, Sort};
+use crate::tui::state::list::{List, Sort};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{audit_screen, continuations_screen, panels};
 
-/// Columns of Channels.
-pub const CHANNEL_COLUMNS: &[&str] = &[
-    "channel",
-    "state",
-    "autonomy",
-    "account",
-    "exchange",
-    "allow/block/ask",
-    "waiting",
-    "unsent",
-];
-
 /// The list of a screen; none = it has no list of this kind.
 pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
-    match screen {
-        Screen::Channels => Some(&mut state.screens.channels),
-        Screen::Queue | Screen::Session => None,
-        Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => Some((panels::list_of(screen)?.list)(state)),
-    }
+    Some((panels::list_of(screen)?.list)(state))
 }
 
 /// Names of the columns of a screen's list.
 pub fn columns(state: &State, screen: Screen) -> &'static [&'static str] {
-    match screen {
-        Screen::Channels => CHANNEL_COLUMNS,
-        Screen::Queue
-        | Screen::Session
-        | Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => panels::list_of(screen).map_or(&[], |list| (list.columns)(state)),
-    }
+    panels::list_of(screen).map_or(&[], |list| (list.columns)(state))
 }
 
 /// Brings the list of a screen in line with its rows. `afresh` = the operator changed what is listed: every row goes to
 /// its place.
 pub fn arrange(state: &mut State, screen: Screen, afresh: bool) {
-    match screen {
-        Screen::Channels => arrange_channels(state, afresh),
-        Screen::Queue | Screen::Session => {}
-        Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => {
-            if let Some(list) = panels::list_of(screen) {
-                (list.arrange)(state, afresh);
-            }
-        }
+    if let Some(list) = panels::list_of(screen) {
+        (list.arrange)(state, afresh);
     }
 }
 
@@ -99,15 +38,12 @@ pub fn page(state: &mut State, lines: i64) -> Vec<Effect> {
 }
 
 fn change(state: &mut State, change: impl FnOnce(&mut dyn List)) -> Vec<Effect> {
-    let screen = state.screen;
-    let around = panels::list_of(screen);
-    if let Some(around) = around {
-        (around.before_move)(state);
-    }
-    if let Some(list) = of(state, screen) {
-        change(list);
-    }
-    around.map_or_else(Vec::new, |around| (around.after_move)(state))
+    let Some(around) = panels::list_of(state.screen) else {
+        return Vec::new();
+    };
+    (around.before_move)(state);
+    change((around.list)(state));
+    (around.after_move)(state)
 }
 
 /// Gives the keys to the detail of what is selected.
@@ -152,19 +88,7 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
         Screen::Queue => state.model.queue.set_filter(&state.model.hosts, text),
         Screen::Audit if !state.screens.audit.log.shown => audit_screen::filter(state, text)?,
         Screen::Continuations => continuations_screen::filter(state, text),
-        Screen::Live
-        | Screen::Session
-        | Screen::Channels
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => {
+        _ => {
             if let Some(list) = of(state, screen) {
                 text.trim().clone_into(list.filter());
             }
@@ -179,20 +103,7 @@ pub fn filter_of(state: &mut State, screen: Screen) -> String {
     match screen {
         Screen::Queue => state.model.queue.filter.clone(),
         Screen::Audit if !state.screens.audit.log.shown => state.screens.audit.filter.clone(),
-        Screen::Live
-        | Screen::Session
-        | Screen::Channels
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
+        _ => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
     }
 }
 
@@ -233,47 +144,8 @@ pub fn opens(state: &mut State, screen: Screen) {
 /// Live, Channels and the fleet board that is shown follow what is known.
 pub fn follow(state: &mut State) {
     arrange(state, Screen::Live, false);
-    arrange_channels(state, false);
+    arrange(state, Screen::Channels, false);
     if state.screen == Screen::Fleet {
         arrange(state, Screen::Fleet, false);
     }
-}
-
-fn arrange_channels(state: &mut State, afresh: bool) {
-    let mut list = std::mem::take(&mut state.screens.channels);
-    let all = state.model.world().channels.keys().cloned().collect();
-    let cells = |name: &String| channel_cells(state, name);
-    list.take(all, afresh, cells);
-    state.screens.channels = list;
-}
-
-/// What Channels shows of a channel, in the order of its columns.
-pub fn channel_cells(state: &State, name: &str) -> Vec<Cell> {
-    let Some(channel) = state.model.world().channels.get(name) else {
-        return Vec::new();
-    };
-    let now = state.model.now.wall;
-    let policy = &channel.policy;
-    let level = match policy.expires_at {
-        Some(until) => format!("{} {}", policy.autonomy, format::left(now, until)),
-        None => policy.autonomy.as_str().to_owned(),
-    };
-    let rules = [&policy.auto_approve, &policy.block, &policy.always_ask].map(Vec::len);
-    let exchange = match channel.health.last_exchange_at {
-        Some(at) => Cell::ranked(format::age(now, at), -(at.as_millis() as f64)),
-        None => Cell::new("-"),
-    };
-    vec![
-        Cell::new(&channel.name),
-        Cell::new(channel.state_word()),
-        Cell::new(level),
-        Cell::new(channel.account.as_deref().unwrap_or("-")),
-        exchange,
-        Cell::new(format!("{} / {} / {}", rules[0], rules[1], rules[2])),
-        Cell::ranked(
-            channel.pending_approvals.to_string(),
-            f64::from(channel.pending_approvals),
-        ),
-        Cell::ranked(channel.backlog.to_string(), f64::from(channel.backlog)),
-    ]
 }

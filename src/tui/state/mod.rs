@@ -16,6 +16,7 @@ pub mod batch;
 pub mod batching;
 pub mod cache_cost;
 pub mod cache_cost_screen;
+pub mod channels_screen;
 pub mod command_line;
 pub mod continuations;
 pub mod continuations_screen;

@@ -9,8 +9,8 @@ use crate::console::queue::Step;
 use crate::tui::message::{Effect, HitRegion, Mouse, MouseKind};
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::modal::Modal;
-use crate::tui::state::screen::Screen;
-use crate::tui::state::{going, lists, memory_keys, navigation, why};
+use crate::tui::state::panel::ScreenKind;
+use crate::tui::state::{going, lists, memory_keys, navigation, panels, why};
 
 /// Lines of one step of the wheel.
 const WHEEL: usize = 3;
@@ -100,30 +100,18 @@ fn pick(state: &mut State, key: QueueKey) {
 
 fn wheel(state: &mut State, region: Option<&HitRegion>, step: Step) -> Vec<Effect> {
     let by = i64::try_from(WHEEL).unwrap_or(1) * if step == Step::Down { 1 } else { -1 };
-    match state.screen {
-        Screen::Queue => {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => {
             if matches!(region, Some(HitRegion::Card)) || state.model.queue.zoomed {
                 state.model.queue.scroll_card(by);
                 return Vec::new();
             }
             navigation::moved(state, step)
         }
-        Screen::Session => {
+        ScreenKind::Session => {
             state.screens.session.scroll(by);
             Vec::new()
         }
-        Screen::Live
-        | Screen::Channels
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => lists::page(state, by),
+        ScreenKind::List(_) => lists::page(state, by),
     }
 }

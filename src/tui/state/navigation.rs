@@ -10,15 +10,15 @@ use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::going::{go, open_session, open_session_at, stays_in_replay};
 use crate::tui::state::jump_target::JumpTarget;
-use crate::tui::state::panel::Opening;
+use crate::tui::state::panel::{Opening, ScreenKind};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::selection::{focused_channel, focused_session, session_of};
-use crate::tui::state::{audit_screen, lists, opening, panels};
+use crate::tui::state::{audit_screen, lists, panels};
 
 /// Moves the selection or scrolls the open card.
 pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
-    match state.screen {
-        Screen::Queue => {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => {
             if state.model.queue.zoomed {
                 match step {
                     Step::Down => state.model.queue.scroll_card(1),
@@ -34,20 +34,8 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
                 }
             }
         }
-        Screen::Live
-        | Screen::Channels
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => return lists::step(state, step),
-        Screen::Session => {
+        ScreenKind::List(_) => return lists::step(state, step),
+        ScreenKind::Session => {
             let report = state.screens.session.report;
             let inside = match step {
                 Step::Down => report.is_some_and(|r| r.selected_below),
@@ -74,26 +62,14 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
 /// Half a page down (1) or up (-1).
 pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
     let half = i64::from((state.size.1 / 2).max(2)) - 1;
-    match state.screen {
-        Screen::Queue => {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => {
             if state.model.queue.selected.is_some() {
                 state.model.queue.scroll_card(direction * (half / 2).max(3));
             }
         }
-        Screen::Session => state.screens.session.scroll(direction * half),
-        Screen::Live
-        | Screen::Channels
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => return lists::page(state, direction * half),
+        ScreenKind::Session => state.screens.session.scroll(direction * half),
+        ScreenKind::List(_) => return lists::page(state, direction * half),
     }
     Vec::new()
 }
@@ -142,8 +118,8 @@ fn waiting_of(state: &State, session: Option<SessionId>) -> Option<QueueKey> {
 
 /// Opens what is selected. Decides nothing.
 pub fn open(state: &mut State) -> Vec<Effect> {
-    match state.screen {
-        Screen::Queue => match state.model.queue.selected.clone() {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => match state.model.queue.selected.clone() {
             None => state.nothing(Action::Open),
             Some(_) if !state.model.queue.zoomed => {
                 state.model.queue.zoomed = true;
@@ -155,30 +131,14 @@ pub fn open(state: &mut State) -> Vec<Effect> {
                 (None, _) => Vec::new(),
             },
         },
-        Screen::Channels => match state.screens.channels.selected.clone() {
-            Some(channel) => opening::open_dial(state, &channel),
-            None => state.nothing(Action::Open),
-        },
-        Screen::Session => fold(state),
-        screen @ (Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet) => match panels::of(screen).map(|panel| (panel.open)(state)) {
-            None => Vec::new(),
-            Some(Opening::Here(effects)) => effects,
-            Some(Opening::Detail) => lists::open(state),
-            Some(Opening::Channel(name)) => open_channel(state, name),
-            Some(Opening::Audit(actor)) => open_audit_of(state, actor),
-            Some(Opening::Session(id, None)) => open_session(state, id),
-            Some(Opening::Session(id, Some(place))) => open_session_at(state, id, place),
+        ScreenKind::Session => fold(state),
+        ScreenKind::List(panel) => match (panel.open)(state) {
+            Opening::Here(effects) => effects,
+            Opening::Detail => lists::open(state),
+            Opening::Channel(name) => open_channel(state, name),
+            Opening::Audit(actor) => open_audit_of(state, actor),
+            Opening::Session(id, None) => open_session(state, id),
+            Opening::Session(id, Some(place)) => open_session_at(state, id, place),
         },
     }
 }
@@ -278,36 +238,26 @@ pub fn back(state: &mut State) -> bool {
     if state.high.take().is_some() {
         return true;
     }
-    match state.screen {
-        Screen::Queue if state.model.queue.zoomed => state.model.queue.zoomed = false,
-        Screen::Queue if state.model.queue.selected.is_some() => state.model.queue.selected = None,
-        Screen::Queue if !state.model.queue.marks.is_empty() => state.model.queue.marks.clear(),
-        Screen::Queue if !state.model.queue.filter.is_empty() => {
+    match panels::of(state.screen) {
+        ScreenKind::Queue if state.model.queue.zoomed => state.model.queue.zoomed = false,
+        ScreenKind::Queue if state.model.queue.selected.is_some() => {
+            state.model.queue.selected = None;
+        }
+        ScreenKind::Queue if !state.model.queue.marks.is_empty() => state.model.queue.marks.clear(),
+        ScreenKind::Queue if !state.model.queue.filter.is_empty() => {
             state.model.queue.set_filter(&state.model.hosts, "");
         }
-        Screen::Session if state.screens.session.background_search.is_some() => {
+        ScreenKind::Session if state.screens.session.background_search.is_some() => {
             state.screens.session.background_search = None;
         }
-        Screen::Session if state.screens.session.search.is_some() => {
+        ScreenKind::Session if state.screens.session.search.is_some() => {
             state.screens.session.search = None;
         }
-        Screen::Session if state.screens.session.selected.is_some() => {
+        ScreenKind::Session if state.screens.session.selected.is_some() => {
             state.screens.session.selected = None;
         }
-        Screen::Queue | Screen::Session => return false,
-        Screen::Live
-        | Screen::Channels
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => return lists::back(state),
+        ScreenKind::Queue | ScreenKind::Session => return false,
+        ScreenKind::List(_) => return lists::back(state),
     }
     true
 }

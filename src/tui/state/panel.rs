@@ -71,6 +71,17 @@ pub struct Panel {
     pub hints: fn(&State) -> Vec<Action>,
 }
 
+/// What kind of screen one is.
+#[derive(Clone, Copy)]
+pub enum ScreenKind {
+    /// The Queue, with the card of what is selected.
+    Queue,
+    /// The transcript of a session.
+    Session,
+    /// A list with its detail.
+    List(&'static Panel),
+}
+
 /// Notes a question that a key of this screen asks, so that its answer finds back.
 pub fn ask(state: &mut State, screen: Screen, query: Query) -> Effect {
     state.screens.in_flight.open.push((screen, query.clone()));

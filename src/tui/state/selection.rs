@@ -5,27 +5,16 @@ use crate::console::world::World;
 use crate::protocol::enums::ContinuationState;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::tui::state::app::State;
+use crate::tui::state::panel::ScreenKind;
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{continuations_screen, panels};
 
 /// The session of what has the focus.
 pub fn focused_session(state: &State) -> Option<SessionId> {
-    match state.screen {
-        Screen::Queue => session_of(state.model.world(), state.model.selected()?),
-        Screen::Session => state.screens.session.session_id,
-        Screen::Channels => None,
-        screen @ (Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.session)(state)),
+    match panels::of(state.screen) {
+        ScreenKind::Queue => session_of(state.model.world(), state.model.selected()?),
+        ScreenKind::Session => state.screens.session.session_id,
+        ScreenKind::List(panel) => (panel.session)(state),
     }
 }
 
@@ -54,26 +43,14 @@ pub fn focused_flood(state: &State) -> Option<SessionId> {
 
 /// The channel of what has the focus.
 pub fn focused_channel(state: &State) -> Option<String> {
-    match state.screen {
-        Screen::Channels => state.screens.channels.selected.clone(),
-        Screen::Queue => {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => {
             item::channel(state.model.world(), state.model.selected()?).map(str::to_owned)
         }
-        Screen::Session => focused_session(state)
+        ScreenKind::Session => focused_session(state)
             .and_then(|id| state.model.world().sessions.get(&id))
             .map(|s| s.channel.clone()),
-        screen @ (Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet) => panels::of(screen).and_then(|panel| (panel.channel)(state)),
+        ScreenKind::List(panel) => (panel.channel)(state),
     }
 }
 
@@ -95,7 +72,7 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
         let known = state.model.world().continuations.get(&id).map(|c| c.state);
         return Some((id, known.unwrap_or(ContinuationState::AwaitingApproval)));
     }
-    if let Some(panel) = panels::of(state.screen) {
+    if let Some(panel) = panels::panel_of(state.screen) {
         let id = (panel.continuation)(state)?;
         let known = state
             .model

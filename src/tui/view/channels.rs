@@ -12,7 +12,7 @@ use crate::protocol::session::RefusedCalls;
 use crate::tui::message::{FrameReport, HitRegion};
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::lists::{CHANNEL_COLUMNS, channel_cells};
+use crate::tui::state::channels_screen::{COLUMNS, cells};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::list_panel::ListPanel;
 use crate::tui::view::paint::{self, span};
@@ -75,11 +75,11 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         title: format!("Channels  {}", list.count()),
         focused: true,
         list,
-        titles: CHANNEL_COLUMNS,
+        titles: COLUMNS,
         columns: &TABLE,
         above: Vec::new(),
         empty: Vec::new(),
-        cells: &|name| channel_cells(state, name),
+        cells: &|name| cells(state, name),
         roles: &|name| {
             channels.get(name).map_or_else(Vec::new, |channel| {
                 let health = if channel.paused || channel.held {

@@ -12,7 +12,7 @@ use crate::tui::keymap::context::Context;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{About, Modal};
-use crate::tui::state::screen::Screen;
+use crate::tui::state::panel::ScreenKind;
 use crate::tui::state::text_dialog::{Below, Enter, TextPurpose};
 use crate::tui::state::text_field::Lines;
 use crate::tui::state::{decide, disabled_reason, offering, panels};
@@ -221,7 +221,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         }
         None => {}
     }
-    let mut hints = match state.screen {
+    let mut hints = match panels::of(state.screen) {
         _ if state.replay.is_some() => plain(&[
             Action::ReplayPause,
             Action::ReplayForward,
@@ -232,9 +232,9 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::ReplayEarlier,
             Action::Back,
         ]),
-        Screen::Queue => queue_hints(state),
-        Screen::Session if state.screens.session.session_id.is_none() => Vec::new(),
-        Screen::Session => plain(&[
+        ScreenKind::Queue => queue_hints(state),
+        ScreenKind::Session if state.screens.session.session_id.is_none() => Vec::new(),
+        ScreenKind::Session => plain(&[
             Action::Compose,
             Action::Search,
             Action::Fold,
@@ -249,27 +249,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::KillContinuation,
             Action::NextWaiting,
         ]),
-        Screen::Channels => plain(&[
-            Action::Autonomy,
-            Action::ToolLists,
-            Action::PauseChannel,
-            Action::DrainChannel,
-            Action::TestChannel,
-        ]),
-        screen @ (Screen::Live
-        | Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet) => {
-            panels::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
-        }
+        ScreenKind::List(panel) => plain(&(panel.hints)(state)),
     };
     hints.extend(plain(&[
         Action::Help,
