@@ -10,7 +10,7 @@ use crate::console::model::Tone;
 use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::protocol::duration;
 use crate::protocol::event::Event;
-use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, ListAudit, Query, VerifyAudit};
 use crate::protocol::snapshot::AuditFilter;
@@ -20,7 +20,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::list::{Cell, List};
 use crate::tui::state::log_screen;
-use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Panel};
 use crate::tui::state::screen::Screen;
 
 /// Rows from the end at which the next page is asked for.
@@ -34,30 +34,29 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns,
-        arrange,
-        before_move: reach_newest,
-        after_move,
-        close: |_| false,
-        leave: |state| {
-            let is_log = state.screens.audit.log.shown;
-            if is_log {
-                log_screen::toggle(state);
-                arrange(state, true);
-            }
-            is_log
-        },
-    },
-    open: |_| Opening::Detail,
     perform,
     copied,
-    session,
     continuation,
     channel,
+    calls: |state| call(state).into_iter().collect(),
     hints,
+    ..Panel::new(ListScreen {
+        before_move: reach_newest,
+        after_move,
+        leave,
+        ..ListScreen::new(list, columns, arrange)
+    })
 };
+
+/// Back from the log to the audit.
+fn leave(state: &mut State) -> bool {
+    let is_log = state.screens.audit.log.shown;
+    if is_log {
+        log_screen::toggle(state);
+        arrange(state, true);
+    }
+    is_log
+}
 
 fn ask(state: &State) -> Vec<Query> {
     let panel = &state.screens.audit;
@@ -367,10 +366,6 @@ fn copied(state: &State, all: bool) -> Option<String> {
     } else {
         Some(row.subject.clone())
     }
-}
-
-fn session(_state: &State) -> Option<SessionId> {
-    None
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {

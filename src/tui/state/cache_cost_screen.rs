@@ -6,7 +6,6 @@ use crate::console::model::Tone;
 use crate::protocol::cache::{CacheEntry, CachePurge};
 use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, PinCacheEntry,
@@ -16,7 +15,7 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost::{Opened, entries_query};
-use crate::tui::state::list::{Cell, List};
+use crate::tui::state::list::Cell;
 use crate::tui::state::opening;
 use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
@@ -27,22 +26,20 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move,
-        close,
-        leave: |_| false,
-    },
     open: |state| Opening::Here(open(state)),
     perform,
     copied,
-    session,
-    continuation,
     channel,
     hints,
+    ..Panel::new(ListScreen {
+        after_move,
+        close,
+        ..ListScreen::new(
+            |state| &mut state.screens.cache_cost.list,
+            |_| COLUMNS,
+            arrange,
+        )
+    })
 };
 
 fn costs_query(by: CostGrouping) -> Query {
@@ -118,10 +115,6 @@ fn concerns(event: &Event) -> bool {
 
 /// Columns of the list.
 pub const COLUMNS: &[&str] = &["given", "cost", "left", "channel", "model", "question"];
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.cache_cost.list
-}
 
 fn arrange(state: &mut State, afresh: bool) {
     let panel = &mut state.screens.cache_cost;
@@ -343,14 +336,6 @@ fn copied(state: &State, all: bool) -> Option<String> {
         Some(Ok(entry)) => serde_json::to_string_pretty(entry).ok(),
         Some(Err(_)) | None => serde_json::to_string_pretty(panel.chosen()?).ok(),
     }
-}
-
-fn session(_state: &State) -> Option<SessionId> {
-    None
-}
-
-fn continuation(_state: &State) -> Option<ContinuationId> {
-    None
 }
 
 fn channel(state: &State) -> Option<String> {

@@ -10,23 +10,8 @@ use crate::tui::state::panel::{ListScreen, Opening, Panel};
 
 /// Its table.
 pub const PANEL: Panel = Panel {
-    ask: |_| Vec::new(),
-    answered: |_, _, _| {},
-    concerns: |_| false,
-    list: ListScreen {
-        list: |state| &mut state.screens.channels,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move: |_| Vec::new(),
-        close: |_| false,
-        leave: |_| false,
-    },
     open: |state| Opening::Here(open(state)),
-    perform: |_, _| None,
     copied,
-    session: |_| None,
-    continuation: |_| None,
     channel: |state| state.screens.channels.selected.clone(),
     hints: |_| {
         vec![
@@ -37,6 +22,11 @@ pub const PANEL: Panel = Panel {
             Action::TestChannel,
         ]
     },
+    ..Panel::new(ListScreen::new(
+        |state| &mut state.screens.channels,
+        |_| COLUMNS,
+        arrange,
+    ))
 };
 
 /// Columns of the list.

@@ -18,7 +18,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::continuations::{Group, in_flight, uncertain, word};
-use crate::tui::state::list::{Cell, List};
+use crate::tui::state::list::Cell;
 use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 
@@ -42,22 +42,21 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move,
-        close: |_| false,
-        leave: |_| false,
-    },
     open,
-    perform: |_, _| None,
     copied,
     session,
     continuation,
     channel,
+    calls,
     hints,
+    ..Panel::new(ListScreen {
+        after_move,
+        ..ListScreen::new(
+            |state| &mut state.screens.continuations.list,
+            |_| COLUMNS,
+            arrange,
+        )
+    })
 };
 
 fn ask(state: &State) -> Vec<Query> {
@@ -166,10 +165,6 @@ pub const COLUMNS: &[&str] = &[
     "cost",
     "age",
 ];
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.continuations.list
-}
 
 fn arrange(state: &mut State, afresh: bool) {
     let panel = &mut state.screens.continuations;
@@ -301,7 +296,7 @@ pub fn filter(state: &mut State, text: &str) {
 }
 
 /// The calls of the selected turn, oldest first.
-pub fn calls(state: &State) -> Vec<ToolCallId> {
+fn calls(state: &State) -> Vec<ToolCallId> {
     let turn = state.screens.continuations.turn();
     turn.map_or_else(Vec::new, |turn| {
         turn.tool_calls.iter().map(|call| call.id).collect()

@@ -19,8 +19,8 @@ use crate::tui::message::Effect;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::datasets::DatasetAnswer;
-use crate::tui::state::list::{Cell, List};
-use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
+use crate::tui::state::list::Cell;
+use crate::tui::state::panel::{self, ListScreen, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::text_dialog::TextPurpose;
 use crate::tui::state::{opening, submit};
@@ -30,22 +30,19 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move,
-        close,
-        leave: |_| false,
-    },
-    open: |_| Opening::Detail,
     perform,
     copied,
-    session: |_| None,
-    continuation: |_| None,
     channel: |state| Some(state.screens.datasets.selected()?.channel.clone()),
     hints,
+    ..Panel::new(ListScreen {
+        after_move,
+        close,
+        ..ListScreen::new(
+            |state| &mut state.screens.datasets.list,
+            |_| COLUMNS,
+            arrange,
+        )
+    })
 };
 
 /// Columns of the list.
@@ -103,10 +100,6 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
 
 fn concerns(event: &Event) -> bool {
     matches!(event.body, EventBody::DatasetsChanged { .. })
-}
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.datasets.list
 }
 
 fn arrange(state: &mut State, afresh: bool) {

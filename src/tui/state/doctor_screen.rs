@@ -4,7 +4,6 @@ use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::enums::CostGrouping;
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     Answer, Command, GetCosts, GetDoctor, ListHooks, ListMcpServers, ListModels, Query, ResetHook,
@@ -13,17 +12,13 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::doctor::{FULL_CHECK, Key, Row};
-use crate::tui::state::list::{Cell, List};
+use crate::tui::state::list::Cell;
 use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{doctor_rows, submit};
 
 /// Columns of the list.
 pub const COLUMNS: &[&str] = &["state", "about", "detail"];
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.doctor.list
-}
 
 /// Makes the rows again from what is known, and lists them.
 fn arrange(state: &mut State, afresh: bool) {
@@ -54,22 +49,16 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: move_away,
-        after_move: |_| Vec::new(),
-        close,
-        leave: |_| false,
-    },
     open: |state| Opening::Here(open(state)),
     perform,
     copied,
-    session,
-    continuation,
     channel,
     hints,
+    ..Panel::new(ListScreen {
+        before_move: move_away,
+        close,
+        ..ListScreen::new(|state| &mut state.screens.doctor.list, |_| COLUMNS, arrange)
+    })
 };
 
 fn ask(_state: &State) -> Vec<Query> {
@@ -226,14 +215,6 @@ fn copied(state: &State, all: bool) -> Option<String> {
     lines.extend(row.fix.as_ref().map(|fix| format!("fix: {fix}")));
     lines.extend(row.more.iter().cloned());
     Some(lines.join("\n"))
-}
-
-fn session(_state: &State) -> Option<SessionId> {
-    None
-}
-
-fn continuation(_state: &State) -> Option<ContinuationId> {
-    None
 }
 
 fn channel(state: &State) -> Option<String> {

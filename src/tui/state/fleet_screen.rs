@@ -23,23 +23,8 @@ use crate::tui::state::screen::Screen;
 
 /// Its table. What it asks goes to every daemon, so it asks for itself.
 pub const PANEL: Panel = Panel {
-    ask: |_| Vec::new(),
-    answered: |_, _, _| {},
-    concerns: |_| false,
-    list: ListScreen {
-        list: |state| &mut state.fleet.list,
-        columns,
-        arrange,
-        before_move: |_| {},
-        after_move: |_| Vec::new(),
-        close: |_| false,
-        leave: |_| false,
-    },
     open,
-    perform: |_, _| None,
     copied,
-    session: |_| None,
-    continuation: |_| None,
     channel: |state| Some(state.fleet.list.selected.as_ref()?.channel.clone()),
     hints: |_| {
         vec![
@@ -52,6 +37,11 @@ pub const PANEL: Panel = Panel {
             Action::NextWaiting,
         ]
     },
+    ..Panel::new(ListScreen::new(
+        |state| &mut state.fleet.list,
+        columns,
+        arrange,
+    ))
 };
 
 /// Columns of a console with several daemons. With one, the first is left out.

@@ -27,17 +27,7 @@ pub const PANEL: Panel = Panel {
     ask: |state| transcript_query(state).into_iter().collect(),
     answered,
     concerns,
-    list: ListScreen {
-        list: |state| &mut state.screens.live,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move,
-        close: |_| false,
-        leave: |_| false,
-    },
     open,
-    perform: |_, _| None,
     copied,
     session: |state| state.screens.live.selected,
     continuation,
@@ -54,6 +44,10 @@ pub const PANEL: Panel = Panel {
             Action::KillContinuation,
         ]
     },
+    ..Panel::new(ListScreen {
+        after_move,
+        ..ListScreen::new(|state| &mut state.screens.live, |_| COLUMNS, arrange)
+    })
 };
 
 /// The selected session.

@@ -28,15 +28,6 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list: |state| state.screens.memory.list_mut(),
-        columns: memory_cells::columns,
-        arrange: memory_cells::arrange,
-        before_move: memory_keys::before_move,
-        after_move: memory_keys::after_move,
-        close: memory_keys::close,
-        leave: memory_keys::leave,
-    },
     open: memory_keys::open,
     perform: memory_keys::perform,
     copied,
@@ -44,6 +35,17 @@ pub const PANEL: Panel = Panel {
     continuation: |state| state.screens.memory.continuation(),
     channel,
     hints: memory_keys::hints,
+    ..Panel::new(ListScreen {
+        before_move: memory_keys::before_move,
+        after_move: memory_keys::after_move,
+        close: memory_keys::close,
+        leave: memory_keys::leave,
+        ..ListScreen::new(
+            |state| state.screens.memory.list_mut(),
+            memory_cells::columns,
+            memory_cells::arrange,
+        )
+    })
 };
 
 fn ask(state: &State) -> Vec<Query> {

@@ -3,7 +3,7 @@
 //! Nothing here knows a screen by name; `panels` has the table of them.
 
 use crate::protocol::event::Event;
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{Answer, Query};
 use crate::tui::action::Action;
@@ -29,6 +29,25 @@ pub struct ListScreen {
     pub close: fn(&mut State) -> bool,
     /// Goes back to what the list was reached from, when nothing of it is open; false when it is the first.
     pub leave: fn(&mut State) -> bool,
+}
+
+impl ListScreen {
+    /// A list of which nothing but the rows can be open.
+    pub const fn new(
+        list: fn(&mut State) -> &mut dyn List,
+        columns: fn(&State) -> &'static [&'static str],
+        arrange: fn(&mut State, bool),
+    ) -> Self {
+        Self {
+            list,
+            columns,
+            arrange,
+            before_move: |_| {},
+            after_move: |_| Vec::new(),
+            close: |_| false,
+            leave: |_| false,
+        }
+    }
 }
 
 /// What comes of opening what is selected.
@@ -67,8 +86,30 @@ pub struct Panel {
     pub continuation: fn(&State) -> Option<ContinuationId>,
     /// The channel of what is selected.
     pub channel: fn(&State) -> Option<String>,
+    /// The tool calls of what is selected, oldest first.
+    pub calls: fn(&State) -> Vec<ToolCallId>,
     /// Keys worth a place in the footer now.
     pub hints: fn(&State) -> Vec<Action>,
+}
+
+impl Panel {
+    /// A list that asks nothing and opens its detail.
+    pub const fn new(list: ListScreen) -> Self {
+        Self {
+            ask: |_| Vec::new(),
+            answered: |_, _, _| {},
+            concerns: |_| false,
+            list,
+            open: |_| Opening::Detail,
+            perform: |_, _| None,
+            copied: |_, _| None,
+            session: |_| None,
+            continuation: |_| None,
+            channel: |_| None,
+            calls: |_| Vec::new(),
+            hints: |_| Vec::new(),
+        }
+    }
 }
 
 /// What kind of screen one is.

@@ -12,7 +12,7 @@ use crate::protocol::tool::Interpreter;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::list::{Cell, List};
+use crate::tui::state::list::Cell;
 use crate::tui::state::modal::{Confirm, Modal};
 use crate::tui::state::panel::{ListScreen, Opening, Panel};
 use crate::tui::state::resources::ResourcesPanel;
@@ -23,15 +23,6 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |state| state.screens.resources.heads(),
-        arrange,
-        before_move: |_| {},
-        after_move: |_| Vec::new(),
-        close: |_| false,
-        leave: |_| false,
-    },
     open: |state| {
         let row = state.screens.resources.selected();
         // What somebody did is in the audit; the rest of them is on the screen already.
@@ -41,8 +32,6 @@ pub const PANEL: Panel = Panel {
     perform: |state, action| (action == Action::EndInterpreter).then(|| end(state)),
     copied,
     session: |state| selected(state).map(|row| row.session_id),
-    continuation: |_| None,
-    channel: |_| None,
     hints: |state| {
         let mut hints = vec![Action::Open, Action::Filter, Action::CopyAll];
         if selected(state).is_some() {
@@ -50,6 +39,11 @@ pub const PANEL: Panel = Panel {
         }
         hints
     },
+    ..Panel::new(ListScreen::new(
+        |state| &mut state.screens.resources.list,
+        |state| state.screens.resources.heads(),
+        arrange,
+    ))
 };
 
 fn ask(state: &State) -> Vec<Query> {
@@ -83,10 +77,6 @@ fn concerns(event: &Event) -> bool {
             | EventBody::ToolProposed { .. }
             | EventBody::ToolFinished { .. }
     )
-}
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.resources.list
 }
 
 /// A time is shown by its age, the newest first. A cell that is a number is sorted as one.

@@ -6,7 +6,7 @@ use crate::console::labels::problem_text;
 use crate::console::model::Tone;
 use crate::protocol::enums::{RuleMatcher, VerdictKind};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     AddRule, Answer, ChangeRule, Command, GetRuleMatches, ListGrants, ListRules, Query,
@@ -16,9 +16,9 @@ use crate::protocol::rule::{Rule, RulePatch};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::list::{Cell, List};
+use crate::tui::state::list::Cell;
 use crate::tui::state::modal::TextPurpose;
-use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Panel};
 use crate::tui::state::rules::{Key, RuleText};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
@@ -31,22 +31,16 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move,
-        close,
-        leave: |_| false,
-    },
-    open: |_| Opening::Detail,
     perform,
     copied,
     session,
-    continuation,
     channel,
     hints,
+    ..Panel::new(ListScreen {
+        after_move,
+        close,
+        ..ListScreen::new(|state| &mut state.screens.rules.list, |_| COLUMNS, arrange)
+    })
 };
 
 fn ask(state: &State) -> Vec<Query> {
@@ -124,10 +118,6 @@ fn concerns(event: &Event) -> bool {
 
 /// Columns of the list.
 pub const COLUMNS: &[&str] = &["says", "what", "where", "uses", "last", "state"];
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.rules.list
-}
 
 fn arrange(state: &mut State, afresh: bool) {
     let panel = &mut state.screens.rules;
@@ -427,10 +417,6 @@ fn session(state: &State) -> Option<SessionId> {
         Key::Rule(id) => panel.rule(id)?.session_id,
         Key::Grant(id) => Some(panel.grant(id)?.session_id),
     }
-}
-
-fn continuation(_state: &State) -> Option<ContinuationId> {
-    None
 }
 
 fn channel(state: &State) -> Option<String> {

@@ -15,8 +15,8 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
-use crate::tui::state::list::{Cell, List};
-use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
+use crate::tui::state::list::Cell;
+use crate::tui::state::panel::{self, ListScreen, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::{opening, submit};
 
@@ -25,22 +25,17 @@ pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move,
-        close: |_| false,
-        leave: |_| false,
-    },
-    open: |_| Opening::Detail,
     perform,
     copied,
-    session: |_| None,
-    continuation: |_| None,
-    channel: |_| None,
     hints,
+    ..Panel::new(ListScreen {
+        after_move,
+        ..ListScreen::new(
+            |state| &mut state.screens.servers.list,
+            |_| COLUMNS,
+            arrange,
+        )
+    })
 };
 
 /// Columns of the list.
@@ -82,10 +77,6 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
 /// A server that changed, and turns, whose calls are counted.
 fn concerns(event: &Event) -> bool {
     matches!(event.body, EventBody::McpChanged { .. }) || event.continuation_id.is_some()
-}
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.servers.list
 }
 
 fn arrange(state: &mut State, afresh: bool) {

@@ -11,34 +11,22 @@ use crate::protocol::stats::StatsNumbers;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::list::{Cell, List};
+use crate::tui::state::list::Cell;
 use crate::tui::state::panel::{ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 use crate::tui::state::stats::{POLL_MS, StatsRange};
 
 /// Its table.
 pub const PANEL: Panel = Panel {
+    // Asked by time, not by event: a busy daemon has something new in every second.
     ask: |state| {
         let query = state.screens.stats.query(state.model.now.wall);
         vec![Query::GetStats(query)]
     },
     answered,
-    // Asked by time: a busy daemon has something new in every second.
-    concerns: |_| false,
-    list: ListScreen {
-        list,
-        columns: |_| COLUMNS,
-        arrange,
-        before_move: |_| {},
-        after_move: |_| Vec::new(),
-        close: |_| false,
-        leave: |_| false,
-    },
     open,
     perform,
     copied,
-    session: |_| None,
-    continuation: |_| None,
     channel,
     hints: |_| {
         vec![
@@ -49,6 +37,11 @@ pub const PANEL: Panel = Panel {
             Action::Refresh,
         ]
     },
+    ..Panel::new(ListScreen::new(
+        |state| &mut state.screens.stats.list,
+        |_| COLUMNS,
+        arrange,
+    ))
 };
 
 /// Columns of the list.
@@ -82,10 +75,6 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
     if *by == panel.by && *step == panel.range.step() {
         panel.answer = Some(answer);
     }
-}
-
-fn list(state: &mut State) -> &mut dyn List {
-    &mut state.screens.stats.list
 }
 
 fn arrange(state: &mut State, afresh: bool) {

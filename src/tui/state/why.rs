@@ -9,8 +9,8 @@ use crate::protocol::session::{StepBody, TranscriptBody, Why};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::{Modal, WhyPager};
-use crate::tui::state::screen::Screen;
-use crate::tui::state::{audit_screen, continuations_screen};
+use crate::tui::state::panel::ScreenKind;
+use crate::tui::state::panels;
 
 /// Calls that are explained at once.
 pub const MOST: usize = 20;
@@ -23,8 +23,8 @@ fn focused(state: &State) -> Vec<ToolCallId> {
             turn.tool_calls.iter().map(|call| call.id).collect()
         })
     };
-    match state.screen {
-        Screen::Queue => match state.model.selected() {
+    match panels::of(state.screen) {
+        ScreenKind::Queue => match state.model.selected() {
             Some(ItemKey::Approval(id)) => {
                 let approval = state.model.world().approvals.get(id);
                 approval
@@ -43,7 +43,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
             )
             | None => Vec::new(),
         },
-        Screen::Session => {
+        ScreenKind::Session => {
             let selected = state.screens.session.selected;
             let held = selected.and_then(|position| state.screens.session.entries.get(&position));
             match held.map(|held| &held.entry.body) {
@@ -62,19 +62,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
                 | None => Vec::new(),
             }
         }
-        Screen::Continuations => continuations_screen::calls(state),
-        Screen::Audit => audit_screen::call(state).into_iter().collect(),
-        Screen::Live
-        | Screen::Channels
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => Vec::new(),
+        ScreenKind::List(panel) => (panel.calls)(state),
     }
 }
 
