@@ -15,8 +15,8 @@ use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::audit_screen::{cells, columns, sentence_of};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
-use crate::tui::view::paint::{self, span};
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
+use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::table::{Column, Fit, column};
 use crate::tui::view::{detail, log};
 
 const fn role(kind: Kind) -> Role {
@@ -35,31 +35,42 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     if panel.log.shown {
         return log::draw(state, theme, area, buf, report);
     }
-    let row = panel.row();
-    let (above, below) = detail::split(
-        state,
-        area,
-        panel.list.order.len() + 2,
-        row.is_some(),
-        panel.list.zoomed,
-    );
-    if let Some(area) = above {
-        list(state, theme, area, buf, report);
+    let list = &panel.list;
+    let is_selected = list.selected.is_some();
+    let mut above = vec![chain(state)];
+    if !is_selected && area.height >= 8 {
+        above.push((Role::TextMuted, log_hint(state)));
     }
-    if let (Some(area), Some(row)) = (below, row) {
-        let lines = body(state, theme, row, detail::columns(area));
+    // A line each: what is too wide is cut off.
+    let (left, _) = detail::split(state, area, 0, is_selected, list.zoomed);
+    for (_, text) in &mut above {
+        *text = sanitize::line(text, detail::columns(left.unwrap_or(area)));
+    }
+    let shown = ListPanel {
+        title: title(state),
+        focused: !list.zoomed,
+        list,
+        titles: columns(state),
+        columns: if panel.raw { &RAW } else { &TABLE },
+        above,
+        empty: empty(state),
+        cells: &|seq| cells(state, *seq),
+        roles: &|seq| {
+            let action = panel.rows.get(seq).map_or("", |row| row.action.as_str());
+            let kind = Kind::of(action);
+            let strong = match kind {
+                Kind::Decision | Kind::Policy | Kind::Stop => Role::TextStrong,
+                Kind::Tool | Kind::Other => Role::Text,
+            };
+            vec![(2, role(kind)), (3, strong)]
+        },
+        region: &HitRegion::AuditRow,
+    };
+    shown.draw_with_detail(state, theme, area, buf, report, |area| {
+        let row = panel.row()?;
         let title = format!("Row {}  {}", row.seq, sanitize::whole_line(&row.action));
-        let most = detail::scrolled(
-            buf,
-            area,
-            theme,
-            &title,
-            panel.list.zoomed,
-            &lines,
-            panel.list.scroll,
-        );
-        report.panel_max_scroll = Some(most);
-    }
+        Some((title, body(state, theme, row, detail::columns(area))))
+    });
 }
 
 fn title(state: &State) -> String {
@@ -75,7 +86,6 @@ fn title(state: &State) -> String {
     if !panel.filter.is_empty() {
         title.push_str(&format!("  filter: {}", panel.filter));
     }
-    title.push_str(&panel.list.note(columns(state)));
     let newer = panel.newer();
     if newer > 0 {
         title.push_str(&format!("  {newer} newer above"));
@@ -134,61 +144,6 @@ fn log_hint(state: &State) -> String {
     let key = state.keymap.key_of(Context::Audit, Action::ShowLog);
     let key = key.unwrap_or_else(|| ":show-log".to_owned());
     format!("log    {key} shows the log of the daemon")
-}
-
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.screens.audit;
-    let inner = paint::padded(paint::panel(
-        buf,
-        area,
-        theme,
-        &title(state),
-        !panel.list.zoomed,
-    ));
-    let width = usize::from(inner.width);
-    let (chain_role, chain) = chain(state);
-    let told = span(theme, chain_role, sanitize::line(&chain, width));
-    paint::line(buf, inner, 0, &Line::from(told));
-    let log_rows = u16::from(panel.list.selected.is_none() && inner.height >= 6);
-    if log_rows > 0 {
-        let told = span(
-            theme,
-            Role::TextMuted,
-            sanitize::line(&log_hint(state), width),
-        );
-        paint::line(buf, inner, 1, &Line::from(told));
-    }
-    let top = 1 + log_rows;
-    let rest = Rect {
-        y: inner.y.saturating_add(top),
-        height: inner.height.saturating_sub(top),
-        ..inner
-    };
-    if panel.list.order.is_empty() {
-        detail::texts(buf, rest, theme, &empty(state));
-        return;
-    }
-    let table = Table {
-        theme,
-        titles: columns(state),
-        columns: if panel.raw { &RAW } else { &TABLE },
-    };
-    let row = |index: usize| {
-        let seq = panel.list.order.get(index).copied().unwrap_or_default();
-        let action = panel.rows.get(&seq).map_or("", |row| row.action.as_str());
-        let kind = Kind::of(action);
-        let strong = match kind {
-            Kind::Decision | Kind::Policy | Kind::Stop => Role::TextStrong,
-            Kind::Tool | Kind::Other => Role::Text,
-        };
-        Row::Cells {
-            cells: cells(state, seq),
-            roles: vec![(2, role(kind)), (3, strong)],
-            region: Some(HitRegion::AuditRow(seq)),
-        }
-    };
-    let rows = (panel.list.order.len(), panel.list.position());
-    table.draw(buf, (area, rest), rows, row, report);
 }
 
 /// Its columns.

@@ -2,12 +2,17 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
 use crate::tui::message::{FrameReport, HitRegion};
+use crate::tui::state::app::State;
 use crate::tui::state::list::{Cell, ListDetail};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::table::{Column, Row, Table};
 use crate::tui::view::{detail, paint};
+
+/// The title of a detail, and its lines.
+pub type Detail = (String, Vec<Line<'static>>);
 
 /// What stands in a list whose filter leaves nothing.
 pub const NONE_LEFT: &str = "No row has the words of the filter. esc shows all.";
@@ -37,6 +42,30 @@ pub struct ListPanel<'a, K> {
 }
 
 impl<K: Clone + Ord> ListPanel<'_, K> {
+    /// Draws it with the detail of its selected row. `detail_of` says what stands in an area.
+    pub fn draw_with_detail(
+        &self,
+        state: &State,
+        theme: &Theme,
+        area: Rect,
+        buf: &mut Buffer,
+        report: &mut FrameReport,
+        detail_of: impl FnOnce(Rect) -> Option<Detail>,
+    ) {
+        let list = self.list;
+        let rows = list.order.len() + self.above.len();
+        let (above, below) = detail::split(state, area, rows, list.selected.is_some(), list.zoomed);
+        if let Some(area) = above {
+            self.draw(theme, area, buf, report);
+        }
+        if let Some(area) = below
+            && let Some((title, lines)) = detail_of(area)
+        {
+            let most = detail::scrolled(buf, area, theme, &title, list.zoomed, &lines, list.scroll);
+            report.panel_max_scroll = Some(most);
+        }
+    }
+
     /// Draws it; what is left below the rows.
     pub fn draw(
         &self,

@@ -13,8 +13,9 @@ use crate::tui::state::resources::ResourcesPanel;
 use crate::tui::state::resources_screen::cells;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
-use crate::tui::view::table::{Column, Fit, Row, Table, column};
-use crate::tui::view::{detail, paint};
+use crate::tui::view::detail;
+use crate::tui::view::list_panel::ListPanel;
+use crate::tui::view::table::{Column, Fit, column};
 
 /// Cells that a column takes at most, but the one that fills the room.
 const WIDEST: usize = 24;
@@ -22,73 +23,33 @@ const WIDEST: usize = 24;
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.resources;
-    let list = &panel.list;
-    let (above, below) = detail::split(
-        state,
-        area,
-        list.order.len(),
-        list.selected.is_some(),
-        list.zoomed,
-    );
-    if let Some(area) = above {
-        rows(panel, state.model.now.wall, theme, area, buf, report);
-    }
-    let selected = list.selected.as_deref().and_then(|key| panel.row(key));
-    if let (Some(area), Some(row)) = (below, selected) {
-        let mut body = Body::new(theme, detail::columns(area));
-        for (name, value) in fields(&row.object) {
-            body.field(&name, Role::Outside, &value);
-        }
-        let title = row.cells.first().map_or("", String::as_str);
-        let most = detail::scrolled(
-            buf,
-            area,
-            theme,
-            title,
-            list.zoomed,
-            &body.lines,
-            list.scroll,
-        );
-        report.panel_max_scroll = Some(most);
-    }
-}
-
-fn rows(
-    panel: &ResourcesPanel,
-    now: Timestamp,
-    theme: &Theme,
-    area: Rect,
-    buf: &mut Buffer,
-    report: &mut FrameReport,
-) {
+    let now = state.model.now.wall;
     let list = &panel.list;
     let name = panel.resource().map_or("", |resource| resource.name);
     let count = panel
         .rows
         .as_ref()
         .map_or_else(String::new, |_| list.count());
-    let title = format!("Resources: {name}  {count}{}", list.note(panel.heads()));
-    let inner = paint::padded(paint::panel(buf, area, theme, &title, !list.zoomed));
-    if list.order.is_empty() {
-        detail::texts(buf, inner, theme, &[empty(panel)]);
-        return;
-    }
-    let columns = columns(panel, now);
-    let table = Table {
-        theme,
+    let shown = ListPanel {
+        title: format!("Resources: {name}  {count}"),
+        focused: !list.zoomed,
+        list,
         titles: panel.heads(),
-        columns: &columns,
+        columns: &columns(panel, now),
+        above: Vec::new(),
+        empty: vec![empty(panel)],
+        cells: &|key| cells(panel, key, now),
+        roles: &|_| Vec::new(),
+        region: &HitRegion::Resource,
     };
-    let row = |index: usize| match list.order.get(index) {
-        Some(key) => Row::Cells {
-            cells: cells(panel, key, now),
-            roles: Vec::new(),
-            region: Some(HitRegion::Resource(key.clone())),
-        },
-        None => Row::Heading(String::new()),
-    };
-    let count = (list.order.len(), list.position());
-    table.draw(buf, (area, inner), count, row, report);
+    shown.draw_with_detail(state, theme, area, buf, report, |area| {
+        let row = panel.row(list.selected.as_deref()?)?;
+        let mut body = Body::new(theme, detail::columns(area));
+        for (name, value) in fields(&row.object) {
+            body.field(&name, Role::Outside, &value);
+        }
+        Some((row.cells.first().cloned().unwrap_or_default(), body.lines))
+    });
 }
 
 fn empty(panel: &ResourcesPanel) -> (Role, String) {
@@ -98,7 +59,6 @@ fn empty(panel: &ResourcesPanel) -> (Role, String) {
     let nothing = panel.resource().map_or("", |resource| resource.nothing);
     let text = match &panel.rows {
         None => "asking the engine …",
-        Some(_) if !panel.list.filter.is_empty() => "no row has these words",
         Some(_) => nothing,
     };
     (Role::TextMuted, text.to_owned())
