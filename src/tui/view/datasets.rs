@@ -34,42 +34,30 @@ const WIDEST: usize = 24;
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.datasets;
     let list = &panel.list;
-    let (above, below) = detail::split(
-        state,
-        area,
-        list.order.len(),
-        list.selected.is_some(),
-        list.zoomed,
-    );
-    if let Some(area) = above {
-        let shown = ListPanel {
-            title: match &panel.datasets {
-                Some(_) => format!("Datasets  {}", list.count()),
-                None => "Datasets".to_owned(),
-            },
-            focused: !list.zoomed,
-            list,
-            titles: COLUMNS,
-            columns: &TABLE,
-            above: Vec::new(),
-            empty: empty(panel),
-            cells: &|id| cells(state, *id),
-            roles: &|_| Vec::new(),
-            region: &HitRegion::Dataset,
-        };
-        shown.draw(theme, area, buf, report);
-    }
-    if let (Some(area), Some(one)) = (below, panel.selected()) {
+    let shown = ListPanel {
+        title: match &panel.datasets {
+            Some(_) => format!("Datasets  {}", list.count()),
+            None => "Datasets".to_owned(),
+        },
+        focused: !list.zoomed,
+        list,
+        titles: COLUMNS,
+        columns: &TABLE,
+        above: Vec::new(),
+        empty: empty(panel),
+        cells: &|id| cells(state, *id),
+        roles: &|_| Vec::new(),
+        region: &HitRegion::Dataset,
+    };
+    shown.draw_with_detail(state, theme, area, buf, report, |area| {
+        let one = panel.selected()?;
         let mut body = Body::new(theme, detail::columns(area));
         match panel.answer() {
             Some(answer) => answered(&mut body, &answer.line, answer.rows.as_ref()),
             None => described(state, &mut body, one),
         }
-        let title = format!("{}/{}", one.channel, one.name);
-        let lines = body.lines;
-        let most = detail::scrolled(buf, area, theme, &title, list.zoomed, &lines, list.scroll);
-        report.panel_max_scroll = Some(most);
-    }
+        Some((format!("{}/{}", one.channel, one.name), body.lines))
+    });
 }
 
 fn empty(panel: &DatasetsPanel) -> Vec<(Role, String)> {

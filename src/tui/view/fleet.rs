@@ -42,47 +42,7 @@ const TABLE: [Column; 11] = [
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let list = &state.fleet.list;
-    let (above, below) = detail::split(
-        state,
-        area,
-        list.order.len(),
-        list.selected.is_some(),
-        list.zoomed,
-    );
-    let waiting = waiting(state);
-    if let Some(area) = above {
-        channels(state, theme, &waiting, area, buf, report);
-    }
-    if let (Some(area), Some(key)) = (below, &list.selected) {
-        let lines = peek(state, theme, key, &waiting, detail::columns(area));
-        let name = sanitize::whole_line(&key.channel);
-        let most = detail::scrolled(buf, area, theme, &name, list.zoomed, &lines, list.scroll);
-        report.panel_max_scroll = Some(most);
-    }
-}
-
-fn role_of(state: &State, key: &FleetKey) -> Role {
-    let is_live = |key: &FleetKey| {
-        let host = state.model.hosts.get(key.host);
-        host.is_some_and(crate::console::hosts::Host::is_live)
-    };
-    match channel(state, key) {
-        Some(_) if !is_live(key) => Role::StateBad,
-        Some(channel) if channel.paused || channel.held => state_role(ChannelState::Paused),
-        Some(channel) => state_role(channel.health.state),
-        None => Role::StateIdle,
-    }
-}
-
-fn channels(
-    state: &State,
-    theme: &Theme,
-    waiting: &Waiting,
-    area: Rect,
-    buf: &mut Buffer,
-    report: &mut FrameReport,
-) {
-    let list = &state.fleet.list;
+    let waiting = &waiting(state);
     let several = state.model.hosts.several();
     let table = match &TABLE[..] {
         [_, of_one @ ..] if !several => of_one,
@@ -121,7 +81,24 @@ fn channels(
         },
         region: &HitRegion::FleetChannel,
     };
-    panel.draw(theme, area, buf, report);
+    panel.draw_with_detail(state, theme, area, buf, report, |area| {
+        let key = list.selected.as_ref()?;
+        let lines = peek(state, theme, key, waiting, detail::columns(area));
+        Some((sanitize::whole_line(&key.channel), lines))
+    });
+}
+
+fn role_of(state: &State, key: &FleetKey) -> Role {
+    let is_live = |key: &FleetKey| {
+        let host = state.model.hosts.get(key.host);
+        host.is_some_and(crate::console::hosts::Host::is_live)
+    };
+    match channel(state, key) {
+        Some(_) if !is_live(key) => Role::StateBad,
+        Some(channel) if channel.paused || channel.held => state_role(ChannelState::Paused),
+        Some(channel) => state_role(channel.health.state),
+        None => Role::StateIdle,
+    }
 }
 
 /// How a budget is marked that is nearly or wholly used up.

@@ -36,43 +36,6 @@ const TABLE: [Column; 8] = [
 /// Draws the screen.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let list = &state.screens.live;
-    let session = live_screen::selected(state);
-    let (above, below) = detail::split(
-        state,
-        area,
-        list.order.len(),
-        session.is_some(),
-        list.zoomed,
-    );
-    if let Some(area) = above {
-        sessions(state, theme, area, buf, report);
-    }
-    if let (Some(area), Some(session)) = (below, session) {
-        // Beside the list only what fits: the newest counts. With the keys it can be scrolled.
-        let rows = if list.zoomed {
-            usize::MAX
-        } else {
-            usize::from(area.height.saturating_sub(2))
-        };
-        let lines = peek(state, theme, session, detail::columns(area), rows);
-        let name = session.title.as_deref().unwrap_or(&session.conversation);
-        let title = format!("{} · {}", session.channel, sanitize::whole_line(name));
-        let most = detail::scrolled(buf, area, theme, &title, list.zoomed, &lines, list.scroll);
-        report.panel_max_scroll = Some(most);
-    }
-}
-
-fn role(state: &State, session: Option<&Session>) -> Role {
-    match session {
-        Some(session) if session.state == SessionState::Active => {
-            paint::status_role(state.model.world().session_status(session))
-        }
-        Some(_) | None => Role::StateIdle,
-    }
-}
-
-fn sessions(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let list = &state.screens.live;
     let title = if list.total == 0 {
         "Live".to_owned()
     } else {
@@ -99,7 +62,28 @@ fn sessions(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         roles: &|id| vec![(0, role(state, sessions.get(id)))],
         region: &HitRegion::Session,
     };
-    panel.draw(theme, area, buf, report);
+    panel.draw_with_detail(state, theme, area, buf, report, |area| {
+        let session = live_screen::selected(state)?;
+        // Beside the list only what fits: the newest counts. With the keys it can be scrolled.
+        let rows = if list.zoomed {
+            usize::MAX
+        } else {
+            usize::from(area.height.saturating_sub(2))
+        };
+        let lines = peek(state, theme, session, detail::columns(area), rows);
+        let name = session.title.as_deref().unwrap_or(&session.conversation);
+        let title = format!("{} · {}", session.channel, sanitize::whole_line(name));
+        Some((title, lines))
+    });
+}
+
+fn role(state: &State, session: Option<&Session>) -> Role {
+    match session {
+        Some(session) if session.state == SessionState::Active => {
+            paint::status_role(state.model.world().session_status(session))
+        }
+        Some(_) | None => Role::StateIdle,
+    }
 }
 
 /// What waits, what runs, and the end of the transcript: as many entries as fit into so many rows, at least the newest.

@@ -36,35 +36,6 @@ const fn role(level: LogLevel) -> Role {
 /// Draws the log.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.audit.log;
-    let line = panel.line();
-    let rows = panel.list.order.len();
-    let (above, below) = detail::split(state, area, rows, line.is_some(), panel.list.zoomed);
-    if let Some(area) = above {
-        list(state, theme, area, buf, report);
-    }
-    if let (Some(area), Some(line)) = (below, line) {
-        let mut body = Body::new(theme, detail::columns(area));
-        body.field("when", Role::Text, &format::moment(line.at));
-        body.field("level", role(line.level), line.level.as_str());
-        body.field("where", Role::Text, &line.target);
-        body.blank();
-        body.text(Role::Outside, &line.text);
-        let list = &panel.list;
-        let most = detail::scrolled(
-            buf,
-            area,
-            theme,
-            "Line",
-            list.zoomed,
-            &body.lines,
-            list.scroll,
-        );
-        report.panel_max_scroll = Some(most);
-    }
-}
-
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
-    let panel = &state.screens.audit.log;
     let follow = match panel.newer() {
         0 if panel.list.selected.is_none() => "  following".to_owned(),
         0 => String::new(),
@@ -95,7 +66,16 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         },
         region: &HitRegion::LogLine,
     };
-    drawn.draw(theme, area, buf, report);
+    drawn.draw_with_detail(state, theme, area, buf, report, |area| {
+        let line = panel.line()?;
+        let mut body = Body::new(theme, detail::columns(area));
+        body.field("when", Role::Text, &format::moment(line.at));
+        body.field("level", role(line.level), line.level.as_str());
+        body.field("where", Role::Text, &line.target);
+        body.blank();
+        body.text(Role::Outside, &line.text);
+        Some(("Line".to_owned(), body.lines))
+    });
 }
 
 fn empty(state: &State) -> Vec<(Role, String)> {

@@ -35,32 +35,23 @@ const TABLE: [Column; 9] = [
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.screens.servers;
     let list = &panel.list;
-    let (above, below) = detail::split(
-        state,
-        area,
-        list.order.len(),
-        list.selected.is_some(),
-        list.zoomed,
-    );
-    if let Some(area) = above {
-        let shown = ListPanel {
-            title: match &panel.servers {
-                Some(_) => format!("Servers  {}", list.count()),
-                None => "Servers".to_owned(),
-            },
-            focused: !list.zoomed,
-            list,
-            titles: COLUMNS,
-            columns: &TABLE,
-            above: Vec::new(),
-            empty: empty(panel),
-            cells: &|name| cells(state, name),
-            roles: &|name| roles(panel.server(name)),
-            region: &HitRegion::Server,
-        };
-        shown.draw(theme, area, buf, report);
-    }
-    if let (Some(area), Some(one)) = (below, panel.selected()) {
+    let shown = ListPanel {
+        title: match &panel.servers {
+            Some(_) => format!("Servers  {}", list.count()),
+            None => "Servers".to_owned(),
+        },
+        focused: !list.zoomed,
+        list,
+        titles: COLUMNS,
+        columns: &TABLE,
+        above: Vec::new(),
+        empty: empty(panel),
+        cells: &|name| cells(state, name),
+        roles: &|name| roles(panel.server(name)),
+        region: &HitRegion::Server,
+    };
+    shown.draw_with_detail(state, theme, area, buf, report, |area| {
+        let one = panel.selected()?;
         let mut body = Body::new(theme, detail::columns(area));
         described(state, &mut body, one);
         match panel.review() {
@@ -74,18 +65,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
             }
             Some(Ok(review)) => offered(theme, detail::columns(area), &mut body, review),
         }
-        let lines = body.lines;
-        let most = detail::scrolled(
-            buf,
-            area,
-            theme,
-            &one.name,
-            list.zoomed,
-            &lines,
-            list.scroll,
-        );
-        report.panel_max_scroll = Some(most);
-    }
+        Some((one.name.clone(), body.lines))
+    });
 }
 
 /// What an operator should look at stands out.
