@@ -1,4 +1,4 @@
-//! A list with the detail of what is selected: where each goes, and the detail's own window.
+//! A list with the detail of what is selected: where each goes, and the windows that a text is scrolled in.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,6 +8,9 @@ use crate::tui::sanitize;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
+
+/// Widest pager.
+const PAGER_WIDTH: u16 = 110;
 
 /// Where the list and the detail go; none = it is not drawn.
 pub fn split(
@@ -62,16 +65,54 @@ pub fn scrolled(
     scroll: usize,
 ) -> usize {
     let inner = paint::padded(paint::panel(buf, area, theme, title, focused));
+    from_line(buf, (area, inner), theme, lines, scroll)
+}
+
+/// Draws lines in a popup that is as high as they are, scrolled; how far they can be scrolled.
+pub fn pager(
+    buf: &mut Buffer,
+    area: Rect,
+    theme: &Theme,
+    title: &str,
+    lines: &[Line<'_>],
+    scroll: usize,
+) -> usize {
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    let height = rows.saturating_add(2).min(area.height);
+    let width = PAGER_WIDTH.min(area.width);
+    let popup = paint::popup(buf, area, theme, title, width, height);
+    let frame = Rect {
+        x: popup.x.saturating_sub(1),
+        y: popup.y.saturating_sub(1),
+        width: popup.width.saturating_add(2),
+        height: popup.height.saturating_add(2),
+    };
+    let areas = (frame.intersection(area), paint::padded(popup));
+    from_line(buf, areas, theme, lines, scroll)
+}
+
+/// Columns inside a pager in this area.
+pub fn pager_columns(area: Rect) -> usize {
+    usize::from(PAGER_WIDTH.min(area.width).saturating_sub(4))
+}
+
+/// Draws lines from one on. How many are below is noted on the frame.
+fn from_line(
+    buf: &mut Buffer,
+    (frame, inner): (Rect, Rect),
+    theme: &Theme,
+    lines: &[Line<'_>],
+    scroll: usize,
+) -> usize {
     let height = usize::from(inner.height);
     let most = lines.len().saturating_sub(height);
     let first = scroll.min(most);
     for (at, line) in lines.iter().skip(first).take(height).enumerate() {
         paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), line);
     }
-    let below = lines.len().saturating_sub(first + height);
-    if below > 0 {
-        let note = format!("{below} more lines below");
-        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
+    if most > first {
+        let note = format!("{} more lines below", most - first);
+        paint::panel_note(buf, frame, theme, Role::TextMuted, &note);
     }
     most
 }

@@ -13,45 +13,18 @@ use crate::tui::state::modal::WhyPager;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::card_body::Body;
 use crate::tui::view::console::outcome;
-use crate::tui::view::paint;
-
-/// Widest popup.
-const WIDTH: u16 = 110;
+use crate::tui::view::{detail, paint};
 
 /// Draws it; how far it can be scrolled.
 pub fn draw(state: &State, theme: &Theme, pager: &WhyPager, area: Rect, buf: &mut Buffer) -> usize {
-    let width = WIDTH.min(area.width);
-    let lines = lines(state, theme, pager, usize::from(width.saturating_sub(4)));
-    let wanted = u16::try_from(lines.len())
-        .unwrap_or(u16::MAX)
-        .saturating_add(2);
-    let height = wanted.min(area.height);
+    let lines = lines(state, theme, pager, detail::pager_columns(area));
     let first_call = pager.calls.first().and_then(|(_, answer)| answer.as_ref());
     let title = match (pager.calls.len(), first_call) {
         (1, Some(Ok(why))) => format!("Why {}", sanitize::whole_line(&why.call.name)),
         (1, _) => "Why".to_owned(),
         (many, _) => format!("Why  {many} calls"),
     };
-    let popup = paint::popup(buf, area, theme, &title, width, height);
-    let inner = paint::padded(popup);
-    let room = usize::from(inner.height);
-    let most = lines.len().saturating_sub(room);
-    let first = pager.scroll.min(most);
-    for (at, line) in lines.iter().skip(first).take(room).enumerate() {
-        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), line);
-    }
-    let below = lines.len().saturating_sub(first + room);
-    if below > 0 {
-        let frame = Rect {
-            x: popup.x.saturating_sub(1),
-            y: popup.y.saturating_sub(1),
-            width: popup.width.saturating_add(2),
-            height: popup.height.saturating_add(2),
-        };
-        let note = format!("{below} more lines below");
-        paint::panel_note(buf, frame.intersection(area), theme, Role::TextMuted, &note);
-    }
-    most
+    detail::pager(buf, area, theme, &title, &lines, pager.scroll)
 }
 
 fn lines(state: &State, theme: &Theme, pager: &WhyPager, width: usize) -> Vec<Line<'static>> {
