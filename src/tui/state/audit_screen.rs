@@ -354,18 +354,10 @@ fn copied(state: &State, all: bool) -> Option<String> {
     let log = &state.screens.audit.log;
     if log.shown {
         let line = log.line()?;
-        return if all {
-            serde_json::to_string_pretty(line).ok()
-        } else {
-            Some(line.text.clone())
-        };
+        return panel::copied(&line.text, line, all);
     }
     let row = row(state)?;
-    if all {
-        serde_json::to_string_pretty(row).ok()
-    } else {
-        Some(row.subject.clone())
-    }
+    panel::copied(&row.subject, row, all)
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {

@@ -254,8 +254,7 @@ fn pin(state: &mut State) -> Vec<Effect> {
 }
 
 fn confirm(state: &mut State, title: String, lines: Vec<String>, what: CachePurge) -> Vec<Effect> {
-    if let Some(why) = submit::blocked(state) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if submit::refuses(state) {
         return Vec::new();
     }
     let command = Command::PurgeCache(PurgeCache { what });

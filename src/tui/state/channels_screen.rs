@@ -6,12 +6,15 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::Cell;
 use crate::tui::state::opening;
-use crate::tui::state::panel::{ListScreen, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 
 /// Its table.
 pub const PANEL: Panel = Panel {
     open: |state| Opening::Here(open(state)),
-    copied,
+    copied: |state, all| {
+        let name = state.screens.channels.selected.as_ref()?;
+        panel::copied(name, state.model.world().channels.get(name)?, all)
+    },
     channel: |state| state.screens.channels.selected.clone(),
     hints: |_| {
         vec![
@@ -83,14 +86,5 @@ fn open(state: &mut State) -> Vec<Effect> {
     match state.screens.channels.selected.clone() {
         Some(channel) => opening::open_dial(state, &channel),
         None => state.nothing(Action::Open),
-    }
-}
-
-fn copied(state: &State, all: bool) -> Option<String> {
-    let name = state.screens.channels.selected.as_ref()?;
-    if all {
-        serde_json::to_string_pretty(state.model.world().channels.get(name)?).ok()
-    } else {
-        Some(name.clone())
     }
 }

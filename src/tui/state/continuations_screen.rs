@@ -43,7 +43,10 @@ pub const PANEL: Panel = Panel {
     answered,
     concerns,
     open,
-    copied,
+    copied: |state, all| {
+        let turn = state.screens.continuations.turn()?;
+        panel::copied(turn.id, turn, all)
+    },
     session,
     continuation,
     channel,
@@ -317,15 +320,6 @@ pub fn state_of(state: &State, id: ContinuationId) -> Option<ContinuationState> 
 pub fn approval(state: &State, id: ApprovalId) -> Option<&Approval> {
     let world = state.model.world().approvals.get(&id);
     world.or_else(|| state.screens.continuations.approvals.get(&id))
-}
-
-fn copied(state: &State, all: bool) -> Option<String> {
-    let turn = state.screens.continuations.turn()?;
-    if all {
-        serde_json::to_string_pretty(turn).ok()
-    } else {
-        Some(turn.id.to_string())
-    }
 }
 
 fn session(state: &State) -> Option<SessionId> {

@@ -31,7 +31,10 @@ pub const PANEL: Panel = Panel {
     answered,
     concerns,
     perform,
-    copied,
+    copied: |state, all| {
+        let one = state.screens.datasets.selected()?;
+        panel::copied(one.id, one, all)
+    },
     channel: |state| Some(state.screens.datasets.selected()?.channel.clone()),
     hints,
     ..Panel::new(ListScreen {
@@ -197,8 +200,7 @@ fn delete(state: &mut State) -> Vec<Effect> {
     let Some(one) = state.screens.datasets.selected().cloned() else {
         return none_selected(state, Action::DatasetDelete);
     };
-    if let Some(why) = submit::blocked(state) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if submit::refuses(state) {
         return Vec::new();
     }
     let line = format!("{}/{}: {} rows", one.channel, one.name, grouped(one.rows));
@@ -223,8 +225,7 @@ pub fn upload(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
         state.toast(Tone::Info, text);
         return Vec::new();
     };
-    if let Some(why) = submit::blocked(state) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if submit::refuses(state) {
         return Vec::new();
     }
     state.toast(Tone::Info, "sending the file …");
@@ -280,14 +281,6 @@ pub fn asked(state: &mut State, argument: Option<&str>) -> Vec<Effect> {
         query,
     });
     vec![panel::ask(state, Screen::Datasets, asked)]
-}
-
-fn copied(state: &State, all: bool) -> Option<String> {
-    let one = state.screens.datasets.selected()?;
-    if all {
-        return serde_json::to_string_pretty(one).ok();
-    }
-    Some(one.id.to_string())
 }
 
 fn hints(state: &State) -> Vec<Action> {

@@ -28,7 +28,10 @@ pub const PANEL: Panel = Panel {
     answered,
     concerns,
     open,
-    copied,
+    copied: |state, all| {
+        let session = selected(state)?;
+        panel::copied(session.id, session, all)
+    },
     session: |state| state.screens.live.selected,
     continuation,
     channel: |state| Some(selected(state)?.channel.clone()),
@@ -202,15 +205,6 @@ fn open(state: &mut State) -> Opening {
     match state.screens.live.selected {
         Some(id) => Opening::Session(id, None),
         None => Opening::Here(state.nothing(Action::Open)),
-    }
-}
-
-fn copied(state: &State, all: bool) -> Option<String> {
-    let session = selected(state)?;
-    if all {
-        serde_json::to_string_pretty(session).ok()
-    } else {
-        Some(session.id.to_string())
     }
 }
 

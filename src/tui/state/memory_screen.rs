@@ -15,7 +15,7 @@ use crate::protocol::request::{
 use crate::protocol::snapshot::PageRequest;
 use crate::tui::state::app::State;
 use crate::tui::state::memory::{MemoryPanel, Place, Reading, Row, View, Why, listed, reviewed};
-use crate::tui::state::panel::{ListScreen, Panel};
+use crate::tui::state::panel::{self, ListScreen, Panel};
 use crate::tui::state::{memory_cells, memory_keys};
 
 /// Of each kind that a person should look through.
@@ -214,25 +214,13 @@ fn copied(state: &State, all: bool) -> Option<String> {
         });
     }
     if let Some(one) = memory.memory() {
-        return if all {
-            serde_json::to_string_pretty(one).ok()
-        } else {
-            Some(one.id.to_string())
-        };
+        return panel::copied(one.id, one, all);
     }
     if let Some(run) = memory.hygiene_run() {
-        return if all {
-            serde_json::to_string_pretty(run).ok()
-        } else {
-            Some(run.id.to_string())
-        };
+        return panel::copied(run.id, run, all);
     }
     let routine = memory.routine()?;
-    if all {
-        serde_json::to_string_pretty(routine).ok()
-    } else {
-        Some(routine.id.to_string())
-    }
+    panel::copied(routine.id, routine, all)
 }
 
 fn channel(state: &State) -> Option<String> {

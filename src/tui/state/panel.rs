@@ -2,6 +2,8 @@
 //!
 //! Nothing here knows a screen by name; `panels` has the table of them.
 
+use serde::Serialize;
+
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
@@ -121,6 +123,15 @@ pub enum ScreenKind {
     Session,
     /// A list with its detail.
     List(&'static Panel),
+}
+
+/// What `copy` takes of an object: its id, or all of it.
+pub fn copied(id: impl ToString, object: &impl Serialize, all: bool) -> Option<String> {
+    if all {
+        serde_json::to_string_pretty(object).ok()
+    } else {
+        Some(id.to_string())
+    }
 }
 
 /// Notes a question that a key of this screen asks, so that its answer finds back.

@@ -263,10 +263,7 @@ fn no_rule(state: &mut State, action: Action) -> Vec<Effect> {
 }
 
 fn text(state: &mut State, purpose: RuleText) -> Vec<Effect> {
-    if purpose != RuleText::Test
-        && let Some(why) = submit::blocked(state)
-    {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if purpose != RuleText::Test && submit::refuses(state) {
         return Vec::new();
     }
     let start = start(state, purpose);
@@ -281,8 +278,7 @@ fn confirm(
     line: String,
     command: Command,
 ) -> Vec<Effect> {
-    if let Some(why) = submit::blocked(state) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if submit::refuses(state) {
         return Vec::new();
     }
     opening::ask_first(state, title, vec![line], label, command);
@@ -402,12 +398,10 @@ pub fn finish(state: &mut State, purpose: RuleText, text: &str) -> Result<Vec<Ef
 }
 
 fn copied(state: &State, all: bool) -> Option<String> {
-    let panel = &state.screens.rules;
-    match (panel.list.selected?, all) {
-        (Key::Rule(id), false) => Some(id.to_string()),
-        (Key::Grant(id), false) => Some(id.to_string()),
-        (Key::Rule(id), true) => serde_json::to_string_pretty(panel.rule(id)?).ok(),
-        (Key::Grant(id), true) => serde_json::to_string_pretty(panel.grant(id)?).ok(),
+    let rules = &state.screens.rules;
+    match rules.list.selected? {
+        Key::Rule(id) => panel::copied(id, rules.rule(id)?, all),
+        Key::Grant(id) => panel::copied(id, rules.grant(id)?, all),
     }
 }
 

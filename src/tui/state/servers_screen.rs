@@ -139,8 +139,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         state.toast(Tone::Warning, text);
         return Some(Vec::new());
     };
-    if let Some(why) = submit::blocked(state) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if submit::refuses(state) {
         return Some(Vec::new());
     }
     Some(match action {

@@ -23,10 +23,21 @@ pub fn blocked(state: &State) -> Option<&'static str> {
     }
 }
 
+/// Says why no command can be sent now; false = one can.
+pub fn refuses(state: &mut State) -> bool {
+    let why = blocked(state);
+    if let Some(why) = why {
+        state.toast(Tone::Warning, format!("not sent: {why}"));
+    }
+    why.is_some()
+}
+
 /// Submits a command, unless this console may not.
 pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
-    let why = blocked(state).map(str::to_owned);
-    if let Some(why) = why.or_else(|| state.model.lacks(command.scope())) {
+    if refuses(state) {
+        return Vec::new();
+    }
+    if let Some(why) = state.model.lacks(command.scope()) {
         state.toast(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }

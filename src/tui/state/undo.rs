@@ -11,8 +11,7 @@ use crate::tui::state::submit;
 
 /// Takes the last step back.
 pub fn undo(state: &mut State) -> Vec<Effect> {
-    if let Some(why) = submit::blocked(state) {
-        state.toast(Tone::Warning, format!("not sent: {why}"));
+    if submit::refuses(state) {
         return Vec::new();
     }
     let now = state.model.now.wall;
