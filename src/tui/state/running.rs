@@ -49,22 +49,14 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
             state.toast(Tone::Info, text);
             Vec::new()
         }
-        ("queue", None) => actions::perform(state, Action::ScreenQueue),
-        ("live", None) => actions::perform(state, Action::ScreenLive),
-        ("session", None) => actions::perform(state, Action::ScreenSession),
-        ("channels", None) => actions::perform(state, Action::ScreenChannels),
-        ("continuations", None) => actions::perform(state, Action::ScreenContinuations),
-        ("rules", None) => actions::perform(state, Action::ScreenRules),
-        ("cache", None) => actions::perform(state, Action::ScreenCacheCost),
-        ("memory", None) => actions::perform(state, Action::ScreenMemory),
-        ("audit", None) => actions::perform(state, Action::ScreenAudit),
-        ("datasets", None) => actions::perform(state, Action::ScreenDatasets),
-        ("mcp" | "servers", None) => actions::perform(state, Action::ScreenServers),
         ("upload", words) => datasets_screen::upload(state, words),
         ("ask", words) => datasets_screen::asked(state, words),
         ("stats", words) => stats(state, words.unwrap_or_default()),
-        ("fleet", None) => actions::perform(state, Action::ScreenFleet),
-        ("doctor", None) => actions::perform(state, Action::ScreenDoctor),
+        ("mcp", None) => actions::perform(state, Action::ScreenServers),
+        (word, None) if Screen::from_word(word).is_some() => {
+            let screen = Screen::from_word(word);
+            screen.map_or_else(Vec::new, |screen| actions::perform(state, screen.action()))
+        }
         (name, None) if resource(name).is_some() => {
             resource(name).map_or_else(Vec::new, |resource| open_resource(state, resource))
         }

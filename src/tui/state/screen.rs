@@ -5,39 +5,59 @@
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 
-/// A screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen {
-    /// What needs a person.
-    Queue,
-    /// Every session.
-    Live,
-    /// One transcript.
-    Session,
-    /// Channels.
-    Channels,
-    /// What runs, waits, was interrupted or has ended.
-    Continuations,
-    /// Rules and session grants, and what they match.
-    Rules,
-    /// Cached responses, spending, budgets.
-    CacheCost,
-    /// What is remembered, and what goes.
-    Memory,
-    /// Who did what.
-    Audit,
-    /// Checks with fixes, hooks, models.
-    Doctor,
-    /// Tools, people, and whatever else is listed and nothing more.
-    Resources,
-    /// Tables that people sent.
-    Datasets,
-    /// Servers of tools.
-    Servers,
-    /// Cost and health over time.
-    Stats,
-    /// Every channel of every daemon.
-    Fleet,
+/// Every screen: its word after `:`, its title, the action that goes to it, whether it asks, and what it is for. Its
+/// keymap table has its name.
+macro_rules! screens {
+    ($($variant:ident = $word:literal, $title:literal, $action:ident, $asks:literal, $about:literal;)+) => {
+        /// A screen.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Screen { $(#[doc = $about] $variant),+ }
+
+        impl Screen {
+            /// The screen of this word.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+
+            /// Its title.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title),+ }
+            }
+
+            /// Whether it shows what the engine answers, beside the snapshot and the events.
+            pub const fn asks(self) -> bool {
+                match self { $(Self::$variant => $asks),+ }
+            }
+
+            /// The action that goes to it.
+            pub const fn action(self) -> Action {
+                match self { $(Self::$variant => Action::$action),+ }
+            }
+
+            /// Its keymap table.
+            pub const fn context(self) -> Context {
+                match self { $(Self::$variant => Context::$variant),+ }
+            }
+        }
+    };
+}
+
+screens! {
+    Queue = "queue", "Queue", ScreenQueue, false, "What needs a person.";
+    Live = "live", "Live", ScreenLive, false, "Every session.";
+    Session = "session", "Session", ScreenSession, false, "One transcript.";
+    Channels = "channels", "Channels", ScreenChannels, false, "Channels.";
+    Continuations = "continuations", "Continuations", ScreenContinuations, true, "What runs, waits, was interrupted or has ended.";
+    Rules = "rules", "Rules", ScreenRules, true, "Rules and session grants, and what they match.";
+    CacheCost = "cache", "Cache & cost", ScreenCacheCost, true, "Cached responses, spending, budgets.";
+    Memory = "memory", "Memory", ScreenMemory, true, "What is remembered, and what goes.";
+    Audit = "audit", "Audit & log", ScreenAudit, true, "Who did what.";
+    Doctor = "doctor", "Doctor", ScreenDoctor, true, "Checks with fixes, hooks, models.";
+    Resources = "resources", "Resources", ScreenResources, true, "Tools, people, and whatever else is listed and nothing more.";
+    Datasets = "datasets", "Datasets", ScreenDatasets, true, "Tables that people sent.";
+    Servers = "servers", "Servers", ScreenServers, true, "Servers of tools.";
+    Stats = "stats", "Statistics", ScreenStats, true, "Cost and health over time.";
+    Fleet = "fleet", "Fleet", ScreenFleet, true, "Every channel of every daemon.";
 }
 
 impl Screen {
@@ -54,85 +74,4 @@ impl Screen {
         Screen::Audit,
         Screen::Doctor,
     ];
-
-    /// Its title.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Queue => "Queue",
-            Self::Live => "Live",
-            Self::Session => "Session",
-            Self::Channels => "Channels",
-            Self::Continuations => "Continuations",
-            Self::Rules => "Rules",
-            Self::CacheCost => "Cache & cost",
-            Self::Memory => "Memory",
-            Self::Audit => "Audit & log",
-            Self::Doctor => "Doctor",
-            Self::Resources => "Resources",
-            Self::Datasets => "Datasets",
-            Self::Servers => "Servers",
-            Self::Stats => "Statistics",
-            Self::Fleet => "Fleet",
-        }
-    }
-
-    /// Whether it shows what the engine answers, beside the snapshot and the events.
-    pub const fn asks(self) -> bool {
-        match self {
-            Self::Queue | Self::Live | Self::Session | Self::Channels => false,
-            Self::Continuations
-            | Self::Rules
-            | Self::CacheCost
-            | Self::Memory
-            | Self::Audit
-            | Self::Doctor
-            | Self::Resources
-            | Self::Datasets
-            | Self::Servers
-            | Self::Stats
-            | Self::Fleet => true,
-        }
-    }
-
-    /// The action that goes to it.
-    pub const fn action(self) -> Action {
-        match self {
-            Self::Queue => Action::ScreenQueue,
-            Self::Live => Action::ScreenLive,
-            Self::Session => Action::ScreenSession,
-            Self::Channels => Action::ScreenChannels,
-            Self::Continuations => Action::ScreenContinuations,
-            Self::Rules => Action::ScreenRules,
-            Self::CacheCost => Action::ScreenCacheCost,
-            Self::Memory => Action::ScreenMemory,
-            Self::Audit => Action::ScreenAudit,
-            Self::Doctor => Action::ScreenDoctor,
-            Self::Resources => Action::ScreenResources,
-            Self::Datasets => Action::ScreenDatasets,
-            Self::Servers => Action::ScreenServers,
-            Self::Stats => Action::ScreenStats,
-            Self::Fleet => Action::ScreenFleet,
-        }
-    }
-
-    /// Its keymap table.
-    pub const fn context(self) -> Context {
-        match self {
-            Self::Queue => Context::Queue,
-            Self::Live => Context::Live,
-            Self::Session => Context::Session,
-            Self::Channels => Context::Channels,
-            Self::Continuations => Context::Continuations,
-            Self::Rules => Context::Rules,
-            Self::CacheCost => Context::CacheCost,
-            Self::Memory => Context::Memory,
-            Self::Audit => Context::Audit,
-            Self::Doctor => Context::Doctor,
-            Self::Resources => Context::Resources,
-            Self::Datasets => Context::Datasets,
-            Self::Servers => Context::Servers,
-            Self::Stats => Context::Stats,
-            Self::Fleet => Context::Fleet,
-        }
-    }
 }
