@@ -76,18 +76,32 @@ pub enum Enter {
 }
 
 impl TextPurpose {
-    /// What enter does.
-    pub const fn enter(&self) -> Enter {
-        match self {
-            Self::Answer(_) | Self::Compose(_) | Self::Say(..) => Enter::Sends,
-            Self::EditArguments(_)
-            | Self::Preferences(_)
-            | Self::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
-            | Self::Rule(RuleText::Add | RuleText::Edit(..)) => Enter::Breaks,
-            Self::DenyReason(_)
-            | Self::Code(..)
-            | Self::Search
-            | Self::CommandLine
+    /// What enter does, what stands below the field, and under which name what is written stays a draft.
+    fn traits(&self) -> (Enter, Below, Option<String>) {
+        let draft = |name: String| (Below::Nothing, Some(name));
+        let (enter, (below, draft)) = match self {
+            Self::DenyReason(bound) => (
+                Enter::Finishes,
+                draft(format!("reason {}", bound.approval_id)),
+            ),
+            Self::Answer(bound) => (Enter::Sends, draft(format!("answer {}", bound.approval_id))),
+            Self::Compose(session) => (Enter::Sends, draft(format!("message {session}"))),
+            Self::Say(session, _) => (Enter::Sends, draft(format!("say {session}"))),
+            Self::EditArguments(bound) => {
+                let (id, revision) = (bound.approval_id, bound.subject.revision);
+                (Enter::Breaks, draft(format!("edit {id} {revision}")))
+            }
+            Self::Preferences(session) => (Enter::Breaks, draft(format!("preferences {session}"))),
+            Self::Memory(MemoryText::Add(_)) => (Enter::Breaks, draft("remember".to_owned())),
+            Self::Memory(MemoryText::Edit(id, _)) => (Enter::Breaks, draft(format!("memory {id}"))),
+            Self::Rule(RuleText::Add) => (Enter::Breaks, draft("rule".to_owned())),
+            Self::Rule(RuleText::Edit(id, version)) => {
+                (Enter::Breaks, draft(format!("rule {id} {version}")))
+            }
+            Self::CommandLine | Self::Assignment(_) => (Enter::Finishes, (Below::Choices, None)),
+            Self::Search => (Enter::Finishes, (Below::Matches, None)),
+            Self::Shell(_) => (Enter::Finishes, (Below::Shell, None)),
+            Self::Code(..)
             | Self::Filter(_)
             | Self::FilterModels
             | Self::Memory(MemoryText::Search)
@@ -95,14 +109,18 @@ impl TextPurpose {
             | Self::RuleValue
             | Self::RuleLife
             | Self::ShapeLife
-            | Self::BatchReason
-            | Self::Shell(_)
-            | Self::Assignment(_) => Enter::Finishes,
-        }
+            | Self::BatchReason => (Enter::Finishes, (Below::Nothing, None)),
+        };
+        (enter, below, draft)
+    }
+
+    /// What enter does.
+    pub fn enter(&self) -> Enter {
+        self.traits().0
     }
 
     /// Whether it has one line or several.
-    pub const fn lines(&self) -> Lines {
+    pub fn lines(&self) -> Lines {
         match self.enter() {
             Enter::Finishes => Lines::One,
             Enter::Sends | Enter::Breaks => Lines::Many,
@@ -110,45 +128,13 @@ impl TextPurpose {
     }
 
     /// What stands below the field.
-    pub const fn below(&self) -> Below {
-        match self {
-            Self::CommandLine | Self::Assignment(_) => Below::Choices,
-            Self::Search => Below::Matches,
-            Self::Shell(_) => Below::Shell,
-            _ => Below::Nothing,
-        }
+    pub fn below(&self) -> Below {
+        self.traits().1
     }
 
     /// Under which name what is written stays a draft; none = it does not.
     pub fn draft(&self) -> Option<String> {
-        match self {
-            Self::DenyReason(bound) => Some(format!("reason {}", bound.approval_id)),
-            Self::EditArguments(bound) => Some(format!(
-                "edit {} {}",
-                bound.approval_id, bound.subject.revision
-            )),
-            Self::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
-            Self::Compose(session) => Some(format!("message {session}")),
-            Self::Say(session, _) => Some(format!("say {session}")),
-            Self::Preferences(session) => Some(format!("preferences {session}")),
-            Self::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
-            Self::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
-            Self::Rule(RuleText::Add) => Some("rule".to_owned()),
-            Self::Rule(RuleText::Edit(id, version)) => Some(format!("rule {id} {version}")),
-            Self::Code(..)
-            | Self::Search
-            | Self::CommandLine
-            | Self::Filter(_)
-            | Self::FilterModels
-            | Self::Memory(MemoryText::Search)
-            | Self::Rule(RuleText::Test)
-            | Self::RuleValue
-            | Self::RuleLife
-            | Self::ShapeLife
-            | Self::BatchReason
-            | Self::Shell(_)
-            | Self::Assignment(_) => None,
-        }
+        self.traits().2
     }
 }
 

@@ -223,38 +223,36 @@ fn finish(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     };
     let text = entry.field.text();
+    finished(state, &entry.purpose, text).unwrap_or_else(|why| refuse(state, why))
+}
+
+/// Does what a finished text is for. The error says why the text is not taken.
+fn finished(state: &mut State, purpose: &TextPurpose, text: String) -> Result<Vec<Effect>, String> {
     let decide = |state: &mut State, bound: &Bound, request: DecisionRequest| {
         if still(state, &bound.subject) {
-            let effects = submit::submit(state, decision::command(bound, request));
-            return sent(state, &entry.purpose, &text, effects);
+            return send(state, purpose, &text, decision::command(bound, request));
         }
         close_text(state);
         Vec::new()
     };
-    match &entry.purpose {
+    let is_empty = text.trim().is_empty();
+    Ok(match purpose {
         TextPurpose::DenyReason(_) | TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
             let size = text.len();
-            refuse(
-                state,
-                format!("at most {MAX_REASON_BYTES} bytes; this has {size}"),
-            )
+            return Err(format!("at most {MAX_REASON_BYTES} bytes; this has {size}"));
         }
         TextPurpose::DenyReason(bound) => {
             let mut request = decision::request(bound, DecisionKind::Deny);
-            request.reason = (!text.trim().is_empty()).then(|| text.clone());
+            request.reason = (!is_empty).then(|| text.clone());
             decide(state, bound, request)
         }
-        TextPurpose::EditArguments(bound) => match serde_json::from_str(&text) {
-            Ok(args) => {
-                let mut request = decision::request(bound, DecisionKind::Edit);
-                request.args = Some(args);
-                decide(state, bound, request)
-            }
-            Err(error) => refuse(state, format!("not JSON: {error}")),
-        },
-        TextPurpose::Answer(_) if text.trim().is_empty() => {
-            refuse(state, "an answer needs words".to_owned())
+        TextPurpose::EditArguments(bound) => {
+            let args = serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}"))?;
+            let mut request = decision::request(bound, DecisionKind::Edit);
+            request.args = Some(args);
+            decide(state, bound, request)
         }
+        TextPurpose::Answer(_) if is_empty => return Err("an answer needs words".to_owned()),
         TextPurpose::Answer(bound) => {
             let mut request = decision::request(bound, DecisionKind::Answer);
             request.answer = Some(text.clone());
@@ -265,7 +263,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             let code = approvals.get(&bound.approval_id);
             let code = code.map_or_else(String::new, |one| one.short_code.clone());
             if code.is_empty() || !text.trim().eq_ignore_ascii_case(&code) {
-                return refuse(state, "that is not the code on the card".to_owned());
+                return Err("that is not the code on the card".to_owned());
             }
             let mut request = decision::request(bound, *word);
             request.confirm_code = Some(code);
@@ -274,6 +272,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         TextPurpose::Compose(session_id) => {
             let session_id = *session_id;
             let attachments = state.model.host().drafts.files(session_id).to_vec();
+            fits_a_message(&text, !attachments.is_empty())?;
             let message = Command::SendMessage(SendMessage {
                 session_id,
                 text: text.clone(),
@@ -283,24 +282,22 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 attachments,
                 options: crate::protocol::options::TurnOptions::default(),
             });
-            let effects = write(state, &entry.purpose, &text, message);
+            let effects = send(state, purpose, &text, message);
             if !effects.is_empty() {
                 state.model.host_mut().drafts.take_files(session_id);
             }
             effects
         }
         TextPurpose::Say(session_id, take_over_id) => {
+            fits_a_message(&text, false)?;
             let said = Command::SendAsBot(SendAsBot {
                 session_id: *session_id,
                 take_over_id: *take_over_id,
                 text: text.clone(),
             });
-            write(state, &entry.purpose, &text, said)
+            send(state, purpose, &text, said)
         }
-        TextPurpose::Shell(session_id) => match shell_screen::run(state, *session_id, &text) {
-            Ok(effects) => effects,
-            Err(why) => refuse(state, why),
-        },
+        TextPurpose::Shell(session_id) => shell_screen::run(state, *session_id, &text)?,
         TextPurpose::Preferences(session_id) => {
             let change = Command::UpdateSession(UpdateSession {
                 session_id: *session_id,
@@ -309,8 +306,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 paused: None,
                 preferences: Some(text.clone()),
             });
-            let effects = submit::submit(state, change);
-            sent(state, &entry.purpose, &text, effects)
+            send(state, purpose, &text, change)
         }
         TextPurpose::Search | TextPurpose::FilterModels => {
             state.modals.pop();
@@ -322,66 +318,62 @@ fn finish(state: &mut State) -> Vec<Effect> {
             running::run(state, &text)
         }
         TextPurpose::Filter(screen) => {
-            if let Err(why) = lists::filter(state, *screen, &text) {
-                return refuse(state, why);
-            }
+            lists::filter(state, *screen, &text)?;
             state.modals.pop();
             Vec::new()
         }
-        TextPurpose::Memory(purpose) => match memory_keys::finished(state, purpose, text.clone()) {
-            Err(why) => refuse(state, why),
-            Ok(_) if *purpose == MemoryText::Search => {
+        TextPurpose::Memory(memory) => {
+            let effects = memory_keys::finished(state, memory, text.clone())?;
+            if *memory == MemoryText::Search {
                 state.modals.pop();
-                Vec::new()
+                return Ok(Vec::new());
             }
-            Ok(effects) => sent(state, &entry.purpose, &text, effects),
-        },
-        TextPurpose::Rule(purpose) => match rules_screen::finish(state, *purpose, &text) {
-            Err(why) => refuse(state, why),
-            Ok(effects) => sent(state, &entry.purpose, &text, effects),
-        },
-        TextPurpose::RuleValue if text.trim().is_empty() => {
-            refuse(state, "a rule compares with something".to_owned())
+            sent(state, purpose, &text, effects)
+        }
+        TextPurpose::Rule(rule) => {
+            let effects = rules_screen::finish(state, *rule, &text)?;
+            sent(state, purpose, &text, effects)
+        }
+        TextPurpose::RuleValue if is_empty => {
+            return Err("a rule compares with something".to_owned());
         }
         TextPurpose::RuleValue => rule_editing::written(state, text),
-        TextPurpose::RuleLife => match rule_editing::life_written(state, &text) {
-            Err(why) => refuse(state, why),
-            Ok(()) => Vec::new(),
-        },
-        TextPurpose::ShapeLife => match shape::written(state, &text) {
-            Err(why) => refuse(state, why),
-            Ok(()) => Vec::new(),
-        },
+        TextPurpose::RuleLife => {
+            rule_editing::life_written(state, &text)?;
+            Vec::new()
+        }
+        TextPurpose::ShapeLife => {
+            shape::written(state, &text)?;
+            Vec::new()
+        }
         TextPurpose::BatchReason => {
             state.modals.pop();
-            let reason = Some(text).filter(|text| !text.trim().is_empty());
+            let reason = Some(text).filter(|_| !is_empty);
             batching::open(state, Action::DenyWithReason, reason);
             Vec::new()
         }
-        TextPurpose::Assignment(bound) => match assigning::request(state, bound, &text) {
-            Err(why) => refuse(state, why),
-            Ok(command) => {
-                let effects = submit::submit(state, command);
-                sent(state, &entry.purpose, &text, effects)
-            }
-        },
+        TextPurpose::Assignment(bound) => {
+            let command = assigning::request(state, bound, &text)?;
+            send(state, purpose, &text, command)
+        }
+    })
+}
+
+/// Whether a message can be sent; the error says why not.
+fn fits_a_message(text: &str, has_files: bool) -> Result<(), String> {
+    if text.trim().is_empty() && !has_files {
+        return Err("nothing written".to_owned());
+    }
+    match text.len().saturating_sub(MAX_TEXT_BYTES) {
+        0 => Ok(()),
+        more => Err(format!(
+            "{more} bytes too long: at most {MAX_TEXT_BYTES} are sent"
+        )),
     }
 }
 
-/// Sends what was written, unless it is nothing or this console may not; then it stays.
-fn write(state: &mut State, purpose: &TextPurpose, text: &str, command: Command) -> Vec<Effect> {
-    let has_files =
-        matches!(&command, Command::SendMessage(message) if !message.attachments.is_empty());
-    if text.trim().is_empty() && !has_files {
-        return refuse(state, "nothing written".to_owned());
-    }
-    if text.len() > MAX_TEXT_BYTES {
-        let more = text.len() - MAX_TEXT_BYTES;
-        return refuse(
-            state,
-            format!("{more} bytes too long: at most {MAX_TEXT_BYTES} are sent"),
-        );
-    }
+/// Sends what was written, unless this console may not; then it stays.
+fn send(state: &mut State, purpose: &TextPurpose, text: &str, command: Command) -> Vec<Effect> {
     let effects = submit::submit(state, command);
     sent(state, purpose, text, effects)
 }

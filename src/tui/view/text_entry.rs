@@ -284,19 +284,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
                 Screen::Queue => {
                     "words of tool, risk, person, arguments; channel:NAME, for:me; empty shows all"
                 }
-                Screen::Live
-                | Screen::Session
-                | Screen::Channels
-                | Screen::Rules
-                | Screen::CacheCost
-                | Screen::Memory
-                | Screen::Audit
-                | Screen::Doctor
-                | Screen::Datasets
-                | Screen::Servers
-                | Screen::Stats
-                | Screen::Resources
-                | Screen::Fleet => ROW_WORDS,
+                _ => ROW_WORDS,
             };
             (format!("Filter {}", screen.title()), note.to_owned())
         }
