@@ -5,7 +5,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::clock::Timestamp;
 use crate::protocol::agent_job::AgentJob;
 use crate::protocol::dataset::{Dataset, grouped};
 use crate::protocol::enums::PairingState;
@@ -13,7 +12,7 @@ use crate::protocol::escalation::{EscalationStatus, PolicyStep};
 use crate::protocol::fleet::{FleetChannel, HOURS};
 use crate::protocol::gate_test::GateTest;
 use crate::protocol::mcp::McpServer;
-use crate::protocol::on_call::{LastAction, Person};
+use crate::protocol::on_call::Person;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::request::{
     Answer, ListAgentJobs, ListDatasets, ListEscalations, ListFleet, ListGateTests,
@@ -198,6 +197,11 @@ pub fn or_dash(text: String) -> String {
     }
 }
 
+/// The value, or a dash where there is none.
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
 impl TableRow for Tool {
     const HEADS: &'static [&'static str] = &[
         "NAME", "FROM", "ACCESS", "EFFECT", "CALLS", "ERRORS", "P50 MS", "CACHE", "LAST",
@@ -205,7 +209,6 @@ impl TableRow for Tool {
     const NOTHING: &'static str = "no tools";
 
     fn cells(&self) -> Vec<String> {
-        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |n| n.to_string());
         vec![
             cell(&self.name),
             cell(&self.source),
@@ -213,14 +216,9 @@ impl TableRow for Tool {
             self.effect.to_string(),
             self.calls.to_string(),
             self.errors.to_string(),
-            number(self.p50_ms),
-            self.cache_seconds
-                .map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s")),
-            or_dash(
-                self.last_call_at
-                    .map(|at| at.to_string())
-                    .unwrap_or_default(),
-            ),
+            known(self.p50_ms),
+            known(self.cache_seconds.map(|seconds| format!("{seconds} s"))),
+            known(self.last_call_at),
         ]
     }
 }
@@ -240,9 +238,8 @@ impl TableRow for McpServer {
             self.quarantined.to_string(),
             self.calls.to_string(),
             self.errors.to_string(),
-            self.p50_ms
-                .map_or_else(|| "-".to_owned(), |n| n.to_string()),
-            or_dash(self.trusted_at.map(|at| at.to_string()).unwrap_or_default()),
+            known(self.p50_ms),
+            known(self.trusted_at),
             or_dash(cell(self.problem.as_ref().unwrap_or(&self.place))),
         ]
     }
@@ -259,7 +256,7 @@ impl TableRow for Skill {
             cell(&self.name),
             self.state.to_string(),
             self.files.to_string(),
-            or_dash(self.trusted_at.map(|at| at.to_string()).unwrap_or_default()),
+            known(self.trusted_at),
             cell(self.trusted_by.as_deref().unwrap_or("-")),
             or_dash(cell(about)),
         ]
@@ -341,19 +338,19 @@ impl TableRow for FleetChannel {
     const NOTHING: &'static str = "no channels";
 
     fn cells(&self) -> Vec<String> {
-        let time = |at: Option<Timestamp>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
         vec![
             cell(&self.name),
             cell(&self.state),
             self.waiting.to_string(),
-            time(self.oldest_waiting_at),
+            known(self.oldest_waiting_at),
             self.failed().to_string(),
-            self.spent_usd
-                .map_or_else(|| "-".to_owned(), |usd| format!("{usd:.2}")),
-            self.budget
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |one| format!("{:.0} %", one.percent)),
-            time(self.last_reply_at),
+            known(self.spent_usd.map(|usd| format!("{usd:.2}"))),
+            known(
+                self.budget
+                    .as_ref()
+                    .map(|one| format!("{:.0} %", one.percent)),
+            ),
+            known(self.last_reply_at),
             bars(&self.turns, HOURS),
             bars(&self.errors, HOURS),
         ]
@@ -369,11 +366,7 @@ impl TableRow for Person {
     fn cells(&self) -> Vec<String> {
         let on_call = self.on_call.then(|| "on call".to_owned());
         let quiet = self.quiet_until.map(|until| format!("quiet until {until}"));
-        let last = |say: fn(&LastAction) -> String| {
-            self.last_action
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), say)
-        };
+        let last = self.last_action.as_ref();
         let now: Vec<String> = [on_call, quiet].into_iter().flatten().collect();
         vec![
             cell(&self.name),
@@ -382,8 +375,8 @@ impl TableRow for Person {
             cell(&or_dash(self.tokens.join(", "))),
             cell(&or_dash(self.channels.join(", "))),
             or_dash(now.join(", ")),
-            last(|last| last.at.to_string()),
-            last(|last| cell(&last.action)),
+            known(last.map(|last| last.at)),
+            known(last.map(|last| cell(&last.action))),
         ]
     }
 }
@@ -483,15 +476,11 @@ impl TableRow for Routine {
                 limit_line(&self.conversation, 20)
             ),
             next_run(self),
-            self.last_run.as_ref().map_or_else(
-                || "-".to_owned(),
-                |run| {
-                    let state = run
-                        .continuation_state
-                        .map_or_else(|| run.state.to_string(), |state| state.to_string());
-                    format!("{} {state}", run.at)
-                },
-            ),
+            known(self.last_run.as_ref().map(|run| {
+                let state = run.continuation_state.map(|state| state.to_string());
+                let state = state.unwrap_or_else(|| run.state.to_string());
+                format!("{} {state}", run.at)
+            })),
         ]
     }
 }
