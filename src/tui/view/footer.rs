@@ -261,37 +261,27 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
     hints
 }
 
+/// Keys that work whatever else holds.
+fn enabled(actions: &[Action]) -> Vec<Hint> {
+    let hint = |action: &Action| Hint {
+        action: *action,
+        disabled: None,
+    };
+    actions.iter().map(hint).collect()
+}
+
 fn queue_hints(state: &State) -> Vec<Hint> {
     let Some(key) = state.model.selected() else {
-        return vec![
-            Hint {
-                action: Action::MoveDown,
-                disabled: None,
-            },
-            Hint {
-                action: Action::MoveUp,
-                disabled: None,
-            },
-            Hint {
-                action: Action::NextWaiting,
-                disabled: None,
-            },
-            Hint {
-                action: Action::Filter,
-                disabled: None,
-            },
-            Hint {
-                action: Action::GroupQueue,
-                disabled: None,
-            },
-        ];
+        return enabled(&[
+            Action::MoveDown,
+            Action::MoveUp,
+            Action::NextWaiting,
+            Action::Filter,
+            Action::GroupQueue,
+        ]);
     };
     if !state.model.queue.marks.is_empty() {
-        let plain = |action| Hint {
-            action,
-            disabled: None,
-        };
-        return [
+        return enabled(&[
             Action::Mark,
             Action::Approve,
             Action::Deny,
@@ -299,9 +289,7 @@ fn queue_hints(state: &State) -> Vec<Hint> {
             Action::DenyAndStop,
             Action::Snooze,
             Action::AllowShape,
-        ]
-        .map(plain)
-        .into();
+        ]);
     }
     let decision = |action: Action| Hint {
         action,
@@ -337,25 +325,14 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                     tells || offering::offers(approval, *action).is_ok()
                 })
                 .map(decision)
-                .chain(
-                    [Action::NextWaiting, Action::Mark, Action::Open].map(|action| Hint {
-                        action,
-                        disabled: None,
-                    }),
-                )
+                .chain(enabled(&[Action::NextWaiting, Action::Mark, Action::Open]))
                 .collect()
         }
-        ItemKey::Continuation(_) => [
+        ItemKey::Continuation(_) => enabled(&[
             Action::ResumeContinuation,
             Action::KillContinuation,
             Action::Open,
-        ]
-        .into_iter()
-        .map(|action| Hint {
-            action,
-            disabled: None,
-        })
-        .collect(),
+        ]),
         ItemKey::Delivery(_) => [
             Action::SettleHappened,
             Action::SettleAgain,
@@ -367,17 +344,8 @@ fn queue_hints(state: &State) -> Vec<Hint> {
         ItemKey::Leftovers(_) | ItemKey::RefusedCalls(_) => {
             [Action::Dismiss].into_iter().map(decision).collect()
         }
-        ItemKey::Flood(_) => [Action::ResumeContinuation, Action::Open]
-            .into_iter()
-            .map(|action| Hint {
-                action,
-                disabled: None,
-            })
-            .collect(),
-        ItemKey::Channel(_) => vec![Hint {
-            action: Action::PauseChannel,
-            disabled: None,
-        }],
+        ItemKey::Flood(_) => enabled(&[Action::ResumeContinuation, Action::Open]),
+        ItemKey::Channel(_) => enabled(&[Action::PauseChannel]),
         ItemKey::Problem(_) => Vec::new(),
     }
 }
