@@ -354,10 +354,10 @@ fn copied(state: &State, all: bool) -> Option<String> {
     let log = &state.screens.audit.log;
     if log.shown {
         let line = log.line()?;
-        return panel::copied(&line.text, line, all);
+        return panel::copied(&line.text, Some(line), all);
     }
     let row = row(state)?;
-    panel::copied(&row.subject, row, all)
+    panel::copied(&row.subject, Some(row), all)
 }
 
 fn continuation(state: &State) -> Option<ContinuationId> {

@@ -13,7 +13,7 @@ pub const PANEL: Panel = Panel {
     open: |state| Opening::Here(open(state)),
     copied: |state, all| {
         let name = state.screens.channels.selected.as_ref()?;
-        panel::copied(name, state.model.world().channels.get(name)?, all)
+        panel::copied(name, state.model.world().channels.get(name), all)
     },
     channel: |state| state.screens.channels.selected.clone(),
     hints: |_| {

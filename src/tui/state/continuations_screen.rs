@@ -45,7 +45,7 @@ pub const PANEL: Panel = Panel {
     open,
     copied: |state, all| {
         let turn = state.screens.continuations.turn()?;
-        panel::copied(turn.id, turn, all)
+        panel::copied(turn.id, Some(turn), all)
     },
     session,
     continuation,

@@ -5,7 +5,8 @@ use crate::console::model::Tone;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
-use crate::tui::state::panel::ScreenKind;
+use crate::tui::state::background_search::search_text;
+use crate::tui::state::panel::{self, ScreenKind};
 use crate::tui::state::panels;
 use crate::tui::state::screen::Screen;
 
@@ -20,11 +21,7 @@ pub enum Copied {
 
 /// Copies by the terminal (OSC 52), or says that nothing is selected.
 pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
-    let text = match what {
-        Copied::Id => copied_id(state),
-        Copied::All => copied_all(state),
-    };
-    match text {
+    match copied(state, what == Copied::All) {
         Some(text) => {
             let part = state.screen == Screen::Session
                 && state.screens.session.selected.is_none()
@@ -42,73 +39,36 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
     }
 }
 
-fn copied_id(state: &State) -> Option<String> {
-    match panels::of(state.screen) {
-        ScreenKind::Queue => state.model.selected().map(|key| match key {
-            ItemKey::Approval(id) => id.to_string(),
-            ItemKey::Continuation(id) => id.to_string(),
-            ItemKey::Delivery(id) => id.to_string(),
-            ItemKey::Leftovers(id) => id.to_string(),
-            ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => id.to_string(),
-            ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
-        }),
-        ScreenKind::Session => match state
-            .screens
-            .session
-            .selected
-            .and_then(|p| state.screens.session.entries.get(&p))
-        {
-            Some(held) => Some(held.entry.continuation_id.to_string()),
-            None => state.screens.session.session_id.map(|id| id.to_string()),
-        },
-        ScreenKind::List(panel) => (panel.copied)(state, false),
-    }
-}
-
-fn copied_all(state: &State) -> Option<String> {
+/// The id of what is selected, or all of it.
+fn copied(state: &State, all: bool) -> Option<String> {
+    let world = state.model.world();
     match panels::of(state.screen) {
         ScreenKind::Queue => match state.model.selected()? {
-            ItemKey::Approval(id) => {
-                serde_json::to_string_pretty(state.model.world().approvals.get(id)?).ok()
-            }
-            ItemKey::Continuation(id) => {
-                serde_json::to_string_pretty(state.model.world().continuations.get(id)?).ok()
-            }
-            ItemKey::Delivery(id) => {
-                serde_json::to_string_pretty(state.model.world().deliveries.get(id)?).ok()
-            }
-            ItemKey::Leftovers(id) => {
-                serde_json::to_string_pretty(state.model.world().leftovers.get(id)?).ok()
-            }
+            ItemKey::Approval(id) => panel::copied(id, world.approvals.get(id), all),
+            ItemKey::Continuation(id) => panel::copied(id, world.continuations.get(id), all),
+            ItemKey::Delivery(id) => panel::copied(id, world.deliveries.get(id), all),
+            ItemKey::Leftovers(id) => panel::copied(id, world.leftovers.get(id), all),
             ItemKey::RefusedCalls(id) | ItemKey::Flood(id) => {
-                serde_json::to_string_pretty(state.model.world().sessions.get(id)?).ok()
+                panel::copied(id, world.sessions.get(id), all)
             }
-            ItemKey::Channel(name) => {
-                serde_json::to_string_pretty(state.model.world().channels.get(name)?).ok()
-            }
+            ItemKey::Channel(name) => panel::copied(name, world.channels.get(name), all),
             ItemKey::Problem(text) => Some(text.clone()),
         },
-        ScreenKind::Session => match state
-            .screens
-            .session
-            .selected
-            .and_then(|p| state.screens.session.entries.get(&p))
-        {
-            Some(held) => Some(crate::tui::state::background_search::search_text(
-                &held.entry,
-            )),
-            None => {
-                let entries: Vec<String> = state
-                    .screens
-                    .session
-                    .visible()
-                    .iter()
-                    .filter_map(|p| state.screens.session.entries.get(p))
-                    .map(|h| crate::tui::state::background_search::search_text(&h.entry))
-                    .collect();
-                (!entries.is_empty()).then(|| entries.join("\n\n"))
+        ScreenKind::Session => {
+            let session = &state.screens.session;
+            let selected = session.selected.and_then(|at| session.entries.get(&at));
+            match (selected, all) {
+                (Some(held), false) => Some(held.entry.continuation_id.to_string()),
+                (Some(held), true) => Some(search_text(&held.entry)),
+                (None, false) => session.session_id.map(|id| id.to_string()),
+                (None, true) => {
+                    let visible = session.visible();
+                    let entries = visible.iter().filter_map(|at| session.entries.get(at));
+                    let texts: Vec<String> = entries.map(|held| search_text(&held.entry)).collect();
+                    (!texts.is_empty()).then(|| texts.join("\n\n"))
+                }
             }
-        },
-        ScreenKind::List(panel) => (panel.copied)(state, true),
+        }
+        ScreenKind::List(panel) => (panel.copied)(state, all),
     }
 }

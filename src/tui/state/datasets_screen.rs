@@ -33,7 +33,7 @@ pub const PANEL: Panel = Panel {
     perform,
     copied: |state, all| {
         let one = state.screens.datasets.selected()?;
-        panel::copied(one.id, one, all)
+        panel::copied(one.id, Some(one), all)
     },
     channel: |state| Some(state.screens.datasets.selected()?.channel.clone()),
     hints,

@@ -18,7 +18,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State};
 use crate::tui::state::fleet::FleetKey;
 use crate::tui::state::list::Cell;
-use crate::tui::state::panel::{ListScreen, Opening, Panel};
+use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 
 /// Its table. What it asks goes to every daemon, so it asks for itself.
@@ -233,8 +233,5 @@ fn open(state: &mut State) -> Opening {
 
 fn copied(state: &State, all: bool) -> Option<String> {
     let key = state.fleet.list.selected.as_ref()?;
-    if all {
-        return serde_json::to_string_pretty(state.fleet.figures_of(key)?).ok();
-    }
-    Some(key.channel.clone())
+    panel::copied(&key.channel, state.fleet.figures_of(key), all)
 }

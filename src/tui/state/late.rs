@@ -27,19 +27,7 @@ fn focused(state: &State) -> Option<(ApprovalId, &ToolCall)> {
             });
             calls.flatten().find(|call| call.is_late())
         }
-        Screen::Queue
-        | Screen::Live
-        | Screen::Channels
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor
-        | Screen::Datasets
-        | Screen::Servers
-        | Screen::Stats
-        | Screen::Resources
-        | Screen::Fleet => None,
+        _ => None,
     }?;
     Some((found.approval_id?, found))
 }

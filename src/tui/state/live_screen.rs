@@ -30,7 +30,7 @@ pub const PANEL: Panel = Panel {
     open,
     copied: |state, all| {
         let session = selected(state)?;
-        panel::copied(session.id, session, all)
+        panel::copied(session.id, Some(session), all)
     },
     session: |state| state.screens.live.selected,
     continuation,

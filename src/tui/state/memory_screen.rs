@@ -214,13 +214,13 @@ fn copied(state: &State, all: bool) -> Option<String> {
         });
     }
     if let Some(one) = memory.memory() {
-        return panel::copied(one.id, one, all);
+        return panel::copied(one.id, Some(one), all);
     }
     if let Some(run) = memory.hygiene_run() {
-        return panel::copied(run.id, run, all);
+        return panel::copied(run.id, Some(run), all);
     }
     let routine = memory.routine()?;
-    panel::copied(routine.id, routine, all)
+    panel::copied(routine.id, Some(routine), all)
 }
 
 fn channel(state: &State) -> Option<String> {

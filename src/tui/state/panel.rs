@@ -125,10 +125,10 @@ pub enum ScreenKind {
     List(&'static Panel),
 }
 
-/// What `copy` takes of an object: its id, or all of it.
-pub fn copied(id: impl ToString, object: &impl Serialize, all: bool) -> Option<String> {
+/// What `copy` takes of an object: its id, or all that is known of it.
+pub fn copied(id: impl ToString, object: Option<&impl Serialize>, all: bool) -> Option<String> {
     if all {
-        serde_json::to_string_pretty(object).ok()
+        serde_json::to_string_pretty(object?).ok()
     } else {
         Some(id.to_string())
     }

@@ -400,8 +400,8 @@ pub fn finish(state: &mut State, purpose: RuleText, text: &str) -> Result<Vec<Ef
 fn copied(state: &State, all: bool) -> Option<String> {
     let rules = &state.screens.rules;
     match rules.list.selected? {
-        Key::Rule(id) => panel::copied(id, rules.rule(id)?, all),
-        Key::Grant(id) => panel::copied(id, rules.grant(id)?, all),
+        Key::Rule(id) => panel::copied(id, rules.rule(id), all),
+        Key::Grant(id) => panel::copied(id, rules.grant(id), all),
     }
 }
 
