@@ -32,6 +32,11 @@ impl InFlightQueries {
         self.stale = true;
     }
 
+    /// Ask again when the last round is so many milliseconds old.
+    pub fn poll(&mut self, steady: Millis, every_ms: u64) {
+        self.stale |= self.asked.is_some_and(|at| steady.since(at) >= every_ms);
+    }
+
     /// Whether answers are awaited for this screen.
     pub fn is_open(&self, screen: Screen) -> bool {
         self.open.iter().any(|(asker, _)| *asker == screen)

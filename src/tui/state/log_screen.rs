@@ -15,13 +15,11 @@ pub const COLUMNS: &[&str] = &["at", "level", "what", "where"];
 
 /// While the log is shown, it is asked for again and again; nothing tells when a line comes.
 pub fn poll(state: &mut State) {
-    let steady = state.model.now.steady;
-    let in_flight = &mut state.screens.in_flight;
-    let is_due = in_flight
-        .asked
-        .is_some_and(|at| steady.since(at) >= POLL_MS);
-    if state.screen == Screen::Audit && state.screens.audit.log.shown && is_due {
-        in_flight.later();
+    if state.screen == Screen::Audit && state.screens.audit.log.shown {
+        state
+            .screens
+            .in_flight
+            .poll(state.model.now.steady, POLL_MS);
     }
 }
 

@@ -51,13 +51,11 @@ pub const COLUMNS: &[&str] = &[
 
 /// While statistics are shown, they are asked for again and again.
 pub fn poll(state: &mut State) {
-    let steady = state.model.now.steady;
-    let in_flight = &mut state.screens.in_flight;
-    let is_due = in_flight
-        .asked
-        .is_some_and(|at| steady.since(at) >= POLL_MS);
-    if state.screen == Screen::Stats && is_due {
-        in_flight.later();
+    if state.screen == Screen::Stats {
+        state
+            .screens
+            .in_flight
+            .poll(state.model.now.steady, POLL_MS);
     }
 }
 
