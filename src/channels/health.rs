@@ -23,6 +23,8 @@ struct Activity {
     notes: BTreeMap<&'static str, String>,
     /// Updates that could not be taken in, and why the newest could not.
     skipped: Option<(u32, String)>,
+    /// Messages of a time away that were read, and how many there are where that is known.
+    missed: Option<(usize, Option<usize>)>,
     account: Option<String>,
     /// Others call us, so silence means nothing.
     listening: bool,
@@ -143,6 +145,14 @@ impl HealthLog {
         });
     }
 
+    /// Messages of a time away are read: how many were, and of how many where that is known. None = it is over.
+    pub fn reading_missed(&self, missed: Option<(usize, Option<usize>)>) {
+        self.update(|seen, now| {
+            seen.exchanged = Some(now);
+            seen.missed = missed;
+        });
+    }
+
     /// The platform asked us to wait.
     pub fn limited(&self, rest: Duration) -> Timestamp {
         let until = self
@@ -169,16 +179,18 @@ impl HealthLog {
             if seen.limited_until.is_some_and(|until| until <= now) {
                 seen.limited_until = None;
             }
-            let detail = seen
+            let failing = seen
                 .receive_problem
                 .clone()
-                .or_else(|| seen.send_problem.clone())
-                .or_else(|| {
-                    let (count, why) = seen.skipped.as_ref()?;
-                    Some(format!(
+                .or_else(|| seen.send_problem.clone());
+            let lesser = seen
+                .skipped
+                .as_ref()
+                .map(|(count, why)| {
+                    format!(
                         "{count} updates could not be taken in and were skipped (pause and resume the channel to clear \
                          this); the newest: {why}"
-                    ))
+                    )
                 })
                 .or_else(|| {
                     let (about, problem) = seen.notes.first_key_value()?;
@@ -188,12 +200,18 @@ impl HealthLog {
                     let (method, problem) = seen.optional.first_key_value()?;
                     Some(format!("{method} fails, messages still work: {problem}"))
                 });
-            let state = match (&detail, seen.exchanged) {
-                (Some(_), _) => ChannelState::Degraded,
-                (None, _) if seen.connecting => ChannelState::Starting,
-                (None, Some(_)) => ChannelState::Connected,
-                (None, None) if seen.listening => ChannelState::Connected,
-                (None, None) => ChannelState::Starting,
+            let reading = seen.missed.map(|(read, all)| {
+                let of = all.map_or_else(|| " so far".to_owned(), |all| format!(" of {all}"));
+                format!("reading missed messages: {read}{of}")
+            });
+            let is_well = failing.is_none() && lesser.is_none();
+            let detail = failing.or(reading).or(lesser);
+            let state = match (is_well, seen.exchanged) {
+                (false, _) => ChannelState::Degraded,
+                (true, _) if seen.connecting => ChannelState::Starting,
+                (true, Some(_)) => ChannelState::Connected,
+                (true, None) if seen.listening => ChannelState::Connected,
+                (true, None) => ChannelState::Starting,
             };
             (
                 ChannelHealth {

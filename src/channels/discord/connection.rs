@@ -33,6 +33,8 @@ use crate::protocol::bridge::{Inbound, InboundBody};
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
 /// CatchUpItem messages that wait to be stored.
 const FOUND: usize = 100;
+/// After so many messages the health says how many were taken in.
+const TOLD_EVERY: usize = 100;
 /// The first pause before missed messages are asked for once more, and the longest.
 const ASK_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
 
@@ -88,6 +90,8 @@ pub struct Connection<'a> {
     pub answers: &'a TaskTracker,
     /// Messages that came while no session was ours, while they are asked for.
     pub found: Option<mpsc::Receiver<CatchUpItem>>,
+    /// How many of them were taken in.
+    pub missed: usize,
 }
 
 impl Connection<'_> {
@@ -324,6 +328,7 @@ impl Connection<'_> {
     fn ask(&mut self, asking: &CancellationToken, after: Option<u64>) {
         let (sender, found) = mpsc::channel(FOUND);
         self.found = Some(found);
+        self.missed = 0;
         let (api, health) = (self.gateway.api.clone(), Arc::clone(&self.gateway.health));
         let (direct, asking) = (self.position.direct().to_vec(), asking.clone());
         let memory = Arc::clone(&self.gateway.memory);
@@ -377,6 +382,11 @@ impl Connection<'_> {
                 if let Some((channel, message)) = place {
                     self.memory().read_to.insert(channel, message);
                 }
+                self.missed += 1;
+                if self.missed.is_multiple_of(TOLD_EVERY) {
+                    let health = &self.gateway.health;
+                    health.reading_missed(Some((self.missed, None)));
+                }
                 Ok(())
             }
             Some(CatchUpItem::Server(server)) => {
@@ -387,6 +397,7 @@ impl Connection<'_> {
                 self.position.caught_up();
                 self.memory().read_to.clear();
                 self.found = None;
+                self.gateway.health.reading_missed(None);
                 if left > 0 {
                     self.gateway.health.skipped(format!(
                         "{left} channels had more than {} messages while the bot was away; the newer ones were not read",

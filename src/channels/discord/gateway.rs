@@ -171,6 +171,7 @@ async fn connection(
         names,
         answers,
         found: None,
+        missed: 0,
     };
     let ended = connection.serve(&mut machine, stop).await;
     let was_steady = connection

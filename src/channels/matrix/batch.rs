@@ -1,11 +1,11 @@
 //! One batch of a sync: everything in it, in order, and the position with the last item.
 //!
-//! Nothing from before we came into a room is taken in, and what a sync leaves out is fetched before what comes after it.
+//! Nothing from before we came into a room is taken in, and what a sync leaves out is read before what comes after it (`gap`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::health::HealthLog;
@@ -14,6 +14,7 @@ use crate::channels::intake;
 use crate::channels::matrix::api::Api;
 use crate::channels::matrix::encrypted;
 use crate::channels::matrix::events::{self, Around, Me, Target};
+use crate::channels::matrix::gap::Gap;
 use crate::channels::matrix::joins::{self, Choice, Invite, Joins};
 use crate::channels::matrix::lookup::Targets;
 use crate::channels::matrix::position;
@@ -22,10 +23,6 @@ use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::Inbound;
 use crate::protocol::problem::Problem;
 
-/// Events of one room that are fetched after a time away.
-const MAX_BACKLOG: usize = 20_000;
-/// Pages that are fetched for them.
-const MAX_PAGES: usize = 1_000;
 /// What the health says of rooms that removed us, until we come into another.
 const ROOM: &str = "a room";
 
@@ -65,6 +62,8 @@ pub struct Syncer {
     pub hold: Duration,
     /// How long after that an answer is still waited for.
     pub margin: Duration,
+    /// Rest before each page of missed messages.
+    pub page_rest: Duration,
 }
 
 /// Why a batch was not taken in to its end.
@@ -179,7 +178,7 @@ pub async fn take_in(
     intake.finish(position::cursor(&syncer.me.user, next)).await
 }
 
-/// What was said in a room.
+/// What was said in a room since the last batch, oldest first, without what is from before we came.
 async fn said(
     syncer: &Syncer,
     room: &str,
@@ -187,8 +186,57 @@ async fn said(
     since: &str,
     intake: &mut Intake<'_>,
 ) -> Result<(), Halt> {
+    let timeline = &section["timeline"];
+    let mut newest = timeline["events"].as_array().cloned().unwrap_or_default();
+    let came = newest
+        .iter()
+        .rposition(|event| events::is_joining(event, &syncer.me.user));
     let mut unreadable = false;
-    for event in timeline(syncer, room, section, since, intake.stop).await? {
+    if let (None, true, Some(from)) = (
+        came,
+        timeline["limited"] == true,
+        timeline["prev_batch"].as_str(),
+    ) {
+        let missed = missed(syncer, (room, section), from, since, intake).await;
+        syncer.health.reading_missed(None);
+        unreadable |= missed?;
+    }
+    newest.drain(..came.unwrap_or(0));
+    unreadable |= hear(syncer, room, newest, intake).await?;
+    if unreadable {
+        encrypted::tell(&syncer.api, &syncer.health, &syncer.me.user, room).await;
+    }
+    Ok(())
+}
+
+/// What the sync left out of a room, page by page; whether something in it was encrypted.
+async fn missed(
+    syncer: &Syncer,
+    room: (&str, &Value),
+    from: &str,
+    since: &str,
+    intake: &mut Intake<'_>,
+) -> Result<bool, Halt> {
+    let mut unreadable = false;
+    let mut gap = Gap::find(syncer, intake.stop, room, from, since).await?;
+    while let Some(page) = gap.next().await? {
+        unreadable |= hear(syncer, room.0, page, intake).await?;
+    }
+    Ok(unreadable)
+}
+
+/// Events of a room, one after the other; whether one of them is encrypted.
+async fn hear(
+    syncer: &Syncer,
+    room: &str,
+    events: Vec<Value>,
+    intake: &mut Intake<'_>,
+) -> Result<bool, Halt> {
+    let mut unreadable = false;
+    for event in events {
+        if events::is_from_before_us(&event) {
+            continue;
+        }
         let target = match events::target_of(&event, &syncer.me) {
             Some(target) => tokio::select! {
                 biased;
@@ -212,10 +260,7 @@ async fn said(
             intake.push(item).await?;
         }
     }
-    if unreadable {
-        encrypted::tell(&syncer.api, &syncer.health, &syncer.me.user, room).await;
-    }
-    Ok(())
+    Ok(unreadable)
 }
 
 /// A room that we are not in any more, and what was said before that.
@@ -253,91 +298,4 @@ async fn left(
             .note("a room", Some(format!("{title}: {what}")));
     }
     intake.push(item).await
-}
-
-/// The events of a room since the last batch, oldest first, without those from before we came.
-async fn timeline(
-    syncer: &Syncer,
-    room: &str,
-    section: &Value,
-    since: &str,
-    stop: &CancellationToken,
-) -> Result<Vec<Value>, Halt> {
-    let me = syncer.me.user.as_str();
-    let timeline = &section["timeline"];
-    let newest = timeline["events"].as_array().cloned().unwrap_or_default();
-    let came = newest
-        .iter()
-        .rposition(|event| events::is_joining(event, me));
-    let mut all = Vec::new();
-    match (came, timeline["prev_batch"].as_str()) {
-        (Some(came), _) => all.extend(newest.into_iter().skip(came)),
-        (None, Some(from)) if timeline["limited"] == true => {
-            let gap = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Err(Halt::Stopped),
-                gap = gap(syncer, room, from, since) => gap?,
-            };
-            all = gap;
-            all.extend(newest);
-        }
-        (None, _) => all = newest,
-    }
-    all.retain(|event| !events::is_from_before_us(event));
-    Ok(all)
-}
-
-/// What the sync left out of a room, oldest first: back to the last batch, or to where we came in.
-async fn gap(
-    syncer: &Syncer,
-    room: &str,
-    from: &str,
-    since: &str,
-) -> Result<Vec<Value>, CallError> {
-    let filter = json!({ "types": TYPES, "lazy_load_members": true });
-    let mut newest_first: Vec<Value> = Vec::new();
-    let mut from = from.to_owned();
-    for page in 0.. {
-        let answer = match syncer
-            .api
-            .messages_before(room, &from, since, &filter)
-            .await
-        {
-            Ok(answer) => answer,
-            Err(CallError::Limited { retry_after, .. }) => {
-                syncer.health.limited(retry_after);
-                tokio::time::sleep(retry_after).await;
-                continue;
-            }
-            // We may not read there any more.
-            Err(CallError::Refused { code, detail, .. }) if code != 401 => {
-                syncer.health.skipped(format!(
-                    "what was said in `{room}` meanwhile cannot be read: {detail}"
-                ));
-                break;
-            }
-            Err(error) => return Err(error),
-        };
-        syncer.rooms.learn_names(room, &answer["state"]);
-        let chunk = answer["chunk"].as_array().cloned().unwrap_or_default();
-        let came = chunk
-            .iter()
-            .position(|event| events::is_joining(event, &syncer.me.user));
-        let wanted = came.unwrap_or(chunk.len());
-        newest_first.extend(chunk.into_iter().take(wanted));
-        let end = answer["end"].as_str().filter(|end| *end != from);
-        let (None, Some(end)) = (came, end) else {
-            break;
-        };
-        if newest_first.len() >= MAX_BACKLOG || page >= MAX_PAGES {
-            syncer.health.skipped(format!(
-                "more than {} events in `{room}` while we were away: the oldest are not read",
-                newest_first.len()
-            ));
-            break;
-        }
-        end.clone_into(&mut from);
-    }
-    newest_first.reverse();
-    Ok(newest_first)
 }

@@ -44,6 +44,8 @@ pub struct MatrixOptions {
     pub pacing: PacingLimits,
     /// Rates of one room.
     pub intervals: Intervals,
+    /// Rest before each page of missed messages.
+    pub page_rest: Duration,
 }
 
 impl Default for MatrixOptions {
@@ -63,6 +65,7 @@ impl Default for MatrixOptions {
                 send: Duration::from_millis(500),
                 edit: Duration::from_millis(2_500),
             },
+            page_rest: Duration::from_millis(100),
         }
     }
 }
@@ -236,6 +239,7 @@ impl Bridge for MatrixBridge {
             rooms: Arc::clone(&self.rooms),
             hold: self.options.hold,
             margin: self.options.margin,
+            page_rest: self.options.page_rest,
         };
         let Some(begun) = sync::begin(&syncer, &stop).await? else {
             return Ok(());

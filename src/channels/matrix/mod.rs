@@ -11,6 +11,7 @@ pub mod content;
 pub mod deliver;
 pub mod encrypted;
 pub mod events;
+pub mod gap;
 pub mod joins;
 pub mod lookup;
 pub mod position;

@@ -2,7 +2,7 @@
 //!
 //! Read from syncs and from nothing else; a bridge that starts anew asks for it again. A room id is never taken apart.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -120,6 +120,20 @@ impl Room {
     }
 }
 
+/// The user of whom an event says how they are in a room.
+fn member(event: &Value) -> Option<&str> {
+    event["state_key"]
+        .as_str()
+        .filter(|_| event["type"] == "m.room.member")
+}
+
+/// Users whose names a sync says: what was said before it is older.
+pub fn named(section: &Value) -> HashSet<String> {
+    let parts = ["state", "timeline"].map(|part| section[part]["events"].as_array());
+    let events = parts.into_iter().flatten().flatten();
+    events.filter_map(member).map(str::to_owned).collect()
+}
+
 #[derive(Debug, Default)]
 struct Known {
     rooms: HashMap<String, Room>,
@@ -160,16 +174,18 @@ impl Rooms {
         is_new
     }
 
-    /// Takes over state that came with older messages of a room, such as display names of those who wrote them. What is
-    /// known already is newer.
-    pub fn learn_names(&self, room: &str, state: &Value) {
+    /// Takes over display names from a page of missed messages, newest first: those of people who took another name, and
+    /// those that came with it. `named`: users whose names are known from newer events; those of this page join them.
+    pub fn learn_names(&self, room: &str, page: &Value, named: &mut HashSet<String>) {
         let mut known = self.known();
         let Some(room) = known.rooms.get_mut(room) else {
             return;
         };
-        for event in state.as_array().into_iter().flatten() {
-            let user = event["state_key"].as_str().unwrap_or_default();
-            if event["type"] == "m.room.member" && !room.names.contains_key(user) {
+        let parts = ["chunk", "state"].map(|part| page[part].as_array());
+        for event in parts.into_iter().flatten().flatten() {
+            if let Some(user) = member(event)
+                && named.insert(user.to_owned())
+            {
                 room.apply_state(event);
             }
         }

@@ -39,6 +39,7 @@ pub fn options() -> MatrixOptions {
             send: Duration::ZERO,
             edit: Duration::ZERO,
         },
+        page_rest: Duration::ZERO,
     }
 }
 

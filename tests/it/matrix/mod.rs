@@ -9,6 +9,7 @@ mod content;
 mod events;
 mod inbound;
 mod line;
+mod missed;
 mod outbound;
 mod position;
 mod room_list;

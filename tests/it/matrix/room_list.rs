@@ -1,5 +1,7 @@
 //! What is known of each room.
 
+use std::collections::HashSet;
+
 use leverframe::channels::matrix::rooms::Rooms;
 use serde_json::{Value, json};
 
@@ -63,9 +65,16 @@ fn whoever_takes_another_name_has_it_also_in_a_room_with_more_people_than_names_
         &json!({ "timeline": { "events": [named(7, "after")] } }),
     );
     assert_eq!(name_of("@u7:x").as_deref(), Some("after"));
-    // A gap that is read back later shows what was before.
-    rooms.learn_names("!a", &json!([named(7, "before")]));
+    // A gap that is read back later shows what was before, the newest first.
+    let mut newer = HashSet::from(["@u7:x".to_owned()]);
+    let page = json!({ "chunk": [named(8, "newer"), named(8, "older"), named(7, "before")],
+                       "state": [named(8, "oldest"), named(9, "by state")] });
+    rooms.learn_names("!a", &page, &mut newer);
+    let page = json!({ "chunk": [named(9, "long ago")] });
+    rooms.learn_names("!a", &page, &mut newer);
     assert_eq!(name_of("@u7:x").as_deref(), Some("after"));
+    assert_eq!(name_of("@u8:x").as_deref(), Some("newer"));
+    assert_eq!(name_of("@u9:x").as_deref(), Some("by state"));
     let left = state("m.room.member", "@u7:x", json!({ "membership": "leave" }));
     rooms.apply(
         "!a",
