@@ -9,7 +9,7 @@ use crate::channels::discord::api::{Api, Route};
 use crate::channels::discord::events::Me;
 use crate::channels::discord::fields::{list, text};
 use crate::channels::discord::gateway;
-use crate::channels::discord::session::INTENT_FIX;
+use crate::channels::discord::session::{self, INTENT_FIX, SERVERS_FIX};
 use crate::channels::http::CallError;
 use crate::protocol::doctor::{Finding, Standing};
 use crate::text::untrusted::reveal_line;
@@ -18,6 +18,7 @@ use crate::text::untrusted::reveal_line;
 const MESSAGE_CONTENT: u64 = 1 << 18 | 1 << 19;
 /// Fewer sessions than this are left for the day: something connects over and over.
 const FEW_SESSIONS: u64 = 50;
+const SESSIONS: &str = "gateway sessions";
 
 /// Looks at everything that can be asked.
 pub async fn run(api: &Api) -> Vec<Finding> {
@@ -25,7 +26,7 @@ pub async fn run(api: &Api) -> Vec<Finding> {
         Ok(me) => me,
         Err(error) => return vec![failed("token", &gateway::broken(&error))],
     };
-    vec![
+    let mut findings = vec![
         found(
             Standing::Ok,
             "token",
@@ -33,10 +34,10 @@ pub async fn run(api: &Api) -> Vec<Finding> {
             None,
         ),
         intent(api).await,
-        sessions(api).await,
-        menu(api, &me).await,
-        servers(api, &me).await,
-    ]
+    ];
+    findings.extend(connection(api).await);
+    findings.extend([menu(api, &me).await, servers(api, &me).await]);
+    findings
 }
 
 /// A fact that ends the check.
@@ -79,15 +80,22 @@ async fn intent(api: &Api) -> Finding {
     }
 }
 
-async fn sessions(api: &Api) -> Finding {
-    const ABOUT: &str = "gateway sessions";
-    let answer = match api
-        .get(&Route::new(Method::GET, "/gateway/bot", "GET gateway"))
-        .await
-    {
+/// What Discord says of connections: how many sessions may be begun, and how many shards it wants.
+async fn connection(api: &Api) -> Vec<Finding> {
+    let route = Route::new(Method::GET, "/gateway/bot", "GET gateway");
+    let answer = match api.get(&route).await {
         Ok(answer) => answer,
-        Err(error) => return failed(ABOUT, &gateway::broken(&error)),
+        Err(error) => return vec![failed(SESSIONS, &gateway::broken(&error))],
     };
+    let advice = session::shard_advice(&answer);
+    let shards = advice.map(|advice| {
+        let fix = Some(SERVERS_FIX.to_owned());
+        found(Standing::Warn, "shards", advice, fix)
+    });
+    [sessions(&answer)].into_iter().chain(shards).collect()
+}
+
+fn sessions(answer: &Value) -> Finding {
     let number = |name: &str| {
         answer
             .pointer(&format!("/session_start_limit/{name}"))
@@ -95,35 +103,20 @@ async fn sessions(api: &Api) -> Finding {
             .unwrap_or(0)
     };
     let (left, total) = (number("remaining"), number("total"));
-    let shards = answer.get("shards").and_then(Value::as_u64).unwrap_or(1);
     let detail = format!("{left} of {total} session starts are left today");
-    if left < FEW_SESSIONS {
-        let hours = number("reset_after").div_ceil(3_600_000);
-        return found(
-            if left == 0 {
-                Standing::Fail
-            } else {
-                Standing::Warn
-            },
-            ABOUT,
-            detail,
-            Some(format!(
-                "look for another program that uses this token; Discord counts anew within {hours} h"
-            )),
-        );
+    if left >= FEW_SESSIONS {
+        return found(Standing::Ok, SESSIONS, detail, None);
     }
-    if shards > 1 {
-        return found(
-            Standing::Warn,
-            ABOUT,
-            format!("{detail}; Discord recommends {shards} shards"),
-            Some(
-                "Leverframe uses one connection: remove the bot from servers that do not need it"
-                    .to_owned(),
-            ),
-        );
-    }
-    found(Standing::Ok, ABOUT, detail, None)
+    let hours = number("reset_after").div_ceil(3_600_000);
+    let verdict = if left == 0 {
+        Standing::Fail
+    } else {
+        Standing::Warn
+    };
+    let fix = format!(
+        "look for another program that uses this token; Discord counts anew within {hours} h"
+    );
+    found(verdict, SESSIONS, detail, Some(fix))
 }
 
 async fn menu(api: &Api, me: &Me) -> Finding {

@@ -16,7 +16,7 @@ use crate::channels::discord::connection::{Connection, ConnectionEnd, Gateway};
 use crate::channels::discord::fields::text;
 use crate::channels::discord::names::Names;
 use crate::channels::discord::position::Position;
-use crate::channels::discord::session::{CLOSE_KEEPING_SESSION, End, Machine, TOKEN_FIX};
+use crate::channels::discord::session::{self, CLOSE_KEEPING_SESSION, End, Machine, TOKEN_FIX};
 use crate::channels::http::CallError;
 use crate::channels::websocket::{Socket, SocketError};
 use crate::clock::backoff::jitter;
@@ -92,6 +92,9 @@ async fn address(gateway: &Gateway) -> Result<String, ChannelError> {
         .get(&route)
         .await
         .map_err(|error| broken(&error))?;
+    if let Some(advice) = session::shard_advice(&answer) {
+        tracing::warn!("{advice}");
+    }
     let number = |pointer: &str| answer.pointer(pointer).and_then(Value::as_u64);
     if number("/session_start_limit/remaining") == Some(0) {
         let reset = number("/session_start_limit/reset_after").unwrap_or(60_000);

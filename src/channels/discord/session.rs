@@ -12,14 +12,29 @@ use serde_json::{Value, json};
 pub const INTENTS: u64 = 1 | 1 << 9 | 1 << 12 | 1 << 15;
 /// Connections in a row that tried to resume and did not, before a new session is asked for.
 pub const RESUME_TRIES: u32 = 3;
+/// Servers that Discord serves over one connection without shards; for more it closes with 4011.
+pub const MAX_SERVERS: u32 = 2_500;
 /// Our own close codes are of the range that keeps the session.
 pub const CLOSE_KEEPING_SESSION: u16 = 4_000;
+/// What to do about too many servers.
+pub const SERVERS_FIX: &str = "Leverframe does not shard: remove the bot from some servers, or use a bot for each group of servers";
 /// Where intents are switched on.
 pub const INTENT_FIX: &str = "enable the Message Content intent in the Developer Portal (https://discord.com/developers/applications, \
                               your application → Bot → Privileged Gateway Intents)";
 /// Where a token comes from.
 pub const TOKEN_FIX: &str = "let `token_env`, `token_file` or `token_command` give the token from the Developer Portal \
                              (https://discord.com/developers/applications, your application → Bot → Reset Token)";
+
+/// What Discord's advice to use several connections means here; none = it advises one.
+pub fn shard_advice(answer: &Value) -> Option<String> {
+    let shards = answer.get("shards").and_then(Value::as_u64)?;
+    (shards > 1).then(|| {
+        format!(
+            "Discord recommends {shards} shards, and Leverframe uses one; that works in up to {MAX_SERVERS} servers, \
+             and beyond them Discord refuses the connection (4011)"
+        )
+    })
+}
 
 /// What it takes to go on with a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,8 +315,10 @@ impl Machine {
                 "update Leverframe: it asks for none",
             ),
             Some(4011) => fatal(
-                "the bot is in more servers than one connection may serve",
-                "Leverframe does not shard: remove the bot from some servers, or use a bot for each group of servers",
+                &format!(
+                    "the bot is in more servers than one connection may serve ({MAX_SERVERS}; close code 4011)"
+                ),
+                SERVERS_FIX,
             ),
             Some(4012) => fatal(
                 "Discord does not speak version 10 of its gateway any more",

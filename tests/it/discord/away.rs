@@ -149,7 +149,8 @@ async fn a_bot_in_too_many_servers_stops_with_what_to_do_and_connects_once() {
         ledger.last_health().is_some_and(|health| {
             let detail = health.detail.as_deref().unwrap_or_default();
             health.state == ChannelState::Failed
-                && detail.contains("more servers than one connection may serve")
+                && detail
+                    .contains("more servers than one connection may serve (2500; close code 4011)")
                 && detail.contains("remove the bot from some servers")
         })
     })

@@ -77,3 +77,37 @@ async fn each_thing_that_is_wrong_says_what_to_do() {
     assert_eq!(down[0].verdict, Standing::Fail);
     assert!(!format!("{down:?}").contains("MustNeverShow"));
 }
+
+#[tokio::test]
+async fn a_bot_for_which_discord_recommends_shards_is_told_how_far_one_reaches() {
+    let fake = start();
+    for starts_left in [1_000, 3] {
+        fake.change(|state| {
+            state.shards = 2;
+            state.starts_left = starts_left;
+        });
+        let findings = found(&fake, TOKEN).await;
+        let shards = about(&findings, "shards");
+        assert_eq!(shards.verdict, Standing::Warn);
+        for words in [
+            "recommends 2 shards",
+            "uses one",
+            "up to 2500 servers",
+            "4011",
+        ] {
+            assert!(shards.detail.contains(words), "{}", shards.detail);
+        }
+        let fix = shards.fix.as_deref().unwrap();
+        assert!(fix.contains("remove the bot from some servers"), "{fix}");
+        let sessions = about(&findings, "gateway sessions");
+        let expected = if starts_left == 3 {
+            Standing::Warn
+        } else {
+            Standing::Ok
+        };
+        assert_eq!(sessions.verdict, expected);
+    }
+    fake.change(|state| state.shards = 1);
+    let findings = found(&fake, TOKEN).await;
+    assert!(findings.iter().all(|one| one.about != "shards"));
+}

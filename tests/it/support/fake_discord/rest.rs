@@ -116,7 +116,7 @@ pub fn call(state: &mut State, request: &Request) -> Answer {
         "gateway" => plain(
             200,
             json!({
-                "url": state.url.replace("http://", "ws://"), "shards": 1,
+                "url": state.url.replace("http://", "ws://"), "shards": state.shards,
                 "session_start_limit": {
                     "total": 1000, "remaining": state.starts_left, "reset_after": state.starts_reset_ms,
                     "max_concurrency": 1,

@@ -174,6 +174,8 @@ pub struct State {
     /// Sessions and numbers that somebody went on with.
     pub resumed: Vec<(String, u64)>,
     pub heartbeats: u32,
+    /// Connections that the platform recommends.
+    pub shards: u64,
     pub starts_left: u64,
     pub starts_reset_ms: u64,
     pub heartbeat_ms: u64,
@@ -214,6 +216,7 @@ impl State {
             identified: 0,
             resumed: Vec::new(),
             heartbeats: 0,
+            shards: 1,
             starts_left: 1_000,
             starts_reset_ms: 86_400_000,
             heartbeat_ms: 41_250,
