@@ -22,6 +22,8 @@ use crate::channels::slack::me::Me;
 use crate::channels::slack::ts;
 use crate::clock::backoff::doubled;
 
+/// After so many messages the health says how many were read.
+const TOLD_EVERY: usize = 100;
 /// Messages of one answer; apps that are sold get fewer.
 const PAGE: &str = "200";
 /// Pages of one conversation: 12 000 messages.
@@ -85,6 +87,7 @@ async fn all(catch_up: &CatchUp, held: Vec<(String, String)>) {
                 ));
             }
         }
+        catch_up.health.reading_missed(None);
         tokio::time::sleep(catch_up.interval).await;
     }
     catch_up.health.note("conversations.history", problem);
@@ -131,7 +134,11 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
     messages.sort_by(|one, other| ts::compare(&time(one), &time(other)));
     // A reply that was sent to the channel too is in both histories.
     messages.dedup_by(|one, other| time(one) == time(other));
-    for message in messages {
+    let all = messages.len();
+    for (read, message) in messages.into_iter().enumerate() {
+        if read > 0 && read.is_multiple_of(TOLD_EVERY) {
+            catch_up.health.reading_missed(Some((read, Some(all))));
+        }
         let Some(at) = text_at(&message, "/ts").filter(|at| ts::is_older(known, at)) else {
             continue;
         };
