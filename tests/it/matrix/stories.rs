@@ -1,6 +1,7 @@
 //! A bot in Matrix, with the whole program: messages, cards, files, and a kill -9 in between.
 
 use leverframe::engine::turn::finish::SCRIPTED_LABEL;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::matrix::synapse::{Account, Synapse, synapse};
@@ -139,6 +140,86 @@ async fn a_command_decides_for_whoever_may_and_for_nobody_else() {
     assert_eq!(done["tool_calls"][0]["state"], "denied");
     let result = done["tool_calls"][0]["result"].as_str().unwrap();
     assert!(result.contains("not today"), "{result}");
+}
+
+/// Whose message a console shows as the last one of a conversation.
+async fn last_sender(daemon: &Daemon, is_it: impl Fn(&str) -> bool) -> String {
+    let sender = |page: &Value| {
+        let items = page["items"].as_array().into_iter().flatten();
+        let senders = items.filter_map(|item| item["last_sender"].as_str());
+        senders.map(str::to_owned).find(|sender| is_it(sender))
+    };
+    let page = daemon
+        .wait("/v1/sessions", "the sender", |page| sender(page).is_some())
+        .await;
+    sender(&page).unwrap()
+}
+
+#[tokio::test]
+async fn whoever_takes_another_name_is_shown_by_it_and_has_the_rights_of_their_id() {
+    let Some(server) = synapse(UNCHECKED) else {
+        return;
+    };
+    let cast = Cast::new(server, "").await;
+    let daemon = cast.start().await;
+    let (ben, anna, mallory) = (&cast.ben, &cast.anna, server.user("mallory").await);
+    // The homeserver tells the rooms some time later.
+    let called = async |who: &Account, name: &str, room: &str| {
+        let path = format!("profile/{}/displayname", who.user);
+        let body = json!({ "displayname": name });
+        who.call(Method::PUT, &path, &body).await;
+        who.wait(room, name, |event| {
+            event["state_key"] == who.user.as_str() && event["content"]["displayname"] == name
+        })
+        .await;
+    };
+    let room = cast.room_with(ben).await;
+    let hers = cast.room_with(anna).await;
+    called(anna, "Anna", &hers).await;
+    ben.invite(&room, &mallory).await;
+    mallory.join(&room).await;
+    let mention = json!({ "m.mentions": { "user_ids": [cast.bot.user] } });
+    ben.say_with(&room, "SAY:before", mention.clone()).await;
+    ben.hears(&room, "before").await;
+    last_sender(&daemon, |sender| sender.starts_with("ben")).await;
+    called(ben, "Countess", &room).await;
+    ben.say_with(&room, "SAY:after", mention.clone()).await;
+    ben.hears(&room, "after").await;
+    let shown = format!("Countess ({})", ben.user);
+    last_sender(&daemon, |sender| sender == shown).await;
+    let turns = daemon.get("/v1/continuations").await;
+    let asked: Vec<&Value> = turns["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| &turn["requester"]["id"])
+        .collect();
+    let id = json!(format!("matrix:{}", ben.user));
+    assert_eq!(asked, [&id, &id], "{turns:#}");
+
+    // A name gives no rights, and another name takes none.
+    called(anna, "Somebody", &hers).await;
+    called(&mallory, "Anna", &room).await;
+    ben.say_with(&room, WRITE, mention.clone()).await;
+    let approval = daemon.wait_approval().await;
+    let code = approval["short_code"].as_str().unwrap();
+    anna.hears(&hers, code).await;
+    mallory
+        .say_with(&room, &format!("!approve {code}"), mention.clone())
+        .await;
+    // What comes behind it was taken in, and the decision is still open.
+    let handled = "SAY:behind it";
+    ben.say_with(&room, handled, mention).await;
+    daemon
+        .wait("/v1/continuations", "the question behind it", |page| {
+            page["items"]
+                .as_array()
+                .is_some_and(|items| items.len() == 4)
+        })
+        .await;
+    assert_eq!(daemon.wait_approval().await["id"], approval["id"]);
+    anna.say(&hers, &format!("!approve {code}")).await;
+    ben.hears(&room, "all done").await;
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod bad_input;
 mod canary;
 mod encodings;
 mod every_fault;
+mod mentions;
 mod operators;
 mod reader;
 mod script;
