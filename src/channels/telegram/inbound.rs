@@ -190,7 +190,8 @@ pub(super) enum BatchProgress {
     NothingWithId,
 }
 
-/// Takes in a batch of updates.
+/// Takes in a batch of updates, in the order of their numbers: a position after the higher one of two would confirm the
+/// other one, whatever becomes of it.
 pub(super) async fn take_in(
     poller: &Poller,
     items: &[Value],
@@ -198,7 +199,9 @@ pub(super) async fn take_in(
     answers: &TaskTracker,
 ) -> BatchProgress {
     let mut with_id = 0;
-    for item in items {
+    let mut items: Vec<&Value> = items.iter().collect();
+    items.sort_by_key(|item| updates::number(item));
+    for item in &items {
         let Some(update) = updates::decode(item, &poller.me) else {
             tracing::warn!("an update without id was skipped");
             continue;

@@ -30,9 +30,14 @@ pub struct Update {
     pub callback_id: Option<String>,
 }
 
+/// The number of an update.
+pub fn number(update: &Value) -> Option<i64> {
+    update.get("update_id").and_then(Value::as_i64)
+}
+
 /// Decodes an update; none only when it has no `update_id`, so that nothing could ever confirm it.
 pub fn decode(update: &Value, me: &Me) -> Option<Update> {
-    let id = update.get("update_id").and_then(Value::as_i64)?;
+    let id = number(update)?;
     // The id after this one. Not the highest ever seen: after a quiet week ids start anywhere.
     let cursor = Some(position::cursor(me.id, id.saturating_add(1)));
     let mut callback_id = None;

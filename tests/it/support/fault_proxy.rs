@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// What happens to a request.
@@ -27,18 +27,36 @@ pub enum Fault {
     Twice,
     /// Nothing ever comes back.
     Silence,
+    /// The answer is held until that of another request, whose first line contains this word, was delivered.
+    Reorder(&'static str),
 }
+
+/// Longest time that an answer is held for another one; less than clients wait.
+const HELD: Duration = Duration::from_millis(1_500);
 
 #[derive(Default)]
 struct Plan {
     faults: Vec<(&'static str, Fault)>,
     requests: Vec<String>,
+    /// First lines of requests whose answers were delivered.
+    delivered: Vec<String>,
+    /// Answers that wait for another one.
+    holding: usize,
+    /// Answers that another one passed.
+    reordered: usize,
+}
+
+#[derive(Default)]
+struct Shared {
+    plan: Mutex<Plan>,
+    /// An answer was delivered.
+    delivery: Condvar,
 }
 
 /// A running proxy. It takes no more connections once dropped.
 pub struct Proxy {
     url: String,
-    plan: Arc<Mutex<Plan>>,
+    shared: Arc<Shared>,
     ended: Arc<AtomicBool>,
 }
 
@@ -50,18 +68,18 @@ impl Proxy {
         let upstream = upstream.trim_start_matches("http://").to_owned();
         let proxy = Self {
             url: format!("http://{address}"),
-            plan: Arc::default(),
+            shared: Arc::default(),
             ended: Arc::default(),
         };
-        let (plan, ended) = (Arc::clone(&proxy.plan), Arc::clone(&proxy.ended));
+        let (shared, ended) = (Arc::clone(&proxy.shared), Arc::clone(&proxy.ended));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if ended.load(Ordering::Relaxed) {
                     return;
                 }
-                let (plan, upstream) = (Arc::clone(&plan), upstream.clone());
+                let (shared, upstream) = (Arc::clone(&shared), upstream.clone());
                 std::thread::spawn(move || {
-                    let _ = serve(stream, &upstream, &plan);
+                    let _ = serve(stream, &upstream, &shared);
                 });
             }
         });
@@ -74,17 +92,27 @@ impl Proxy {
 
     /// The next request whose first line contains `word` fares so.
     pub fn fault(&self, word: &'static str, fault: Fault) {
-        self.plan.lock().unwrap().faults.push((word, fault));
+        self.shared.plan.lock().unwrap().faults.push((word, fault));
     }
 
     /// Whether every fault has happened.
     pub fn is_over(&self) -> bool {
-        self.plan.lock().unwrap().faults.is_empty()
+        self.shared.plan.lock().unwrap().faults.is_empty()
+    }
+
+    /// Whether an answer waits for another one.
+    pub fn is_holding(&self) -> bool {
+        self.shared.plan.lock().unwrap().holding > 0
+    }
+
+    /// How many answers were passed by another one.
+    pub fn reordered(&self) -> usize {
+        self.shared.plan.lock().unwrap().reordered
     }
 
     /// The first lines of requests that contain a word.
     pub fn requests(&self, word: &str) -> Vec<String> {
-        let plan = self.plan.lock().unwrap();
+        let plan = self.shared.plan.lock().unwrap();
         let lines = plan.requests.iter().filter(|line| line.contains(word));
         lines.cloned().collect()
     }
@@ -98,7 +126,7 @@ impl Drop for Proxy {
     }
 }
 
-fn serve(mut client: TcpStream, upstream: &str, plan: &Mutex<Plan>) -> std::io::Result<()> {
+fn serve(mut client: TcpStream, upstream: &str, shared: &Shared) -> std::io::Result<()> {
     let request = read_request(&mut client)?;
     let first = request
         .split(|byte| *byte == b'\r')
@@ -106,7 +134,7 @@ fn serve(mut client: TcpStream, upstream: &str, plan: &Mutex<Plan>) -> std::io::
         .unwrap_or_default();
     let line = String::from_utf8_lossy(first).into_owned();
     let fault = {
-        let mut plan = plan.lock().unwrap();
+        let mut plan = shared.plan.lock().unwrap();
         plan.requests.push(line.clone());
         let at = plan.faults.iter().position(|(word, _)| line.contains(word));
         at.map(|at| plan.faults.remove(at).1)
@@ -140,7 +168,37 @@ fn serve(mut client: TcpStream, upstream: &str, plan: &Mutex<Plan>) -> std::io::
             forward(&request, upstream)?;
             relay(&request, upstream, &mut client)
         }
-        None => relay(&request, upstream, &mut client),
+        Some(Fault::Reorder(word)) => {
+            let answer = forward(&request, upstream)?;
+            shared.wait_for(word);
+            client.write_all(&answer)?;
+            client.shutdown(Shutdown::Both)
+        }
+        None => {
+            relay(&request, upstream, &mut client)?;
+            shared.plan.lock().unwrap().delivered.push(line);
+            shared.delivery.notify_all();
+            Ok(())
+        }
+    }
+}
+
+impl Shared {
+    /// Waits until another answer was delivered.
+    fn wait_for(&self, word: &str) {
+        let mut plan = self.plan.lock().unwrap();
+        plan.holding += 1;
+        let before = plan.delivered.len();
+        let missing = |plan: &mut Plan| {
+            let later = plan.delivered[before..].iter();
+            !later.into_iter().any(|line| line.contains(word))
+        };
+        let waited = self.delivery.wait_timeout_while(plan, HELD, missing);
+        let (mut plan, waited) = waited.unwrap();
+        plan.holding -= 1;
+        if !waited.timed_out() {
+            plan.reordered += 1;
+        }
     }
 }
 

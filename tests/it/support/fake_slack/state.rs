@@ -88,6 +88,8 @@ pub struct State {
     pub acks: Vec<(String, Value)>,
     /// What nobody receives now is lost, as after some minutes.
     pub forgets: bool,
+    /// What happens waits for [`State::deliver_reversed`].
+    pub holds: bool,
     /// Metadata is not shown in histories.
     pub hides_metadata: bool,
     /// Seconds that its clock is ahead of ours.
@@ -144,6 +146,7 @@ impl State {
             sockets: Vec::new(),
             acks: Vec::new(),
             forgets: false,
+            holds: false,
             hides_metadata: false,
             clock_ahead: 0,
             page: 1_000,
@@ -350,8 +353,18 @@ impl State {
         self.deliver();
     }
 
+    /// Delivers what was held, the newest first.
+    pub fn deliver_reversed(&mut self) {
+        self.holds = false;
+        self.waiting.reverse();
+        self.deliver();
+    }
+
     /// Writes what waits to the newest socket.
     fn deliver(&mut self) {
+        if self.holds {
+            return;
+        }
         let newest = self
             .sockets
             .iter()
