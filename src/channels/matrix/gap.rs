@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::http::CallError;
-use crate::channels::matrix::batch::{Halt, Syncer, TYPES};
 use crate::channels::matrix::events;
 use crate::channels::matrix::rooms;
+use crate::channels::matrix::syncer::{Halt, Syncer, TYPES};
 use crate::clock::backoff::doubled;
 
 /// Events of one room that are fetched after a time away.
@@ -111,9 +111,10 @@ impl<'a> Gap<'a> {
                 oldest
             }
             (None, Some(from)) => {
-                let mut page = self.page(&from).await?.as_ref().map(chunk);
-                page.iter_mut().for_each(|page| page.reverse());
-                page.unwrap_or_default()
+                let answer = self.page(&from).await?;
+                let mut page = answer.as_ref().map(chunk).unwrap_or_default();
+                page.reverse();
+                page
             }
             (None, None) => return Ok(None),
         };

@@ -17,3 +17,4 @@ pub mod lookup;
 pub mod position;
 pub mod rooms;
 pub mod sync;
+pub mod syncer;
