@@ -132,11 +132,8 @@ impl State {
             .filter_map(|event| event["sender"].as_str())
             .collect();
         let newest = |user: &str| {
-            let before = self.events[..at].iter();
-            before
-                .filter(|event| event["state_key"] == user)
-                .next_back()
-                .cloned()
+            let mut before = self.events[..at].iter();
+            before.rfind(|event| event["state_key"] == user).cloned()
         };
         senders.into_iter().filter_map(newest).collect()
     }

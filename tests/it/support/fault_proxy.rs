@@ -190,8 +190,8 @@ impl Shared {
         plan.holding += 1;
         let before = plan.delivered.len();
         let missing = |plan: &mut Plan| {
-            let later = plan.delivered[before..].iter();
-            !later.into_iter().any(|line| line.contains(word))
+            let mut later = plan.delivered[before..].iter();
+            !later.any(|line| line.contains(word))
         };
         let waited = self.delivery.wait_timeout_while(plan, HELD, missing);
         let (mut plan, waited) = waited.unwrap();
