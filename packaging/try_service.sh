@@ -20,7 +20,7 @@ trap cleanup EXIT
 fail() {
     echo "FAILED: $1" >&2
     tail -n 20 "$root.log" >&2
-    inside journalctl -u leverframe --no-pager -n 20 >&2 || true
+    [ -z "$inner" ] || inside journalctl -u leverframe --no-pager -n 20 >&2 || true
     exit 1
 }
 
@@ -127,7 +127,6 @@ until_true 30 is_other_process "$process"
 leverframe sessions list --json | grep '"ses_' >/dev/null || fail "its sessions are gone"
 echo "killed: it is back, and so are its sessions"
 
-sed -i '1i instance = "renamed"' "$root/etc/leverframe/config.toml"
 sed -i 's/autonomy = "full"/autonomy = "supervised"/; /permanent_full/d' "$root/etc/leverframe/config.toml"
 inside systemctl reload leverframe
 until_true 10 said 'key=channels.cli.autonomy'
