@@ -375,8 +375,13 @@ impl Connection<'_> {
                 let (me, names) = (&self.gateway.me, &*self.names);
                 let key = "found:0";
                 match events::decode("MESSAGE_CREATE", &message, me, names, key) {
-                    Some(event) if event.seen.is_some() => self.store(event, None).await?,
-                    Some(_) | None => {}
+                    Some(event) => {
+                        let seen = event.seen.map(|seen| seen.message);
+                        if seen.is_some_and(|message| !self.position.remembers(message)) {
+                            self.store(event, None).await?;
+                        }
+                    }
+                    None => {}
                 }
                 let place = fields::id(&message, "/channel_id").zip(fields::id(&message, "/id"));
                 if let Some((channel, message)) = place {

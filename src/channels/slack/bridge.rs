@@ -336,7 +336,7 @@ impl Bridge for SlackBridge {
             begun = begin => begun?,
         };
         let mut position = Position::stored(cursor.as_deref(), &me.account());
-        let held = position.hold_all();
+        let gaps = position.hold_all();
         let intake = Arc::new(Intake::new(
             api.clone(),
             Arc::clone(&self.directory),
@@ -377,7 +377,7 @@ impl Bridge for SlackBridge {
         };
         let (ended, (), ()) = tokio::join!(
             receiving,
-            catch_up::run(&catch_up, held, stop.clone()),
+            catch_up::run(&catch_up, gaps, stop.clone()),
             serve::run(port, deliverer, stop.clone()),
         );
         ended

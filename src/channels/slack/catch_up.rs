@@ -19,6 +19,7 @@ use crate::channels::slack::fields::{parse_conversation, text_at};
 use crate::channels::slack::intake::Intake;
 use crate::channels::slack::items::{self, Item};
 use crate::channels::slack::me::Me;
+use crate::channels::slack::position::Gap;
 use crate::channels::slack::ts;
 use crate::clock::backoff::doubled;
 
@@ -59,22 +60,23 @@ enum Missed {
     Later(String),
 }
 
-/// Catches up with these conversations, which are held, each with its newest known message.
-pub async fn run(catch_up: &CatchUp, held: Vec<(String, String)>, stop: CancellationToken) {
+/// Catches up with these conversations, which are held.
+pub async fn run(catch_up: &CatchUp, gaps: Vec<Gap>, stop: CancellationToken) {
     tokio::select! {
         biased;
         () = stop.cancelled() => {}
-        () = all(catch_up, held) => {}
+        () = all(catch_up, gaps) => {}
     }
 }
 
-async fn all(catch_up: &CatchUp, held: Vec<(String, String)>) {
+async fn all(catch_up: &CatchUp, gaps: Vec<Gap>) {
     let mut problem = None;
-    for (conversation, known) in held {
-        match one(catch_up, &conversation, &known).await {
-            Ok(()) => catch_up.intake.lock().await.position.release(&conversation),
+    for gap in gaps {
+        let conversation = &gap.conversation;
+        match one(catch_up, &gap).await {
+            Ok(()) => catch_up.intake.lock().await.position.release(conversation),
             Err(Missed::Refused(why)) => {
-                catch_up.intake.lock().await.position.release(&conversation);
+                catch_up.intake.lock().await.position.release(conversation);
                 tracing::info!(%conversation, %why, "what was missed in a conversation cannot be read");
                 if !is_gone(&why) {
                     problem = Some(format!("what was said while away is missing: {why}"));
@@ -105,14 +107,15 @@ fn is_gone(why: &str) -> bool {
     .any(|word| why.contains(word))
 }
 
-async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), Missed> {
+async fn one(catch_up: &CatchUp, gap: &Gap) -> Result<(), Missed> {
+    let (conversation, after) = (gap.conversation.as_str(), gap.after.as_str());
     let (channel, thread) = parse_conversation(conversation);
-    let (mut messages, mut whole) = said_after(catch_up, conversation, known).await?;
+    let (mut messages, mut whole) = said_after(catch_up, conversation, after).await?;
     if thread.is_none() {
         tokio::time::sleep(catch_up.interval).await;
-        let before = page(catch_up, conversation, Span::Before(known), "").await?;
+        let before = page(catch_up, conversation, Span::Before(after), "").await?;
         let roots = before["messages"].as_array().into_iter().flatten();
-        let went_on = went_on(messages.iter().chain(roots), known);
+        let went_on = went_on(messages.iter().chain(roots), after);
         for thread in went_on.iter().take(MAX_THREADS) {
             let thread = format!("{channel}/{thread}");
             // One in which somebody spoke to us is read by itself.
@@ -120,7 +123,7 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
                 continue;
             }
             tokio::time::sleep(catch_up.interval).await;
-            let (replies, all) = match said_after(catch_up, &thread, known).await {
+            let (replies, all) = match said_after(catch_up, &thread, after).await {
                 Ok(replies) => replies,
                 Err(Missed::Refused(why)) if is_gone(&why) => continue,
                 Err(missed) => return Err(missed),
@@ -139,7 +142,7 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
         if read > 0 && read.is_multiple_of(TOLD_EVERY) {
             catch_up.health.reading_missed(Some((read, Some(all))));
         }
-        let Some(at) = text_at(&message, "/ts").filter(|at| ts::is_older(known, at)) else {
+        let Some(at) = text_at(&message, "/ts").filter(|at| ts::is_older(after, at)) else {
             continue;
         };
         let names = items::needed_by_message(channel, &message, &catch_up.me);
@@ -149,6 +152,14 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
             intake.position.knows(thread)
         });
         if let Item::New { inbound, mark } = item {
+            let came = match &mark {
+                Some((marked, at)) => intake.position.remembers(marked, at),
+                // Said to others in a thread: no mark names it, and none has to be answered.
+                None => !ts::is_older(&gap.known, at),
+            };
+            if came {
+                continue;
+            }
             // Somebody spoke to us in a thread: it is known from here on.
             let mark = mark.filter(|(marked, _)| marked != conversation);
             intake
@@ -165,27 +176,27 @@ async fn one(catch_up: &CatchUp, conversation: &str, known: &str) -> Result<(), 
     )))
 }
 
-/// The threads that have replies after `known`, by their first messages; those with the newest replies first.
-fn went_on<'a>(messages: impl Iterator<Item = &'a Value>, known: &str) -> Vec<String> {
+/// The threads that have replies after a time, by their first messages; those with the newest replies first.
+fn went_on<'a>(messages: impl Iterator<Item = &'a Value>, after: &str) -> Vec<String> {
     let mut threads: Vec<(&str, &str)> = messages
         .filter_map(|message| Some((text_at(message, "/latest_reply")?, text_at(message, "/ts")?)))
-        .filter(|(latest, _)| ts::is_older(known, latest))
+        .filter(|(latest, _)| ts::is_older(after, latest))
         .collect();
     threads.sort_by(|(one, _), (other, _)| ts::compare(other, one));
     let roots = threads.into_iter().map(|(_, root)| root.to_owned());
     roots.collect()
 }
 
-/// What a conversation says after `known`, and whether that is all.
+/// What a conversation says after a time, and whether that is all.
 async fn said_after(
     catch_up: &CatchUp,
     conversation: &str,
-    known: &str,
+    after: &str,
 ) -> Result<(Vec<Value>, bool), Missed> {
     let mut messages: Vec<Value> = Vec::new();
     let mut cursor = String::new();
     for _ in 0..MAX_PAGES {
-        let mut page = page(catch_up, conversation, Span::After(known), &cursor).await?;
+        let mut page = page(catch_up, conversation, Span::After(after), &cursor).await?;
         if let Some(Value::Array(items)) = page.get_mut("messages").map(Value::take) {
             messages.extend(items);
         }

@@ -2,6 +2,10 @@
 //!
 //! The cursor belongs to the account on the platform. One of another workspace or bot says nothing. While a conversation
 //! is being caught up with, what arrives live does not move its mark: a crash in between would skip what lies before.
+//!
+//! Slack does not deliver in order, so a mark says nothing about the minute before it. The cursor names the last messages
+//! of that minute that came, and a connection reads that minute again without them. No message is read again because
+//! the store forgot it: retention and the erasure of a user remove the keys there, never these.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +13,94 @@ use crate::channels::slack::ts;
 
 /// Conversations that a cursor remembers; those with the oldest news are forgotten first.
 pub const MOST: usize = 200;
+/// Microseconds before the newest message of a conversation in which an older one may still come.
+const OVERLAP: u64 = 60_000_000;
+/// Messages of a conversation that are remembered from that time.
+const RECENT: usize = 8;
 
 /// How far a conversation is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mark {
     /// Everything up to this message is known.
     known: String,
+    /// The last messages that came, the newest first; `known` is the first. Empty: no older one can still come.
+    recent: Vec<String>,
     /// The newest message that arrived live while older ones were still missing.
     ahead: Option<String>,
     /// Older ones may still be missing.
     held: bool,
+}
+
+impl Mark {
+    fn at(time: &str) -> Self {
+        Self {
+            known: time.to_owned(),
+            recent: vec![time.to_owned()],
+            ahead: None,
+            held: false,
+        }
+    }
+
+    /// As a cursor has it: the newest message, and how many microseconds before it each of the recent ones came.
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let known = parts.next().filter(|known| ts::is_time(known))?;
+        let recent = parts.filter_map(|micros| ts::earlier(known, micros.parse().ok()?));
+        Some(Self {
+            recent: recent.take(RECENT).collect(),
+            ..Self::at(known)
+        })
+    }
+
+    fn text(&self, newest: &str) -> String {
+        let mut text = self.known.clone();
+        // No conversation has news from long after it, so an older message may still come.
+        if ts::micros_between(&self.known, newest).is_some_and(|gap| gap <= OVERLAP) {
+            for recent in &self.recent {
+                if let Some(gap) = ts::micros_between(recent, &self.known) {
+                    text.push('-');
+                    text.push_str(&gap.to_string());
+                }
+            }
+        }
+        text
+    }
+
+    /// Notes a message that came.
+    fn remember(&mut self, time: &str) {
+        if self.recent.iter().any(|recent| recent == time) {
+            return;
+        }
+        if ts::is_older(&self.known, time) {
+            time.clone_into(&mut self.known);
+        }
+        self.recent.push(time.to_owned());
+        self.recent.sort_by(|one, other| ts::compare(other, one));
+        let known = &self.known;
+        self.recent
+            .retain(|recent| ts::micros_between(recent, known).is_some_and(|gap| gap <= OVERLAP));
+        self.recent.truncate(RECENT);
+    }
+
+    /// The time after which a message may be missing.
+    fn missing_after(&self) -> String {
+        match self.recent.as_slice() {
+            [] => self.known.clone(),
+            [.., oldest] if self.recent.len() == RECENT => oldest.clone(),
+            [..] => ts::earlier(&self.known, OVERLAP).unwrap_or_default(),
+        }
+    }
+}
+
+/// A conversation to catch up with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// The conversation.
+    pub conversation: String,
+    /// Its newest known message.
+    pub known: String,
+    /// Messages after this time may be missing; it is not after `known`.
+    pub after: String,
 }
 
 /// The marks of one account.
@@ -36,15 +118,8 @@ impl Position {
         let marks = words
             .filter(|_| own)
             .filter_map(|word| word.split_once('='))
-            .filter(|(conversation, known)| !conversation.is_empty() && ts::is_time(known))
-            .map(|(conversation, known)| {
-                let mark = Mark {
-                    known: known.to_owned(),
-                    ahead: None,
-                    held: false,
-                };
-                (conversation.to_owned(), mark)
-            })
+            .filter(|(conversation, _)| !conversation.is_empty())
+            .filter_map(|(conversation, mark)| Some((conversation.to_owned(), Mark::parse(mark)?)))
             .collect();
         Self {
             account: account.to_owned(),
@@ -54,28 +129,35 @@ impl Position {
 
     /// The cursor.
     pub fn text(&self) -> String {
+        let known = self.marks.values().map(|mark| mark.known.as_str());
+        let newest = known
+            .max_by(|one, other| ts::compare(one, other))
+            .unwrap_or_default();
         let mut text = self.account.clone();
         for (conversation, mark) in &self.marks {
             text.push(' ');
             text.push_str(conversation);
             text.push('=');
-            text.push_str(&mark.known);
+            text.push_str(&mark.text(newest));
         }
         text
     }
 
-    /// Every known conversation with its mark, the one with the newest news first. They are held until
-    /// [`Position::release`].
-    pub fn hold_all(&mut self) -> Vec<(String, String)> {
-        let mut all: Vec<(String, String)> = self
+    /// Every known conversation, the one with the newest news first. They are held until [`Position::release`].
+    pub fn hold_all(&mut self) -> Vec<Gap> {
+        let mut all: Vec<Gap> = self
             .marks
             .iter_mut()
             .map(|(conversation, mark)| {
                 mark.held = true;
-                (conversation.clone(), mark.known.clone())
+                Gap {
+                    conversation: conversation.clone(),
+                    known: mark.known.clone(),
+                    after: mark.missing_after(),
+                }
             })
             .collect();
-        all.sort_by(|(_, one), (_, other)| ts::compare(other, one));
+        all.sort_by(|one, other| ts::compare(&other.known, &one.known));
         all
     }
 
@@ -94,18 +176,9 @@ impl Position {
                     mark.ahead = Some(at.to_owned());
                 }
             }
-            Some(mark) => {
-                if ts::is_older(&mark.known, at) {
-                    at.clone_into(&mut mark.known);
-                }
-            }
+            Some(mark) => mark.remember(at),
             None => {
-                let mark = Mark {
-                    known: at.to_owned(),
-                    ahead: None,
-                    held: false,
-                };
-                self.marks.insert(conversation.to_owned(), mark);
+                self.marks.insert(conversation.to_owned(), Mark::at(at));
                 self.forget_oldest();
             }
         }
@@ -115,9 +188,8 @@ impl Position {
     pub fn caught_up_to(&mut self, conversation: &str, at: &str) {
         if let Some(mark) = self.marks.get_mut(conversation)
             && ts::is_time(at)
-            && ts::is_older(&mark.known, at)
         {
-            at.clone_into(&mut mark.known);
+            mark.remember(at);
         }
     }
 
@@ -125,12 +197,16 @@ impl Position {
     pub fn release(&mut self, conversation: &str) {
         if let Some(mark) = self.marks.get_mut(conversation) {
             mark.held = false;
-            if let Some(ahead) = mark.ahead.take()
-                && ts::is_older(&mark.known, &ahead)
-            {
-                mark.known = ahead;
+            if let Some(ahead) = mark.ahead.take() {
+                mark.remember(&ahead);
             }
         }
+    }
+
+    /// Whether a message is one of the last that came in a conversation.
+    pub fn remembers(&self, conversation: &str, at: &str) -> bool {
+        let mark = self.marks.get(conversation);
+        mark.is_some_and(|mark| mark.known == at || mark.recent.iter().any(|recent| recent == at))
     }
 
     /// Whether a conversation is known; of a thread: somebody spoke to us there.

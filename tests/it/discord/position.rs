@@ -1,6 +1,8 @@
 //! How far the gateway was read.
 
-use leverframe::channels::discord::position::{MAX_DIRECT, OVERLAP_MS, Position, TIME_SHIFT};
+use leverframe::channels::discord::position::{
+    MAX_DIRECT, MAX_RECENT, OVERLAP_MS, Position, TIME_SHIFT,
+};
 use leverframe::channels::discord::session::Session;
 
 fn session() -> Session {
@@ -51,8 +53,28 @@ fn what_a_lost_session_missed_is_owed_until_it_was_asked_for() {
         position.missing_after(),
         Some((100_000 - OVERLAP_MS) << TIME_SHIFT)
     );
+    assert!(position.remembers(100_000 << TIME_SHIFT));
+    assert!(position.remembers(200_000 << TIME_SHIFT));
     position.caught_up();
     assert_eq!(position.missing_after(), None);
+}
+
+#[test]
+fn nothing_is_read_again_that_the_position_names_or_that_an_older_version_wrote() {
+    let mut position = Position::stored(None, 7);
+    for time in 0..100 {
+        position.saw((200_000 + time) << TIME_SHIFT, 3, false);
+    }
+    let mut position = Position::stored(position.cursor().as_deref(), 7);
+    position.begin(session());
+    let after = position.missing_after().unwrap() >> TIME_SHIFT;
+    assert_eq!(after, 200_100 - MAX_RECENT as u64);
+    for time in after..200_100 {
+        assert!(position.remembers(time << TIME_SHIFT), "{time}");
+    }
+    let mut old = Position::stored(Some("{\"account\":7,\"newest\":900}"), 7);
+    old.begin(session());
+    assert_eq!(old.missing_after(), Some(900));
 }
 
 #[test]
