@@ -1,36 +1,13 @@
 //! The token is nowhere but in requests and in what opens a session: not in logs of any level, health or outcomes.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use crate::discord::world::{CHANNEL, DIRECT, ada, bridge_at, run, start};
 use crate::support::fake_discord::{Fault, Order, TOKEN};
+use crate::support::log_capture::LogCapture;
 use crate::telegram::port::TestPort;
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn no_log_line_health_report_or_outcome_holds_the_token() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let logs = LogCapture::start();
     let mut seen = Vec::new();
     for (fault, order) in [
         (Fault::Server(502), Order::Close(4_000)),
@@ -45,6 +22,7 @@ async fn no_log_line_health_report_or_outcome_holds_the_token() {
         ),
     ] {
         let fake = start();
+        fake.change(|state| state.shards = 2);
         let port = TestPort::new();
         for route in ["send", "callback", "typing", "commands"] {
             fake.fault(route, fault.clone());
@@ -68,11 +46,8 @@ async fn no_log_line_health_report_or_outcome_holds_the_token() {
             ledger.health, ledger.inbox
         ));
     }
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(
-        log.contains("TRACE") || log.contains("DEBUG"),
-        "logs were taken"
-    );
+    let log = logs.text();
+    assert!(log.contains("recommends 2 shards"), "the operator is told");
     let secret = TOKEN.rsplit_once('.').unwrap().1;
     for text in [log, seen.concat()] {
         assert!(

@@ -1,7 +1,6 @@
 //! Tokens that are wrong or end, and a homeserver that fails: what is said of it, and how often it is asked.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use leverframe::channels::channel::{Bridge as _, ChannelError};
@@ -17,6 +16,7 @@ use crate::matrix::bridging::{bridge, connected, options, run};
 use crate::matrix::synapse::synapse;
 use crate::support::daemon::DEADLINE;
 use crate::support::fault_proxy::{Fault, Proxy};
+use crate::support::log_capture::LogCapture;
 use crate::telegram::port::TestPort;
 
 const UNCHECKED: &str = "the line to Matrix";
@@ -256,33 +256,12 @@ async fn a_check_says_whose_token_it_is_and_which_rooms_cannot_be_read() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn no_log_line_error_or_finding_holds_the_token() {
     let Some(server) = synapse(UNCHECKED) else {
         return;
     };
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let logs = LogCapture::start();
     // A server that quotes the request back.
     const QUOTE: &str = "{\"errcode\":\"M_X\",\"error\":\"no such syt_nobody_knows_this_token\",\"soft_logout\":true}";
     let mut seen = String::new();
@@ -305,11 +284,7 @@ async fn no_log_line_error_or_finding_holds_the_token() {
         let health = format!("{:?}", port.ledger().health);
         seen.push_str(&format!("{error:?} {error} {findings:?} {health}\n"));
     }
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(
-        log.contains("TRACE") || log.contains("DEBUG"),
-        "logs were taken"
-    );
+    let log = logs.text();
     assert!(seen.contains("would take a new one"), "{seen}");
     for text in [log, seen] {
         let at = text.find(SECRET);

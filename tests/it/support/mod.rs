@@ -10,6 +10,7 @@ pub mod fake_service;
 pub mod fake_slack;
 pub mod fake_telegram;
 pub mod fault_proxy;
+pub mod log_capture;
 pub mod pty;
 pub mod record;
 pub mod requirement;

@@ -1,35 +1,12 @@
 //! The token is nowhere but in the path of requests: not in logs of any level, health or outcomes.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use crate::support::fake_telegram::{FakeTelegram, Fault, TOKEN};
+use crate::support::log_capture::LogCapture;
 use crate::telegram::port::{TestPort, ada, bridge_at, options, run};
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn no_log_line_health_report_or_outcome_holds_the_token() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let logs = LogCapture::start();
     let mut seen = Vec::new();
     for fault in [
         Fault::Server(502),
@@ -79,11 +56,7 @@ async fn no_log_line_health_report_or_outcome_holds_the_token() {
         .error()
         .await;
     seen.push(format!("{error:?} {error}"));
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(
-        log.contains("TRACE") || log.contains("DEBUG"),
-        "logs were taken"
-    );
+    let log = logs.text();
     let secret = TOKEN.split_once(':').unwrap().1;
     for text in [log, seen.concat()] {
         let at = text.find(secret);
