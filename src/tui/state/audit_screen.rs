@@ -20,13 +20,13 @@ use crate::tui::state::app::State;
 use crate::tui::state::audit::{Chain, Kind};
 use crate::tui::state::list::{Cell, List};
 use crate::tui::state::log_screen;
-use crate::tui::state::panel::{self, ListScreen, Panel};
+use crate::tui::state::panel::{self, ListFilter, ListScreen, Panel};
 use crate::tui::state::screen::Screen;
 
 /// Rows from the end at which the next page is asked for.
 const NEAR_END: usize = 8;
 /// What the filter takes; the words of `leverframe audit list`.
-pub const FILTER_WORDS: &str =
+const FILTER_WORDS: &str =
     "since 2h, channel NAME, action approval.decided, actor NAME; empty shows all";
 
 /// Its table.
@@ -44,8 +44,18 @@ pub const PANEL: Panel = Panel {
         before_move: reach_newest,
         after_move,
         leave,
+        // The log takes words that a line shows.
+        filter: |state| (!state.screens.audit.log.shown).then_some(&FILTER),
         ..ListScreen::new(list, columns, arrange)
     })
+};
+
+/// Its filter asks the engine.
+const FILTER: ListFilter = ListFilter {
+    note: FILTER_WORDS,
+    text: |state| &state.screens.audit.filter,
+    set: filter,
+    when_whole: true,
 };
 
 /// Back from the log to the audit.
@@ -257,7 +267,7 @@ fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
 }
 
 /// Asks for the rows that a text describes; an error says what is wrong with it.
-pub fn filter(state: &mut State, text: &str) -> Result<(), String> {
+fn filter(state: &mut State, text: &str) -> Result<(), String> {
     let asked = parse(text, state.model.now.wall)?;
     ask_for(state, text.trim().to_owned(), asked);
     Ok(())

@@ -19,7 +19,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::continuations::{Group, in_flight, uncertain, word};
 use crate::tui::state::list::Cell;
-use crate::tui::state::panel::{self, ListScreen, Opening, Panel};
+use crate::tui::state::panel::{self, ListFilter, ListScreen, Opening, Panel};
 use crate::tui::state::screen::Screen;
 
 /// Open turns asked for, of each state.
@@ -54,12 +54,24 @@ pub const PANEL: Panel = Panel {
     hints,
     ..Panel::new(ListScreen {
         after_move,
+        filter: |_| Some(&FILTER),
         ..ListScreen::new(
             |state| &mut state.screens.continuations.list,
             |_| COLUMNS,
             arrange,
         )
     })
+};
+
+/// Its filter takes a state too.
+const FILTER: ListFilter = ListFilter {
+    note: "words of state, channel, person, text; empty shows all",
+    text: |state| &state.screens.continuations.list.filter,
+    set: |state, text| {
+        filter(state, text);
+        Ok(())
+    },
+    when_whole: false,
 };
 
 fn ask(state: &State) -> Vec<Query> {
@@ -285,7 +297,7 @@ fn open(state: &mut State) -> Opening {
 }
 
 /// Takes the words of the filter. A word that names a state is asked of the engine too.
-pub fn filter(state: &mut State, text: &str) {
+fn filter(state: &mut State, text: &str) {
     let panel = &mut state.screens.continuations;
     let before = panel.wanted_state();
     text.trim().clone_into(&mut panel.list.filter);

@@ -12,22 +12,20 @@ use crate::tui::state::screen::Screen;
 
 /// The call that has the focus: of the selected turn, or the newest of the transcript.
 fn focused(state: &State) -> Option<(ApprovalId, &ToolCall)> {
-    let found = match state.screen {
-        Screen::Continuations => {
-            let turn = state.screens.continuations.turn()?;
-            turn.tool_calls.iter().rev().find(|call| call.is_late())
-        }
-        Screen::Session => {
-            let entries = state.screens.session.entries.values().rev();
-            let calls = entries.filter_map(|held| match &held.entry.body {
-                TranscriptBody::Step { tool_calls, .. } => Some(tool_calls),
-                TranscriptBody::User { .. }
-                | TranscriptBody::State { .. }
-                | TranscriptBody::Compacted { .. } => None,
-            });
-            calls.flatten().find(|call| call.is_late())
-        }
-        _ => None,
+    let found = if state.screen == Screen::Continuations {
+        let turn = state.screens.continuations.turn()?;
+        turn.tool_calls.iter().rev().find(|call| call.is_late())
+    } else if state.screen == Screen::Session {
+        let entries = state.screens.session.entries.values().rev();
+        let calls = entries.filter_map(|held| match &held.entry.body {
+            TranscriptBody::Step { tool_calls, .. } => Some(tool_calls),
+            TranscriptBody::User { .. }
+            | TranscriptBody::State { .. }
+            | TranscriptBody::Compacted { .. } => None,
+        });
+        calls.flatten().find(|call| call.is_late())
+    } else {
+        None
     }?;
     Some((found.approval_id?, found))
 }

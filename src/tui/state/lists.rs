@@ -6,8 +6,9 @@ use crate::console::queue::Step;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::list::{List, Sort};
+use crate::tui::state::panel::{ListFilter, ScreenKind};
+use crate::tui::state::panels;
 use crate::tui::state::screen::Screen;
-use crate::tui::state::{audit_screen, continuations_screen, panels};
 
 /// The list of a screen; none = it has no list of this kind.
 pub fn of(state: &mut State, screen: Screen) -> Option<&mut dyn List> {
@@ -71,28 +72,42 @@ pub fn back(state: &mut State) -> bool {
     panels::list_of(screen).is_some_and(|list| (list.leave)(state))
 }
 
+/// The filter of the Queue.
+const QUEUE_FILTER: ListFilter = ListFilter {
+    note: "words of tool, risk, person, arguments; channel:NAME, for:me; empty shows all",
+    text: |state| &state.model.queue.filter,
+    set: |state, text| {
+        state.model.queue.set_filter(&state.model.hosts, text);
+        Ok(())
+    },
+    when_whole: false,
+};
+
 /// Whether the rows of a screen can be filtered by words.
 pub fn is_filtered(screen: Screen) -> bool {
     !matches!(screen, Screen::Session)
 }
 
-/// Whether a filter counts only once it is whole: the audit asks the engine.
-pub fn filters_when_whole(state: &State, screen: Screen) -> bool {
-    screen == Screen::Audit && !state.screens.audit.log.shown
+/// The filter of a screen that takes more than words that a row shows; none = it takes those.
+pub fn own_filter(state: &State, screen: Screen) -> Option<&'static ListFilter> {
+    match panels::of(screen) {
+        ScreenKind::Queue => Some(&QUEUE_FILTER),
+        ScreenKind::Session => None,
+        ScreenKind::List(panel) => (panel.list.filter)(state),
+    }
 }
 
-/// Lists only what a text asks for; an error says what is wrong with it. Every list takes words that a row contains.
-/// Audit asks the engine.
+/// Whether a filter counts only once it is whole: the audit asks the engine.
+pub fn filters_when_whole(state: &State, screen: Screen) -> bool {
+    own_filter(state, screen).is_some_and(|filter| filter.when_whole)
+}
+
+/// Lists only what a text asks for; an error says what is wrong with it.
 pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), String> {
-    match screen {
-        Screen::Queue => state.model.queue.set_filter(&state.model.hosts, text),
-        Screen::Audit if !state.screens.audit.log.shown => audit_screen::filter(state, text)?,
-        Screen::Continuations => continuations_screen::filter(state, text),
-        _ => {
-            if let Some(list) = of(state, screen) {
-                text.trim().clone_into(list.filter());
-            }
-        }
+    if let Some(filter) = own_filter(state, screen) {
+        (filter.set)(state, text)?;
+    } else if let Some(list) = of(state, screen) {
+        text.trim().clone_into(list.filter());
     }
     arrange(state, screen, true);
     Ok(())
@@ -100,10 +115,9 @@ pub fn filter(state: &mut State, screen: Screen, text: &str) -> Result<(), Strin
 
 /// The words of a screen's filter.
 pub fn filter_of(state: &mut State, screen: Screen) -> String {
-    match screen {
-        Screen::Queue => state.model.queue.filter.clone(),
-        Screen::Audit if !state.screens.audit.log.shown => state.screens.audit.filter.clone(),
-        _ => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
+    match own_filter(state, screen) {
+        Some(filter) => (filter.text)(state).to_owned(),
+        None => of(state, screen).map_or_else(String::new, |list| list.filter().clone()),
     }
 }
 

@@ -15,6 +15,18 @@ use crate::tui::state::background_search::SearchTarget;
 use crate::tui::state::list::List;
 use crate::tui::state::screen::Screen;
 
+/// A filter that takes more than words that a row shows.
+pub struct ListFilter {
+    /// What it takes, for who types it.
+    pub note: &'static str,
+    /// What it was given.
+    pub text: fn(&State) -> &str,
+    /// Takes another text; an error says what is wrong with it.
+    pub set: fn(&mut State, &str) -> Result<(), String>,
+    /// Whether it counts only once it is whole.
+    pub when_whole: bool,
+}
+
 /// The list of a screen.
 pub struct ListScreen {
     /// The list.
@@ -31,6 +43,8 @@ pub struct ListScreen {
     pub close: fn(&mut State) -> bool,
     /// Goes back to what the list was reached from, when nothing of it is open; false when it is the first.
     pub leave: fn(&mut State) -> bool,
+    /// Its own filter; none = words that a row shows.
+    pub filter: fn(&State) -> Option<&'static ListFilter>,
 }
 
 impl ListScreen {
@@ -48,6 +62,7 @@ impl ListScreen {
             after_move: |_| Vec::new(),
             close: |_| false,
             leave: |_| false,
+            filter: |_| None,
         }
     }
 }

@@ -12,10 +12,7 @@ use crate::protocol::session::MAX_PREFERENCES;
 use crate::tui::sanitize;
 use crate::tui::state::app::State;
 use crate::tui::state::attaching;
-use crate::tui::state::audit_screen;
 use crate::tui::state::lists;
-
-use crate::tui::state::screen::Screen;
 use crate::tui::state::text_dialog::{Below, Completion, TextDialog, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
@@ -276,16 +273,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
         TextPurpose::FilterModels => ("Filter models".to_owned(), ROW_WORDS.to_owned()),
         TextPurpose::Filter(screen) => {
-            let note = match screen {
-                Screen::Audit if lists::filters_when_whole(state, *screen) => {
-                    audit_screen::FILTER_WORDS
-                }
-                Screen::Continuations => "words of state, channel, person, text; empty shows all",
-                Screen::Queue => {
-                    "words of tool, risk, person, arguments; channel:NAME, for:me; empty shows all"
-                }
-                _ => ROW_WORDS,
-            };
+            let note = lists::own_filter(state, *screen).map_or(ROW_WORDS, |own| own.note);
             (format!("Filter {}", screen.title()), note.to_owned())
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
