@@ -2,7 +2,7 @@
 # Builds the Debian package from the binary of the profile `dist`. Needs cargo-deb.
 #
 #   packaging/build_deb.sh            builds the binary first
-#   packaging/build_deb.sh BINARY     takes this one
+#   packaging/build_deb.sh BINARY     uses this binary
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Limit of the stripped binary, in bytes: 60 MiB. Speed comes before size: optimization level 2 in place of 3 makes the

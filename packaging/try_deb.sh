@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs, upgrades and removes a package in a clean root, and looks at what is there after each.
+# Installs, upgrades and removes a package in a clean root, and checks the files after each step.
 #
 #   packaging/try_deb.sh PACKAGE.deb
 #
-# Needs root, debootstrap and a mirror of Debian. The root goes away afterwards.
+# Needs root, debootstrap and a mirror of Debian. The script removes the root at the end.
 set -euo pipefail
 package=$(realpath "$1")
 root=$(mktemp -d)
@@ -17,7 +17,7 @@ debootstrap --variant=minbase --include=ca-certificates,passwd stable "$root" >"
     exit 1
 }
 install -m644 "$package" "$root/package.deb"
-# The same as a later version.
+# The same package as a later version.
 dpkg-deb -R "$package" "$root/later"
 sed -i 's/^Version: .*/Version: 999-1/' "$root/later/DEBIAN/control"
 dpkg-deb -Znone -b "$root/later" "$root/later.deb" >/dev/null
@@ -49,4 +49,4 @@ gone usr/lib/systemd/system/leverframe.service removal
 grep -q kept "$root/etc/leverframe/config.toml"
 inside apt-get purge -y -qq leverframe
 there var/lib/leverframe/mark purge
-echo "installed, upgraded and removed: what was said and configured is still there"
+echo "installed, upgraded and removed: data and configuration are still there"

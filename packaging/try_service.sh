@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Boots systemd in a clean root, runs an installed package as a service, and looks at it from its start to its stop.
+# Boots systemd in a clean root, runs an installed package as a service, and checks it from start to stop.
 #
 #   packaging/try_service.sh PACKAGE.deb
 #
-# Needs root, debootstrap, unshare and nsenter, a kernel that lets people make namespaces, and a mirror of Debian. It has
-# processes, mounts and a network of its own: nothing of this machine's systemd is touched. The root goes away afterwards.
-# It takes about three minutes; one of them waits for the watchdog.
+# Needs root, debootstrap, unshare and nsenter, a kernel that allows user namespaces, and a mirror of Debian. It has
+# its own processes, mounts and network, and does not touch this machine's systemd. The script removes the root at the end.
+# It takes about three minutes; one of them is the wait for the watchdog.
 set -euo pipefail
 package=$(realpath "$1")
 root=$(mktemp -d)
@@ -32,8 +32,8 @@ sed -i 's/^Version: .*/Version: 999-1/' "$root/later/DEBIAN/control"
 dpkg-deb -Znone -b "$root/later" "$root/later.deb" >/dev/null
 rm -rf "$root/later"
 
-# The root becomes the root of its namespace: in a mere chroot the kernel lets nobody make a user namespace, and the
-# sandbox of tools could not be tried.
+# The root becomes the root of its namespace: in a plain chroot the kernel allows no user namespace, and the script could
+# not test the sandbox.
 cat >"$root/boot.sh" <<'BOOT'
 set -e
 mount --bind "$1" "$1"
@@ -125,7 +125,7 @@ inside systemctl kill --kill-whom=main --signal=KILL leverframe
 until_true 30 is_other_process "$process"
 [ "$(property NRestarts)" -ge 1 ] || fail "no restart is counted"
 leverframe sessions list --json | grep '"ses_' >/dev/null || fail "its sessions are gone"
-echo "killed: it is back, and so are its sessions"
+echo "killed: the daemon and its sessions are back"
 
 sed -i 's/autonomy = "full"/autonomy = "supervised"/; /permanent_full/d' "$root/etc/leverframe/config.toml"
 inside systemctl reload leverframe
@@ -135,8 +135,8 @@ echo "reloaded"
 process=$(property MainPID)
 inside systemctl kill --kill-whom=main --signal=STOP leverframe
 until_true 120 is_other_process "$process"
-said 'Watchdog timeout' || fail "the watchdog did not say that it ended it"
-echo "silent: the watchdog started it again"
+said 'Watchdog timeout' || fail "the journal does not show that the watchdog ended it"
+echo "silent: the watchdog restarted it"
 
 process=$(property MainPID)
 inside dpkg -i /later.deb >>"$root.log" 2>&1 || fail "upgrade"
@@ -144,7 +144,7 @@ until_true 30 is_other_process "$process"
 echo "upgraded: the new version runs"
 
 inside systemctl stop leverframe
-[ "$(property Result)" = success ] || fail "it did not end well: $(property Result)"
+[ "$(property Result)" = success ] || fail "it did not end with success: $(property Result)"
 inside systemctl disable leverframe 2>>"$root.log"
 inside dpkg -P leverframe >>"$root.log" 2>&1 || fail "purge"
 [ -e "$root/var/lib/leverframe/leverframe.db" ] || fail "the purge took the database"

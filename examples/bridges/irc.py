@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """A bridge of Leverframe to IRC. Standard library only; the protocol: docs/src/develop/bridge-protocol.md
 
-IRC_SERVER, IRC_PORT     where; the port is 6697 with TLS and 6667 without
+IRC_SERVER, IRC_PORT     the server; the port is 6697 with TLS and 6667 without
 IRC_TLS                  `no` for a connection without TLS
 IRC_CA_FILE              certificates to trust in place of the system's
-IRC_NICK, IRC_CHANNELS   who, and where it listens: `#ops,#dev`
+IRC_NICK, IRC_CHANNELS   the bot's nick, and the channels it joins: `#ops,#dev`
 IRC_SASL_USER            with IRC_SASL_PASSWORD (a secret): SASL PLAIN
-IRC_PASSWORD             a secret: the server's own
-IRC_RATE, IRC_BURST      seconds for each line, and lines that may go at once
+IRC_PASSWORD             the server's password (a secret)
+IRC_RATE, IRC_BURST      seconds between lines, and lines that it may send at once
 
-In a channel it hears what names it (`nick: text`); a query is a direct message. Anybody can take any nick, so a sender is
-only claimed. IRC keeps no history and no keys: nothing comes twice, and what nobody confirmed is unknown.
+In a channel the bot reads messages that name it (`nick: text`); a query is a direct message. Anybody can take any nick,
+so senders are not verified. IRC keeps no history and no keys: nothing comes twice, and an unconfirmed send is unknown.
 """
 import base64
 import json
@@ -34,9 +34,9 @@ CHANNELS = [name for name in SETTINGS.get("IRC_CHANNELS", "").replace(" ", "").s
 RATE = float(SETTINGS.get("IRC_RATE", "1"))
 BURST = int(SETTINGS.get("IRC_BURST", "4"))
 LINE = 510  # bytes of a line without its end
-PING = 30  # seconds of silence before the server is asked
+PING = 30  # seconds of silence before a ping to the server
 SILENCE = 75  # seconds of silence after which the connection is dead
-CONFIRM = 60  # seconds that the server may take to confirm what was sent
+CONFIRM = 60  # seconds that the server may take to confirm a send
 MAX_TEXT = 4000  # bytes of a message, which becomes several lines
 MAX_LINES = 40  # lines of a message
 
@@ -54,7 +54,7 @@ def log(text):
 
 
 class Fatal(Exception):
-    """Trying again cannot help: what happened, and what a person has to do."""
+    """Another try cannot help. Holds what happened and what a person has to do."""
 
 
 class Lost(Exception):
@@ -62,7 +62,7 @@ class Lost(Exception):
 
 
 def pieces(text, most):
-    """The lines of a text, each of at most so many bytes; cut between words where it can be, never in a character."""
+    """Yields pieces of at most `most` bytes, cut between words if possible, never inside a character."""
     for line in re.split(r"[\r\n]+", text.replace("\0", "")):
         rest = line.rstrip().encode("utf-8", "replace")
         while rest:
@@ -78,7 +78,7 @@ def pieces(text, most):
 
 
 class Bucket:
-    """One line each RATE seconds, and BURST lines at once after a quiet time."""
+    """Allows one line each RATE seconds, and BURST lines at once after a quiet time."""
 
     def __init__(self):
         self.at = 0.0
@@ -90,12 +90,12 @@ class Bucket:
 
 
 class Connection:
-    """One connection: it is joined by `run`, which ends with why it ended."""
+    """One connection. `run` uses it until it ends, and then raises the reason."""
 
     def __init__(self, brought):
         self.brought, self.nick, self.mask = brought, NICK, None
         self.gone, self.ready = threading.Event(), threading.Event()
-        # TLS is not made for a reader and a writer at once.
+        # A TLS socket does not support a reader and a writer at once.
         self.using = threading.Lock()
         self.confirmed, self.refused = queue.Queue(), {}
         self.socket = socket.create_connection((SERVER, PORT), timeout=20)
@@ -121,7 +121,7 @@ class Connection:
         self.write("USER lever 0 * :a bot of Leverframe")
 
     def lines(self):
-        """Whole lines from the server. A quiet server is asked; a silent one is dead."""
+        """Yields whole lines. Pings a quiet server, and gives up on a silent one."""
         rest, heard, asked = b"", time.monotonic(), False
         while True:
             waits = TLS and self.socket.pending()
@@ -221,12 +221,12 @@ class Connection:
         direct = target.lower() == self.nick.lower()
         named = re.match(re.escape(self.nick) + r"[:,]\s*", text, re.IGNORECASE)
         text = text[named.end():] if named else text
-        # Colours and other looks.
+        # Colours and other formatting.
         text = re.sub(r"[\x02\x0f\x11\x16\x1d-\x1f]|\x03\d{0,2}(,\d{1,2})?", "", text)
         self.brought(nick, nick if direct else target, text.strip(), direct, bool(named))
 
     def deliver(self, target, text, token, bucket):
-        """Writes a message and waits until the server has read it. What is written cannot be taken back."""
+        """Writes a message and waits until the server has read it. A written message cannot be taken back."""
         # As receivers see it; until we saw ourselves, with the longest name and host.
         mask = self.mask or f"{self.nick}!{'u' * 10}@{'h' * 63}"
         most = LINE - len(f":{mask} PRIVMSG {target} :".encode())
@@ -257,7 +257,7 @@ class Connection:
             except Lost:
                 pass
         if not written:
-            return {"type": "retry", "after_ms": 2000, "error": "the connection was lost before"}
+            return {"type": "retry", "after_ms": 2000, "error": "the connection was lost before the send"}
         return {"type": "unknown", "detail": f"{written} lines left, and the server confirmed none of them"}
 
 
@@ -271,7 +271,7 @@ class Bridge:
             threading.Thread(target=self.connect, daemon=True).start()
 
     def bring(self, nick, conversation, text, direct, addressed):
-        # What comes before the welcome is heard by nobody, as on any other client that is not there.
+        # Nobody hears messages before the welcome, as with a client that is offline.
         if self.welcomed:
             self.count += 1
             say("message", key=f"{self.started}-{self.count}", conversation=conversation.lower(), title=conversation,
@@ -325,11 +325,11 @@ def main():
             message = json.loads(line)
             kind = message.get("type")
         except (ValueError, AttributeError):
-            log("a line that is no message is passed over")
+            log("ignored a line that is not a message")
             continue
         if kind == "start":
             if message["protocol"] != 1:
-                sys.exit(f"version {message['protocol']} of the protocol is not known here, only 1")
+                sys.exit(f"version {message['protocol']} of the protocol is not supported, only 1")
             say("hello", protocol=1, name="irc", account={"id": f"{NICK}@{SERVER}".lower(), "display": NICK}, capabilities={
                 "max_length": MAX_TEXT, "unit": "bytes", "format": "plain", "idempotency": "none"})
             bridge = Bridge(message["conform"])

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // A bridge of Leverframe: people write lines to a TCP port. `nc 127.0.0.1 4000`, then a name, then messages.
 //
-// Port: $LINES_PORT on 127.0.0.1. The chat has no history: what is said while nobody listens is lost, and so it has no
-// cursor and no keys. The protocol: docs/src/develop/bridge-protocol.md
+// Port: $LINES_PORT on 127.0.0.1. The chat has no history: a message is lost while nobody listens, so there is
+// no cursor and no key. The protocol: docs/src/develop/bridge-protocol.md
 'use strict';
 const net = require('node:net');
 const readline = require('node:readline');
@@ -12,10 +12,10 @@ const started = Date.now();
 let count = 0;
 let conform = false;
 let welcomed = false;
-// By name: who is connected now.
+// The connected people, by name.
 const people = new Map();
 
-// Keys must not come again after a restart: the time of the start is part of them.
+// Keys must not repeat after a restart, so the start time is part of them.
 function bring(conversation, sender, fields) {
   count += 1;
   const at = { key: `${started}-${count}`, conversation, sender: { id: sender }, message_ref: `in-${count}` };
@@ -36,7 +36,7 @@ function listen(port) {
       if (name === null) {
         name = text.replace(/[^A-Za-z0-9_-]/g, '').slice(0, 32);
         if (!name) return socket.end('a name has letters and digits\n');
-        // Whoever comes later with a name is that person now: names are only claimed here.
+        // A later connection takes over the name: the chat does not verify names.
         people.get(name)?.end('somebody took your name\n');
         people.set(name, socket);
       } else if (text && welcomed) {
@@ -71,7 +71,7 @@ function take(message) {
   switch (message.type) {
     case 'start':
       if (message.protocol !== 1) {
-        console.error(`version ${message.protocol} of the protocol is not known here, only 1`);
+        console.error(`version ${message.protocol} of the protocol is not supported, only 1`);
         process.exit(1);
       }
       conform = message.conform;
@@ -87,7 +87,7 @@ function take(message) {
     case 'welcome':
       welcomed = true;
       break;
-    // Without edits and buttons a question is a text that names its code.
+    // Without edits and buttons, a card is a text with a code for /approve.
     case 'send':
     case 'card':
       send(message);
@@ -104,7 +104,7 @@ function take(message) {
   }
 }
 
-// Not `readline`: for it a line ends at U+2028 too, which JSON may hold.
+// Not `readline`: it also ends a line at U+2028, which JSON may contain.
 let rest = '';
 process.stdin.setEncoding('utf8');
 process.stdin.on('data', (chunk) => {
@@ -119,7 +119,7 @@ function read(line) {
   try {
     message = JSON.parse(line);
   } catch {
-    console.error('a line that is no message is passed over');
+    console.error('ignored a line that is not a message');
     return;
   }
   if (message && typeof message === 'object') take(message);

@@ -2,8 +2,8 @@
 """A bridge of Leverframe: the chat is a folder with two files.
 
 inbox.jsonl   Append a line to write to the bot: {"user": "ada", "text": "hello"}
-outbox.jsonl  What the bot says: {"key": "...", "text": "..."}
-files/        Files that come and go with messages: {"user": "ada", "text": "look", "file": "cat.png"}
+outbox.jsonl  The bot's messages: {"key": "...", "text": "..."}
+files/        Files of messages in both directions: {"user": "ada", "text": "look", "file": "cat.png"}
 
 The folder is $CHAT_FOLDER, else the program's own directory. The protocol: docs/src/develop/bridge-protocol.md
 """
@@ -24,7 +24,7 @@ class Chat:
         self.keys = {line.get("key"): str(at) for at, line in lines_of(self.outbox, 0)}
 
     def post(self, key, entry):
-        """Says something once for each key, also after a restart. The reference of the message."""
+        """Writes an entry once for each key, even after a restart. Returns its reference and whether it is new."""
         is_new = key not in self.keys
         if is_new:
             self.keys[key] = str(append(self.outbox, {"key": key, **entry}))
@@ -32,7 +32,7 @@ class Chat:
 
 
 def append(path, entry):
-    """One write for a whole line: what a kill leaves is a whole line or none. Where the line ends."""
+    """Writes a whole line at once, so a kill leaves a whole line or none. Returns the position after it."""
     with open(path, "ab") as file:
         file.write(json.dumps(entry).encode() + b"\n")
         file.flush()
@@ -41,7 +41,7 @@ def append(path, entry):
 
 
 def lines_of(path, position):
-    """The whole lines from a position on, each with the position after it."""
+    """Yields the whole lines from a position on, each with the position after it."""
     with open(path, "a+b") as file:
         file.seek(position)
         for line in file:
@@ -65,7 +65,7 @@ def say(kind, **fields):
 
 
 def read_inbox(chat, position):
-    """Brings every line after the position, for ever."""
+    """Sends every line after the position, for ever."""
     while True:
         for position, line in lines_of(chat.inbox, position):
             at = {"key": f"inbox:{position}", "cursor": str(position)}
@@ -121,11 +121,11 @@ def main():
             message = json.loads(line)
             kind = message.get("type")
         except (ValueError, AttributeError):
-            print("a line that is no message is passed over", file=sys.stderr)
+            print("ignored a line that is not a message", file=sys.stderr)
             continue
         if kind == "start":
             if message["protocol"] != 1:
-                sys.exit(f"version {message['protocol']} of the protocol is not known here, only 1")
+                sys.exit(f"version {message['protocol']} of the protocol is not supported, only 1")
             own = os.environ["HOME"]
             folder = own if message["conform"] else os.environ.get("CHAT_FOLDER", own)
             chat = Chat(folder, message["conform"])
