@@ -38,7 +38,7 @@ async fn a_daemon_killed_in_the_middle_of_a_backup_leaves_no_backup_and_starts_a
     fault(
         "kill-during-backup",
         "SIGKILL at backup.mid in the daemon",
-        "no file under the backup's name, restart without quarantine, the next backup clears what was left",
+        "no file under the backup's name, restart without quarantine, the next backup removes the leftovers",
     );
 }
 
@@ -157,6 +157,6 @@ async fn a_restore_killed_between_the_two_directories_loses_nothing_and_nobody_s
     fault(
         "kill-during-restore",
         "SIGKILL after the former data directory was moved aside, before the restored one took its place",
-        "nothing starts anew there and the error says both ways on; the former directory lies beside it whole; the same restore again succeeds",
+        "no new database starts there, and the error names both next steps; the former directory is intact beside it; the same restore again succeeds",
     );
 }

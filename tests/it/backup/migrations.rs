@@ -92,7 +92,7 @@ async fn a_database_of_schema_1_is_migrated_and_what_waited_in_it_goes_on() {
     migrated(1).await;
     fault(
         "database-of-an-older-schema",
-        "a database of schema 1 with an approval that waits",
+        "a database of schema 1 with a pending approval",
         "migrated to the schema of a fresh one, a sound copy of schema 1 kept, the approval answered and its turn completed",
     );
 }

@@ -260,7 +260,7 @@ async fn a_copy_of_a_working_daemon_does_nothing_until_a_person_has_looked() {
     fault(
         "backup-during-load-then-restore",
         "a backup while messages flowed, a reply waited and an approval was open; restored into a fresh directory",
-        "quarantine: no connection, no send, no run; questions for what waited; release connects; no reply doubled",
+        "quarantine: no connection, no send, no run; waiting messages become questions; release connects; no reply doubled",
     );
 }
 

@@ -202,7 +202,7 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_changes() {
     fault(
         "restore-of-garbage",
         &format!(
-            "{} files that are no whole backup of ours: garbage, cut off, flipped bit, other tar, paths that lead out, links, newer versions",
+            "{} files that are not complete backups: garbage, cut off, flipped bit, other tar, paths that lead out, links, newer versions",
             count + 1
         ),
         "exit 1 with the reason; the data directory byte for byte as before",

@@ -59,7 +59,7 @@ async fn a_reset_before_the_effect_is_settled_by_class() {
     fault(
         "tool-reset-before",
         "the connection was reset before the effect",
-        "no entry; a person is asked, or the look says that nothing happened",
+        "no entry; a person is asked, or the look-up shows that nothing happened",
     );
 }
 
@@ -77,7 +77,7 @@ async fn a_service_that_never_answers_is_settled_by_class() {
     assert_eq!(met(late, "post_entry").await, is("succeeded", 1, 0));
     fault(
         "tool-timeout",
-        "the service had the effect and never answered",
+        "the service carried out the effect and never answered",
         "one entry; looked up where possible, else a person is asked",
     );
 }

@@ -165,6 +165,6 @@ async fn an_undo_that_is_killed_goes_on_at_the_next_start() {
     fault(
         "kill-in-an-undo",
         "SIGKILL at hygiene.mid and hygiene.pre_end of an undo",
-        "the next start brings back the rest; everything is as before the run",
+        "the next start restores the rest; everything is as before the run",
     );
 }

@@ -84,7 +84,7 @@ async fn pages_of_messages_of_a_time_away_come_in_once_and_in_order() {
     fault(
         "matrix-gap",
         "260 messages are written while the channel is away; Synapse gives fifty of them by itself",
-        "all come in once and in order",
+        "the engine stores all of them once and in order",
     );
 }
 

@@ -266,7 +266,7 @@ async fn a_week_of_messages_of_a_matrix_room_comes_in_once_and_in_order_page_by_
     fault(
         "matrix-week-away",
         "10 000 messages wait at a Matrix homeserver, one page is refused with 429, and a kill comes in the middle",
-        "all come in once and in order, page by page; the health counts them; the position moves after the last",
+        "the engine stores all of them once, in order, page by page; the health counts them; the position moves after the last",
     );
 }
 

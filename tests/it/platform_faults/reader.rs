@@ -126,6 +126,6 @@ async fn a_reader_that_stops_costs_neither_disk_nor_memory_nor_the_others_their_
     fault(
         "stuck-reader",
         "a subscriber to all events and deltas that never reads, while long and short turns write more than the log may hold",
-        "nobody else misses or waits, memory and the write-ahead log stay bounded; it is cut after 20 s (api_http::streams)",
+        "no other subscriber misses an event or waits; memory and write-ahead log stay bounded; the daemon cuts it after 20 s (api_http::streams)",
     );
 }

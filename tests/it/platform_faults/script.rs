@@ -60,6 +60,6 @@ async fn a_script_changed_after_its_approval_does_not_run_and_is_asked_about_aga
     fault(
         "script-changed-after-approval",
         "the file that an approved command runs is rewritten while the call before it runs",
-        "it does not run; the changed plan is asked about anew, and the old decision counts for nothing",
+        "it does not run; the changed plan asks again, and the old decision does not count",
     );
 }

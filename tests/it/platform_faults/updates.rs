@@ -123,6 +123,6 @@ async fn updates_twice_in_another_order_and_late_are_each_one_turn() {
     fault(
         "updates-duplicate-reordered-late",
         "the same updates under new numbers five times over, across a kill -9, out of order, and one years old",
-        "one turn and one answer each, in the order of arrival",
+        "one turn and one answer for each, in the order of arrival",
     );
 }

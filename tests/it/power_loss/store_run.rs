@@ -151,8 +151,8 @@ fn what_was_promised_survives_the_loss_of_power() {
     );
     fault(
         "power-loss",
-        "power is lost at each answer, each sync and between them; what was not synced is dropped, torn, reordered",
-        "every durable command is there, the database is sound, nothing is taken for a restored copy",
+        "power is lost at each answer, each sync and between them; unsynced writes are dropped, torn, reordered",
+        "every durable command is there, the database is sound, and does not look like a restored copy",
     );
 }
 

@@ -85,6 +85,6 @@ fn nothing_is_answered_after_a_sync_that_failed() {
             "fsync answers EIO, in {} runs at different syncs",
             NTH.len()
         ),
-        "the process ends, nothing is answered after it, the next start holds all that was promised before",
+        "the process ends and answers nothing more; the next start has everything it acknowledged before",
     );
 }

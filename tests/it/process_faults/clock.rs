@@ -108,7 +108,7 @@ async fn a_day_forward_expires_what_is_due_and_nothing_else() {
     record::fault(
         "clock-forward",
         "wall clock +24 h under a live daemon",
-        "an approval that was due expired (410), one asked afterwards lives its whole life; nothing else changed",
+        "a due approval expired (410), a later one keeps its whole lifetime; nothing else changed",
     );
 }
 
@@ -165,7 +165,7 @@ async fn a_day_back_extends_no_approval_and_is_said() {
     record::fault(
         "clock-back",
         "wall clock −24 h under a live daemon and over a restart; +24 h and back again",
-        "no time runs backwards, no approval lives longer, the queue says that the clock is wrong",
+        "no time runs backwards, no approval lives longer, the Queue shows that the clock is wrong",
     );
 }
 
@@ -204,8 +204,8 @@ async fn a_boot_in_1970_works_and_says_so() {
     sound(&place.home).await;
     record::fault(
         "clock-1970",
-        "a boot in 1970 on a fresh directory and on one that knows better",
-        "works, says that the clock is wrong, and goes on from the newest time stored",
+        "a boot in 1970 on a fresh directory and on one with a newer time",
+        "the engine works, reports the wrong clock, and continues from the newest stored time",
     );
 }
 

@@ -188,7 +188,7 @@ async fn the_outcome_of_a_tool_that_ends_on_a_full_disk_is_kept() {
     record::fault(
         "disk-full-outcome",
         "the disk is full when a program ends, then has space again",
-        "its outcome is stored later, it ran once, the turn goes on by itself",
+        "the engine stores its outcome later, it ran once, the turn continues by itself",
     );
 }
 

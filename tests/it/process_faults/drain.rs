@@ -37,7 +37,7 @@ async fn an_idle_daemon_ends_at_once() {
     record::fault(
         "sigterm-idle",
         "SIGTERM to a daemon without work",
-        "ends at once; nothing runs, log empty, lock free, end recorded",
+        "ends at once; nothing runs, the log is empty, the lock free, the end recorded",
     );
 }
 
@@ -199,7 +199,7 @@ async fn a_second_sigterm_does_not_wait() {
         "sigterm-twice",
         "two SIGTERM while a program runs that ignores signals",
         &format!(
-            "ended {} ms after the second, no process left, outcome asked about",
+            "ended {} ms after the second, no process left, the outcome is a question",
             took.as_millis()
         ),
     );

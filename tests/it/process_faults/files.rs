@@ -158,7 +158,7 @@ async fn without_its_shared_memory_file_it_starts_safely() {
     record::fault(
         "missing-shm",
         "kill -9, then the -shm file removed",
-        "starts; everything of the log is there",
+        "the daemon starts with all rows of the log",
     );
 }
 
@@ -185,7 +185,7 @@ async fn the_log_of_another_database_is_refused() {
     sound(&home).await;
     record::fault(
         "foreign-wal",
-        "the write-ahead log of another database put beside this one",
+        "the write-ahead log of another database beside this one",
         "refused, nothing changed; starts again without it",
     );
 }

@@ -48,8 +48,8 @@ async fn a_bridge_that_panics_starts_again_and_the_daemon_goes_on() {
     assert!(daemon.terminate().success());
     record::fault(
         "bridge-panics",
-        "a bridge panicked after it had taken an update in",
-        "the bridge starts again, the message is answered once; other channels go on",
+        "a bridge panicked after it received an update",
+        "the bridge restarts and answers the message once; other channels continue",
     );
 }
 #[tokio::test]
@@ -77,6 +77,6 @@ async fn a_turn_that_panics_is_interrupted_and_its_session_goes_on() {
     record::fault(
         "turn-panics",
         "a turn panicked before its model call",
-        "the turn is interrupted and can be resumed; its session and all others go on",
+        "the turn is interrupted and can be resumed; its session and all others continue",
     );
 }

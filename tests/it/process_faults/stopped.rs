@@ -51,6 +51,6 @@ async fn a_second_start_beside_a_stopped_process_is_refused() {
     record::fault(
         "sigstop-second-start",
         "SIGSTOP in the middle of a tool, two further starts on the directory, SIGCONT",
-        "both refused and wrote nothing; the first went on, its epoch unchanged",
+        "both were refused and wrote nothing; the first continued with its epoch unchanged",
     );
 }

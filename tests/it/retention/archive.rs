@@ -303,7 +303,7 @@ async fn kill_nine_while_events_are_filed_loses_none_and_files_none_twice() {
     assert!(!names(&home.data()).iter().any(|n| n.contains(".new")));
     fault(
         "kill-while-events-are-filed",
-        "SIGKILL before and after the file of a day has its name, and while the rows go",
+        "SIGKILL before and after the rename of a day's file, and during the removal of its rows",
         "every event is in a file or in the database, and none is in a file twice",
     );
 }

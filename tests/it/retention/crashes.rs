@@ -94,7 +94,7 @@ async fn kill_nine_in_the_middle_of_a_sweep_leaves_a_sound_store_that_sweeps_on(
     fault(
         "kill-in-a-sweep",
         &format!("SIGKILL at sweep.mid, {killed} times"),
-        "the store is sound each time, and the next sweep goes on",
+        "the database is sound each time, and the next sweep continues",
     );
 }
 
@@ -184,6 +184,6 @@ async fn kill_nine_before_an_artifact_has_its_name_leaves_an_orphan_that_is_swep
     fault(
         "kill-before-an-artifact-is-named",
         "SIGKILL at artifact.pre_rename",
-        "no row names the file; the call is asked about; the orphan is swept when it is a day old",
+        "no row names the file; the call becomes a question; the sweep removes the orphan when it is a day old",
     );
 }

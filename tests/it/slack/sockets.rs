@@ -116,8 +116,8 @@ async fn a_socket_that_is_silent_counts_as_lost_and_a_broken_one_at_once() {
     assert!(matches!(error, ChannelError::Transient { .. }), "{error:?}");
     record::fault(
         "slack-socket-half-open",
-        "the socket stays open and nothing comes through it any more",
-        "given up after silence; what was not acknowledged comes again",
+        "the socket stays open and delivers nothing any more",
+        "the bridge gives up after silence; unacknowledged events come again",
     );
 }
 

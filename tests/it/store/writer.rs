@@ -257,7 +257,7 @@ async fn a_full_disk_is_said_and_recovered_from() {
     crate::support::record::fault(
         "database-size-limit",
         "max_page_count lowered to the size of the database, then lifted",
-        "the write fails whole, reads go on, the problem stands until a durable change succeeds",
+        "the whole write fails, reads continue, and the problem remains until a durable change succeeds",
     );
 }
 

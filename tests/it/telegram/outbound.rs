@@ -204,7 +204,7 @@ async fn a_send_that_certainly_never_left_is_tried_again() {
     running.stop().await;
     record::fault(
         "telegram-send-refused",
-        "Telegram could not be connected to",
+        "Telegram refused connections",
         "tried again by itself, seen once",
     );
 }

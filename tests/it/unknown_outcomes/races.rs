@@ -73,7 +73,7 @@ async fn two_operators_at_once_agree_or_one_of_them_wins() {
         "two-operators-at-once",
         &format!("{ROUNDS} pairs of decisions at the same moment over HTTP, half of them opposite"),
         &format!(
-            "the same word was 200 for both, an opposite one 409 with the winner; {allowed} ran once, {denied} did not run"
+            "equal decisions both got 200, an opposite one 409 with the winner; {allowed} ran once, {denied} did not run"
         ),
     );
 }
@@ -146,9 +146,9 @@ async fn an_approval_that_meets_its_deadline_is_either_given_or_expired() {
     assert!(won[0] > 0 && won[1] > 0, "one side never won: {won:?}");
     fault(
         "expiry-racing-an-approval",
-        &format!("{ROUNDS} approvals within a millisecond of their deadline, beside the expiry"),
+        &format!("{ROUNDS} approvals within a millisecond of their deadline, beside expiry"),
         &format!(
-            "exactly one won each time: {} given, {} expired, one audit row each",
+            "exactly one won each time: {} approved, {} expired, one audit row each",
             won[1], won[0]
         ),
     );

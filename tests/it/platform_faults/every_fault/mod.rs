@@ -225,6 +225,6 @@ fn recorded(platform: &str) {
     record::fault(
         &format!("every-fault-{platform}"),
         "429, 502, reset before and after, cut, slow, silent and doubled, once at every kind of call",
-        "each message came in once, in order, and was answered once",
+        "the engine received each message once, in order, and answered it once",
     );
 }

@@ -83,8 +83,8 @@ async fn crossed(platform: &str, adapter: &dyn Adapter, pairs: &[(&'static str, 
     }
     record::fault(
         &format!("answers-reordered-{platform}"),
-        "an answer comes after that of a later call, for calls that are under way at once",
-        "each message came in once, and each answer was sent once, to its conversation",
+        "of two calls that run at once, the later one gets its answer first",
+        "the engine received each message once and sent each answer once, to its conversation",
     );
 }
 
@@ -152,8 +152,8 @@ async fn telegram_updates_in_another_order_and_a_kill_between_them_lose_nothing(
     assert_eq!(port.ledger().texts(), ["one", "two", "three"]);
     record::fault(
         "updates-reordered-telegram",
-        "a batch has its updates in reverse, and the process is killed after the first one was stored",
-        "each comes in once; the position passes no update that was not stored",
+        "a batch has its updates in reverse order, and a kill comes after the first stored one",
+        "the engine stores each once; the position never passes an update that is not stored",
     );
 }
 
@@ -187,8 +187,8 @@ async fn discord_events_in_another_order_and_a_lost_session_lose_nothing() {
     assert_eq!(port.ledger().repeated, 0, "what came is not read again");
     record::fault(
         "events-reordered-discord",
-        "the later of two messages comes first, the process is killed after it, and the session is lost",
-        "both come in once: what is missed is asked for from some time before the newest message",
+        "the later of two messages comes first, then the process is killed, and the session is lost",
+        "both arrive once: the bot asks for missed messages from some time before the newest one",
     );
 }
 
@@ -223,6 +223,6 @@ async fn slack_envelopes_in_another_order_and_a_kill_between_them_lose_nothing()
     record::fault(
         "envelopes-reordered-slack",
         "the later of two messages comes first, the process is killed after it, and Slack delivers neither again",
-        "both come in once: what is missed is asked for from some time before the newest message",
+        "both arrive once: after a restart the bot reads the last minute before the newest message again",
     );
 }

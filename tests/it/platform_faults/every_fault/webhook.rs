@@ -124,7 +124,7 @@ async fn webhook_answers_that_come_in_another_order_belong_to_their_messages() {
     }
     record::fault(
         "answers-reordered-webhook",
-        "two posts are under way at once, and the first answer comes after the second one, inward and outward",
+        "two posts run at once, and the first answer comes after the second one, inbound and outbound",
         "one turn and one reply for each message, in its conversation",
     );
 }
