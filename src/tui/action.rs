@@ -111,7 +111,7 @@ actions! {
     SettleHappened = "settle-happened", Decision, DecisionKind::Happened.text().label, "unknown outcome: it happened, or was sent";
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again; on a command that waits: rehearse it";
     SettleGiveUp = "settle-give-up", Decision, DecisionKind::GiveUp.text().label, "unknown outcome: give it up";
-    Dismiss = "dismiss", Decision, "dismiss", "dismiss what a run left in place; changes no file";
+    Dismiss = "dismiss", Decision, "dismiss", "dismiss leftovers of a run, or refused calls; changes no file";
     AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this turn, some time or this session; a dialog prints it and asks again";
     Rehearse = "rehearse", Decision, "rehearse", "run the command in a throw-away copy of the workspace, without network; decides nothing";
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";

@@ -44,7 +44,7 @@ pub async fn edit(editor: &Editor, text: &str) -> Result<String, String> {
         .map_err(|error| format!("{program}: {error}"))?;
     if !status.success() {
         return Err(format!(
-            "{program} ended with {status}; the text is as before"
+            "{program} ended with {status}; the text is unchanged"
         ));
     }
     let size = std::fs::metadata(&draft.0)

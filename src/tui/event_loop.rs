@@ -335,7 +335,7 @@ impl<T: ConsoleTerminal> Console<T> {
                     match done {
                         Ok(Slow::Code(key, lines)) => self.cache.color(key, lines),
                         Ok(Slow::Picture(key, decoded)) => self.cache.pictures_mut().put(key, decoded),
-                        Err(error) => tracing::debug!(%error, "what a frame wanted stopped unexpectedly"),
+                        Err(error) => tracing::debug!(%error, "a task of a frame stopped unexpectedly"),
                     }
                     self.frames.request(Wanted::Soon, self.now().steady);
                     None
@@ -511,7 +511,7 @@ impl<T: ConsoleTerminal> Console<T> {
             }
             Err(error) => self
                 .state
-                .toast(Tone::Error, format!("theme kept: {error}")),
+                .toast(Tone::Error, format!("theme unchanged: {error}")),
         }
     }
 
@@ -527,7 +527,7 @@ impl<T: ConsoleTerminal> Console<T> {
             }
             Err(error) => self
                 .state
-                .toast(Tone::Error, format!("keymap kept: {error}")),
+                .toast(Tone::Error, format!("keymap unchanged: {error}")),
         }
     }
 
@@ -635,7 +635,7 @@ impl<T: ConsoleTerminal> Console<T> {
             .await
             .is_err()
         {
-            tracing::warn!("left while a command or query was still under way");
+            tracing::warn!("the console ended while a command or query was under way");
         }
     }
 

@@ -28,7 +28,7 @@ const TURNS: u32 = 200;
 pub async fn read(path: PathBuf) -> Result<NewAttachment, String> {
     let read = tokio::task::spawn_blocking(move || {
         if path.exists() && !path.is_file() {
-            return Err(format!("{} is no file", path.display()));
+            return Err(format!("{} is not a file", path.display()));
         }
         attachment::read(&path)
     });

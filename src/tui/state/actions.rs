@@ -388,7 +388,7 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
         let why = match verb {
             Verb::Resume => "only an interrupted turn can be resumed",
             Verb::Retry => "only an ended turn can be started again",
-            Verb::Kill => "this turn has ended already",
+            Verb::Kill => "this turn has already ended",
         };
         state.toast(Tone::Warning, format!("{why} (this one is {at})"));
         return Vec::new();
@@ -464,9 +464,9 @@ fn pause_channel(state: &mut State) -> Vec<Effect> {
     }
     let outside = channel.kind.is_platform();
     let line = if outside {
-        "Nothing is taken from or sent to the platform until it goes on."
+        "Until you resume it, nothing is received from or sent to the platform."
     } else {
-        "Nothing is taken in or sent until it goes on."
+        "Until you resume it, nothing is received or sent."
     };
     let title = format!("Pause {name}?");
     let command = Command::PauseChannel(PauseChannel { channel: name });

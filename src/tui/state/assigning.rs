@@ -219,6 +219,6 @@ fn in_words(on_call_status: &OnCallStatus) -> String {
     match (&on_call_status.on_call, &on_call_status.ended) {
         (Some(one), _) => format!("{} is on call{}, said by {}", one.name, until(one), one.by),
         (None, Some(one)) => format!("nobody is on call; {} was{}", one.name, until(one)),
-        (None, None) => "nobody is on call; oncall NAME [8h] says who is".to_owned(),
+        (None, None) => "nobody is on call; :oncall NAME [8h] sets who is".to_owned(),
     }
 }

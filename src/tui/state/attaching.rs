@@ -42,7 +42,7 @@ pub fn read(state: &mut State, session: SessionId, file: Result<NewAttachment, S
         Ok(file) => {
             state.model.host_mut().drafts.attach(session, file);
             let files = listed(state, session);
-            let text = format!("the next message goes{files}; :attach alone leaves files out");
+            let text = format!("the next message goes{files}; :attach alone removes the files");
             state.toast(Tone::Info, text);
         }
         Err(why) => state.toast(Tone::Error, why),

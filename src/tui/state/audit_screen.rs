@@ -248,7 +248,7 @@ fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
         }
         let value = words
             .next()
-            .ok_or_else(|| format!("{name}: expected a word behind it"))?;
+            .ok_or_else(|| format!("{name}: expected a value after it"))?;
         let text = Some(value.to_owned());
         match name {
             "since" => {

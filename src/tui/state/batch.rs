@@ -138,7 +138,7 @@ impl Batch {
     pub const fn in_words(&self) -> &'static str {
         match self.action {
             Action::Approve => "runs once",
-            Action::AllowShape => "runs, and the same again without asking",
+            Action::AllowShape => "runs; the same call runs again without asking",
             Action::Deny | Action::DenyWithReason => "is refused; the model goes on",
             Action::DenyAndStop => "is refused, and its turn ends",
             Action::Snooze => "is put off",

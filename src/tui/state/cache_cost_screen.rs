@@ -270,7 +270,7 @@ fn purge_one(state: &mut State) -> Vec<Effect> {
     let lines = vec![
         format!("{} on {}: {}", entry.id, entry.channel, entry.question),
         format!(
-            "Given {} times, {}{pinned}. Whoever asks this next makes a model call again: {} tokens, {} the last time.",
+            "Given {} times, {}{pinned}. The next request like it calls the model again: {} tokens, {} the last time.",
             entry.hits,
             format::bytes(entry.bytes),
             format::count(entry.usage.input_tokens + entry.usage.output_tokens),
@@ -312,7 +312,7 @@ fn purge_channel(state: &mut State) -> Vec<Effect> {
             "{least}{count} responses ({pinned} pinned, given {hits} times, {}), and every cached result of a tool of this channel.",
             format::bytes(bytes)
         ),
-        "The model is asked, and the tools run, again.".to_owned(),
+        "Models are called and tools run again.".to_owned(),
     ];
     confirm(
         state,

@@ -16,7 +16,7 @@ use crate::tui::state::{assigning, hosts, lists, opening};
 pub const COMMANDS: &[(&str, &str)] = &[
     (
         "attach",
-        "attach FILE: it goes with the next message to this session; alone, none does",
+        "attach FILE: send it with the next message to this session; alone, send none",
     ),
     (
         "ask",
@@ -47,7 +47,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("palette", "every action"),
     (
         "preferences",
-        "what models are told in every turn of this session",
+        "text that models read in every turn of this session",
     ),
     ("queue", "go to Queue"),
     ("quit", "quit menu"),

@@ -143,8 +143,7 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
                 state.modals.push(Modal::Confirm(Confirm {
                     title: "Send again?".to_owned(),
                     lines: vec![
-                        "Nobody knows whether it arrived; sending again may show it twice."
-                            .to_owned(),
+                        "It may have arrived; sending again may show it twice.".to_owned(),
                     ],
                     label: "Send again",
                     command,
@@ -259,7 +258,7 @@ fn decide_approval(
                         state.high = Some(h);
                         state.toast(
                             Tone::Warning,
-                            "not armed: the second press comes too soon; read the card once more",
+                            "not armed: the second press came too soon; read the card once more",
                         );
                         return Vec::new();
                     }

@@ -105,7 +105,7 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         && state.screen == Screen::Session
         && state.screens.session.search.is_none()
     {
-        Some("nothing is searched for")
+        Some("no search is active")
     } else if action == Action::ReleaseStop
         && state
             .model

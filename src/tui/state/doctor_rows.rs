@@ -75,10 +75,10 @@ fn engine(state: &State) -> Row {
 fn engine_word(engine: &EngineStatus) -> (Word, Option<String>) {
     let own = env!("CARGO_PKG_VERSION");
     if !engine.writable || !engine.problems.is_empty() {
-        let fix = "what stands in the way is named below; it goes away when its cause does";
+        let fix = "the problem is named below; it clears when its cause is gone";
         (Word::Problem, Some(fix.to_owned()))
     } else if engine.quarantine {
-        let fix = "a restored copy: look at what waits, then ctrl-x r releases it";
+        let fix = "a restored copy: review what waits, then press ctrl-x r to release it";
         (Word::Warning, Some(fix.to_owned()))
     } else if engine.held_since.is_some() {
         let fix = "emergency stop: ctrl-x r releases it";
@@ -180,7 +180,7 @@ fn violated(rule: &RuleResult) -> Row {
         about: format!("rule {}", rule.invariant),
         detail: format!("{}: {} of {} rows", rule.broken, rule.violations, rule.rows),
         fix: Some(
-            "nothing mends it by itself: keep a copy (`leverframe backup`), look at the ids below, and restore an \
+            "this needs repair: keep a copy (`leverframe backup`), look at the ids below, and restore an \
              older backup where they matter"
                 .to_owned(),
         ),
@@ -242,7 +242,7 @@ fn servers(state: &State) -> Row {
         detail.push_str(&format!(", {failing} cannot be used"));
     }
     if waiting > 0 {
-        detail.push_str(&format!(", {waiting} wait for a look (:mcp)"));
+        detail.push_str(&format!(", {waiting} wait for review (:mcp)"));
     }
     let word = if failing + waiting > 0 {
         Word::Warning
@@ -279,15 +279,14 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
     if let Some(why) = &hook.refused {
         found.word = Word::Problem;
         found.fix = Some(
-            "a program that only you or root can change, outside every workspace; until then what it has to look at \
-             is refused"
+            "use a program that only you or root can change, outside every workspace; until then its calls are refused"
                 .to_owned(),
         );
         found.more.push(format!("not run: {why}"));
     } else if let Some(until) = hook.broken_until {
         found.word = Word::Problem;
         found.fix = Some(format!(
-            "mend it, then {} calls it again at once",
+            "fix it, then {} calls it again at once",
             key_of(state, Action::ResetHook)
         ));
         found.more.push(format!(
@@ -309,7 +308,7 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
         facts.push("built in".to_owned());
     }
     if hook.dry_run {
-        facts.push("dry run: what it says is only counted".to_owned());
+        facts.push("dry run: its verdicts are only counted".to_owned());
     }
     for (what, names) in [("channels", &hook.channels), ("tools", &hook.tools)] {
         if !names.is_empty() {

@@ -37,7 +37,7 @@ pub fn unavailable(state: &State) -> Option<String> {
             Some("no rule allows a critical call".to_owned())
         }
         Some(_) => None,
-        None => Some("no call of an external agent is here that nobody decided in time".to_owned()),
+        None => Some("no expired call of an external agent is here".to_owned()),
     }
 }
 
@@ -54,7 +54,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
         format!("{} {}", call.name, call.args),
         "Nothing runs now. If the agent asks for exactly this call within 15 minutes, it runs once"
             .to_owned(),
-        "without another question. It makes a rule of this session, which Rules shows.".to_owned(),
+        "without another question. This makes a rule of this session; Rules shows it.".to_owned(),
     ];
     let title = match call.risk {
         Risk::Low | Risk::Medium => "Allow this call later?",

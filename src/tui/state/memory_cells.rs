@@ -214,7 +214,7 @@ pub fn found_by(row: &Row) -> Option<SearchMethod> {
 pub fn would_go(state: &State, id: MemoryId) -> Vec<Cell> {
     let text = match state.screens.memory.texts.get(&id) {
         Some(Some(one)) => one.text.as_str(),
-        Some(None) => "(gone meanwhile)",
+        Some(None) => "(removed meanwhile)",
         None => "…",
     };
     vec![Cell::new(text), Cell::new(id.to_string())]

@@ -297,7 +297,7 @@ fn add(state: &mut State) -> Vec<Effect> {
                 None => {
                     state.toast(
                         Tone::Warning,
-                        "remember: select something of the session, or open the session (2) first",
+                        "remember: select a memory of the session, or open the session (2) first",
                     );
                     return Vec::new();
                 }
@@ -327,7 +327,7 @@ fn accept(state: &mut State) {
     };
     if one.state != MemoryState::Proposed {
         let text = format!(
-            "accept: only a proposed one waits for that (this one is {})",
+            "accept: only a proposed memory can be accepted (this one is {})",
             one.state
         );
         state.toast(Tone::Warning, text);
@@ -398,7 +398,7 @@ fn supersede(state: &mut State) {
     if others.is_empty() {
         state.toast(
             Tone::Warning,
-            "supersede: mark the ones that it replaces (space), then select the better one",
+            "supersede: mark the memories to replace (space), then select the better one",
         );
         return;
     }
@@ -424,10 +424,7 @@ fn supersede(state: &mut State) {
 /// Reads the summary of the selected one's session.
 fn summary(state: &mut State) -> Vec<Effect> {
     let Some(session_id) = state.screens.memory.memory().and_then(|one| one.session_id) else {
-        state.toast(
-            Tone::Warning,
-            "summary: select something that is remembered in a session",
-        );
+        state.toast(Tone::Warning, "summary: select a memory of a session");
         return Vec::new();
     };
     state.screens.memory.list_mut().open();

@@ -28,7 +28,7 @@ pub fn run(state: &mut State) {
             let lines = vec![
                 format!("{}: {}", routine.channel, few(&routine.prompt)),
                 format!(
-                    "A turn begins at once; by itself it may do at most what {} allows.",
+                    "A turn begins at once; without asking it does at most what {} allows.",
                     routine.autonomy_ceiling
                 ),
             ];
@@ -57,7 +57,7 @@ fn run_hygiene(state: &mut State) {
     )];
     if let Some(status) = &memory.status {
         lines.push(format!(
-            "What is archived can be taken back for {} days.",
+            "Archived memories can be brought back for {} days.",
             status.undo_days
         ));
     }
@@ -69,7 +69,7 @@ fn run_hygiene(state: &mut State) {
     }
     let yes = memory.too_much;
     let (title, label) = if yes {
-        ("Run it although too much goes?", "Run all the same")
+        ("Run it although it archives too much?", "Run anyway")
     } else {
         ("Run hygiene now?", "Run")
     };
@@ -91,7 +91,7 @@ pub fn undo(state: &mut State) {
     let Some(run) = found.filter(|run| can_undo(state, run)) else {
         state.toast(
             Tone::Warning,
-            "undo: no run that can be taken back (H shows the runs)",
+            "undo: no run can be undone (H shows the runs)",
         );
         return;
     };
@@ -102,7 +102,7 @@ pub fn undo(state: &mut State) {
             format::age(state.model.now.wall, run.at)
         ),
         format!(
-            "{} memories come back. They go again with the next run unless they are used, pinned or kept longer.",
+            "{} memories come back. The next run archives them again unless they are used, pinned or kept longer.",
             run.report.archived
         ),
     ];

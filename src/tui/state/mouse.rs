@@ -20,9 +20,9 @@ pub fn toggle(state: &mut State) -> Vec<Effect> {
     state.mouse = !state.mouse;
     state.hit_regions.clear();
     let text = if state.mouse {
-        "mouse: a click selects, the wheel scrolls, nothing is decided; with shift the terminal selects text"
+        "mouse: a click selects, the wheel scrolls, neither decides; with shift the terminal selects text"
     } else {
-        "the mouse is the terminal's again"
+        "the terminal has the mouse again"
     };
     state.toast(Tone::Info, text);
     vec![Effect::Mouse(state.mouse)]

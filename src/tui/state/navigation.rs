@@ -89,7 +89,7 @@ pub fn next_waiting(state: &mut State) -> Vec<Effect> {
         let why = if state.model.queue.hidden.is_empty() {
             "nothing else waits for a person"
         } else {
-            "only what the filter hides waits for a person"
+            "only items that the filter hides wait for a person"
         };
         state.toast(Tone::Info, why);
         return effects;
@@ -197,7 +197,7 @@ pub fn open_question(state: &mut State) -> Vec<Effect> {
         .find(|approval| approval.continuation_id == Some(id))
         .map(|approval| state.model.key(ItemKey::Approval(approval.id)));
     let Some(key) = question else {
-        state.toast(Tone::Warning, "this turn asks nothing");
+        state.toast(Tone::Warning, "this turn has no open question");
         return Vec::new();
     };
     let effects = go(state, Screen::Queue);

@@ -151,15 +151,15 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
             submit::submit(state, Command::StartMcpServer(StartMcpServer { name }))
         }
         Action::ServerStop => {
-            let lines = vec!["Calls of its tools fail until somebody starts it.".to_owned()];
+            let lines = vec!["Calls of its tools fail until you start it again.".to_owned()];
             let command = Command::StopMcpServer(StopMcpServer { name: name.clone() });
             opening::ask_first(state, format!("Stop {name}?"), lines, "Stop", command);
             Vec::new()
         }
         Action::ServerDistrust => {
-            let lines = vec!["Agents get none of its tools then.".to_owned()];
+            let lines = vec!["Agents then get none of its tools.".to_owned()];
             let command = Command::DistrustMcpServer(DistrustMcpServer { name: name.clone() });
-            let title = format!("Trust {name} no longer?");
+            let title = format!("Stop trusting {name}?");
             opening::ask_first(state, title, lines, "Distrust", command);
             Vec::new()
         }
@@ -176,10 +176,7 @@ fn trust(state: &mut State, name: &str) -> Vec<Effect> {
             if state.screens.servers.read.as_ref() == Some(&sha256) {
                 Ok((lines, sha256))
             } else {
-                Err(
-                    "part of what it offers has not been shown: scroll to the end (enter)"
-                        .to_owned(),
-                )
+                Err("you have not seen all that it offers: scroll to the end (enter)".to_owned())
             }
         }),
     };
@@ -212,7 +209,7 @@ fn to_trust(review: &McpServerReview) -> Result<(Vec<String>, String), String> {
     }
     let mut lines = vec![changes(server)];
     if server.identity_changed {
-        lines.push("It says that it is another server than before.".to_owned());
+        lines.push("It identifies itself as another server than before.".to_owned());
     }
     if !server.claims_count {
         lines.push("Its claims do not count: each call is of unknown class.".to_owned());

@@ -407,7 +407,7 @@ impl SessionView {
                         "above"
                     };
                     self.missed = Some(format!(
-                        "no further {} {way}; {} more entries were searched",
+                        "no further {} {way}; searched {} more entries",
                         background_search.target.words(),
                         background_search.searched
                     ));

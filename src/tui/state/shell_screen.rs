@@ -51,7 +51,7 @@ fn ask() -> Effect {
 pub fn run(state: &mut State, session: SessionId, text: &str) -> Result<Vec<Effect>, String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err("a command is missing; esc leaves".to_owned());
+        return Err("type a command; esc leaves".to_owned());
     }
     if let Some(command) = &state.screens.shell.running {
         return Err(format!("`{command}` still runs"));

@@ -156,7 +156,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
         _ => return None,
     };
     if (range, by) == (panel.range, panel.by) {
-        let text = format!("{} is all that is shown here", range.name());
+        let text = format!("{} is the only choice here", range.name());
         state.toast(Tone::Info, text);
         return Some(Vec::new());
     }

@@ -57,7 +57,7 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
         Some((held, true)) => opening::open_text(state, TextPurpose::Say(id, held.id)),
         Some((held, false)) => {
             let text = format!(
-                "{} has taken this conversation over, from elsewhere: take it over to write here",
+                "{} has taken this conversation over, on another console: take it over to write here",
                 held.by
             );
             state.toast(Tone::Warning, text);
@@ -104,7 +104,7 @@ pub fn take_over(state: &mut State) -> Vec<Effect> {
     let mut lines = vec![format!("{name} on {}", session.channel)];
     let label = match &session.taken_over {
         None => {
-            lines.push("Its agent is held: a running tool ends, nothing new begins.".to_owned());
+            lines.push("Its agent is paused: a running tool ends, nothing new begins.".to_owned());
             lines.push("What you write goes out as the bot, until you give it back.".to_owned());
             "Take over"
         }
@@ -147,8 +147,8 @@ pub fn drain(state: &mut State) -> Vec<Effect> {
     state.modals.push(Modal::Confirm(Confirm {
         title: format!("Drain {name}?"),
         lines: vec![
-            "What was begun is finished and sent; nothing new is taken up.".to_owned(),
-            "Messages that come wait until the drain is ended.".to_owned(),
+            "Open work is finished and sent; no new work starts.".to_owned(),
+            "New messages wait until the drain ends.".to_owned(),
         ],
         label: "Drain",
         command: Command::DrainChannel(DrainChannel {
@@ -194,7 +194,7 @@ pub fn test(state: &mut State) -> Vec<Effect> {
         lines: vec![
             CHECKING.to_owned(),
             format!("to {place}"),
-            "It says that it is a test, and goes the way every message goes.".to_owned(),
+            "It says that it is a test, and takes the normal route.".to_owned(),
         ],
         label: "Send",
         command: Command::TestChannel(TestChannel {
@@ -236,7 +236,7 @@ pub fn checked(state: &mut State, command: &Command, result: &Result<Box<Outcome
     match (open, failed) {
         (Some(confirm), failed) => {
             if failed.is_some() {
-                confirm.title = format!("{channel} is not set up. Send a test all the same?");
+                confirm.title = format!("{channel} is not set up. Send a test anyway?");
             }
             confirm.lines.retain(|line| line != CHECKING);
             confirm.lines.splice(0..0, lines);
@@ -312,7 +312,7 @@ pub fn happened(state: &mut State, event: &Event) {
         } => (
             outbox_id,
             Tone::Warning,
-            format!("test through {channel}: nobody knows whether it arrived: {detail}"),
+            format!("test through {channel}: delivery unknown: {detail}"),
         ),
         _ => return,
     };

@@ -252,7 +252,7 @@ fn finished(state: &mut State, purpose: &TextPurpose, text: String) -> Result<Ve
             request.args = Some(args);
             decide(state, bound, request)
         }
-        TextPurpose::Answer(_) if is_empty => return Err("an answer needs words".to_owned()),
+        TextPurpose::Answer(_) if is_empty => return Err("an answer needs text".to_owned()),
         TextPurpose::Answer(bound) => {
             let mut request = decision::request(bound, DecisionKind::Answer);
             request.answer = Some(text.clone());
@@ -335,7 +335,7 @@ fn finished(state: &mut State, purpose: &TextPurpose, text: String) -> Result<Ve
             sent(state, purpose, &text, effects)
         }
         TextPurpose::RuleValue if is_empty => {
-            return Err("a rule compares with something".to_owned());
+            return Err("the value to compare with is empty".to_owned());
         }
         TextPurpose::RuleValue => rule_editing::written(state, text),
         TextPurpose::RuleLife => {

@@ -35,7 +35,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
             Way::Ask(command) => {
                 let what = match &command {
                     Command::UndoFileChange(_) => "The files will be as they were before the call.",
-                    _ => "Taking it back lets more happen than now.",
+                    _ => "Taking it back allows more than now.",
                 };
                 state.modals.push(Modal::Confirm(Confirm {
                     title: "Take this back?".to_owned(),
@@ -52,7 +52,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
                 if state.model.world().approvals.contains_key(&id) {
                     taken.push(name);
                 } else {
-                    kept.push(format!("{name}: it is not known any more"));
+                    kept.push(format!("{name}: no longer known"));
                 }
             }
             Way::Never(why) => kept.push(format!("{name}: {why}")),

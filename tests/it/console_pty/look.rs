@@ -38,7 +38,7 @@ fn a_theme_is_chosen_and_what_is_written_is_taken_up() {
         "themes/sea.toml",
         "inherits = \"dark\"\n[roles]\n\"txet\" = \"red\"\n",
     );
-    let screen = pty.see("theme kept");
+    let screen = pty.see("theme unchanged");
     assert!(screen.contains("sea.toml:3"), "{screen}");
     quit(&mut pty, "stop");
     assert_eq!(pty.wait_exit(), Some(0));
@@ -67,7 +67,7 @@ fn a_keymap_is_chosen_changed_and_kept_when_broken() {
         "inherits = \"vim\"\n[global]\n\"B\" = \"screen-lvie\"\n",
     );
     // No key: a notice goes with its screen.
-    let screen = pty.see("keymap kept");
+    let screen = pty.see("keymap unchanged");
     assert!(
         screen.contains("vim.toml:3") && screen.contains("screen-live"),
         "{screen}"

@@ -397,7 +397,7 @@ fn a_value_is_written_and_asked_about_and_a_deny_rule_denies() {
         driver.press("backspace");
     }
     driver.press("enter");
-    assert!(driver.text().contains("compares with something"));
+    assert!(driver.text().contains("the value to compare with is empty"));
     driver.type_text("git *");
     driver.press("enter");
     assert_eq!(

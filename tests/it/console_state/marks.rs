@@ -329,7 +329,7 @@ fn marked_shapes_hold_as_long_as_the_table_says() {
     driver.press("s");
     let text = driver.text();
     for said in [
-        "3 of 5 marked: each runs, and the same again without asking.",
+        "3 of 5 marked: each runs; the same call runs again without asking.",
         "until 20:00 (in 8h), while this session lasts",
         "+ longer, - shorter",
         "Allow 3 shapes",

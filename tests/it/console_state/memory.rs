@@ -371,7 +371,7 @@ fn what_cannot_be_taken_back_is_asked_first() {
     }
     driver = at(120, 40, &kept, "j a");
     assert!(driver.state.modals.is_empty());
-    assert!(driver.text().contains("only a proposed one waits"));
+    assert!(driver.text().contains("only a proposed memory can be accepted"));
     for keys in ["a", "e", "p", "x", "S", "space", "s", "j S", "r"] {
         let mut driver = at(120, 40, &kept, keys);
         assert!(
@@ -455,7 +455,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
         "{text}"
     );
     driver.press("r");
-    assert!(driver.text().contains("although too much goes"));
+    assert!(driver.text().contains("although it archives too much"));
     driver.press("enter");
     assert_eq!(sent(&driver).len(), 1);
     driver.press("r tab enter");
@@ -478,7 +478,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     let busy = Problem::new(ProblemKind::Conflict, "hygiene is under way", "two at once");
     ended(&mut driver, order.clone(), Err(busy));
     driver.press("r");
-    assert!(!driver.text().contains("although too much goes"));
+    assert!(!driver.text().contains("although it archives too much"));
     driver.press("esc");
     let refusal = Problem::new(
         ProblemKind::Conflict,
@@ -489,7 +489,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     driver.press("H H");
     kept.settle(&mut driver);
     driver.press("r");
-    assert!(!driver.text().contains("although too much goes"));
+    assert!(!driver.text().contains("although it archives too much"));
     // Where nothing goes there is nothing to run.
     kept.report = leverframe::protocol::hygiene::HygieneReport::default();
     let mut driver = at(120, 40, &kept, "H r");
@@ -510,7 +510,7 @@ fn a_run_is_taken_back_while_that_is_possible() {
     // A selected one that is taken back already is not replaced by another.
     let mut driver = at(120, 40, &kept, "H tab j u");
     assert!(driver.state.modals.is_empty());
-    assert!(driver.text().contains("no run that can be taken back"));
+    assert!(driver.text().contains("no run can be undone"));
     let late: Kept = {
         let mut late = kept.clone();
         for run in &mut late.runs {

@@ -183,7 +183,7 @@ fn nothing_is_trusted_before_its_end_was_shown() {
     let mut driver = servers(80, 24, 1);
     driver.press("a");
     let text = driver.text();
-    assert!(text.contains("has not been shown"), "{text}");
+    assert!(text.contains("you have not seen all"), "{text}");
     driver.press("enter");
     driver.press("G");
     driver.text();
