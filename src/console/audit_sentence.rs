@@ -84,7 +84,7 @@ pub fn sentence(row: &AuditRow, tool: Option<&str>) -> String {
         "engine.held" => format!("{who} STOPPED everything{}", facts.because("reason")),
         "engine.released" => format!("{who} released the emergency stop"),
         "engine.started" if facts.is("clean") => "the engine started".to_owned(),
-        "engine.started" => "the engine started after it had not ended in order".to_owned(),
+        "engine.started" => "the engine started after an unclean end".to_owned(),
         "quarantine.released" => format!("{who} released the quarantine"),
         "grant.removed" if facts.text("ended_with").is_some() => {
             format!("the permission for {tool}{place} ended with its turn")

@@ -1,5 +1,5 @@
-//! Folding events into the world. The same function for live events, for the tail after a snapshot and
-//! for replay; durable events that the world already contains change nothing.
+//! Folds events into the world. Live events, the tail after a snapshot and replay use the same function; a durable
+//! event that the world already contains changes nothing.
 
 use crate::console::loading;
 use crate::console::world::{CallResult, Stream, TOOL_OUTPUT_KEPT, World};

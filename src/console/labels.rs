@@ -25,7 +25,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         }) => "session goes on".to_owned(),
         Command::UpdateSession(UpdateSession {
             model: Some(model), ..
-        }) => format!("this session asks {model} from now on"),
+        }) => format!("this session uses {model} from now on"),
         Command::UpdateSession(UpdateSession {
             preferences: Some(text),
             ..
@@ -89,10 +89,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::ReleaseEmergencyStop(_) => "emergency stop released".to_owned(),
         Command::ReloadConfiguration(_) => match outcome {
             Outcome::ReloadConfiguration(report) => reload_text(report),
-            _ => "configuration read again".to_owned(),
+            _ => "configuration reloaded".to_owned(),
         },
         Command::CreateBackup(_) => "backup written".to_owned(),
-        Command::Sweep(Sweep { preview: true }) => "nothing was swept: only counted".to_owned(),
+        Command::Sweep(Sweep { preview: true }) => "nothing was removed: only counted".to_owned(),
         Command::Sweep(Sweep { preview: false }) => "swept".to_owned(),
         Command::TestModel(_) => "model tested".to_owned(),
         Command::PinCacheEntry(PinCacheEntry { pinned: true, .. }) => "response pinned".to_owned(),
@@ -126,7 +126,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             }
             _ => "dataset removed".to_owned(),
         },
-        Command::RunHygiene(_) => "memory tidied".to_owned(),
+        Command::RunHygiene(_) => "hygiene has run".to_owned(),
         Command::UndoHygiene(_) => "taken back".to_owned(),
         Command::TryHook(_) => "hook tried".to_owned(),
         Command::ResetHook(_) => "hook is called again".to_owned(),
@@ -157,16 +157,16 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::TakeOverSession(_) => {
             "taken over: the agent is held, what you write goes out as the bot".to_owned()
         }
-        Command::SendAsBot(_) => "said as the bot".to_owned(),
+        Command::SendAsBot(_) => "sent as the bot".to_owned(),
         Command::GiveBackSession(_) => "given back: the agent answers again".to_owned(),
         Command::DrainChannel(DrainChannel {
             channel,
             drain: true,
-        }) => format!("{channel} takes up nothing new"),
+        }) => format!("{channel} drains: it starts nothing new"),
         Command::DrainChannel(DrainChannel {
             channel,
             drain: false,
-        }) => format!("{channel} takes up work again"),
+        }) => format!("{channel} starts work again"),
         Command::CheckChannel(CheckChannel { channel }) => {
             format!("the platform of {channel} was asked")
         }

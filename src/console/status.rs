@@ -1,6 +1,6 @@
 //! How an installation stands, in a few words: for the title of a terminal and for status bars.
 //!
-//! Nothing here says what a question is about: titles and bars are seen by others.
+//! Nothing here says what a question is about: others see titles and bars.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -183,7 +183,7 @@ fn way(undo: &Undo, world: &World, now: Timestamp, done: &UndoEntry) -> (String,
             };
             let left = before.expires_at.map(|at| at.millis_since(now) / 1000);
             if left == Some(0) {
-                return (name, Way::Never("what was before would have ended by now"));
+                return (name, Way::Never("the earlier level would have ended by now"));
             }
             let command = Command::SetPolicy(SetPolicy {
                 channel: channel.clone(),
@@ -221,7 +221,7 @@ fn way_back(
             if approval.is_some_and(|one| one.state == ApprovalState::Approved) =>
         {
             let Some(approval) = approval else {
-                return Way::Never("it is not known any more");
+                return Way::Never("it is no longer known");
             };
             Way::Send(Command::Decide(Decide {
                 approval_id: id,
@@ -237,7 +237,7 @@ fn way_back(
                     Way::Ask(command)
                 }
             }
-            None => Way::Never("its rule is gone already"),
+            None => Way::Never("its rule is already gone"),
         },
         DecisionKind::Approve if shape => Way::Send(Command::RemoveGrant(RemoveGrant { id })),
         DecisionKind::Approve => match approval_of_files(approval) {

@@ -47,7 +47,7 @@ impl Shell<'_> {
         }
         Ok(self
             .out
-            .line("`autonomy NAME` says what each level would have meant, and sets one.")?)
+            .line("`autonomy NAME` shows what each level would have allowed, and sets one.")?)
     }
 
     fn channel(&mut self, named: &str) -> Result<Option<Channel>, Failure> {
@@ -87,7 +87,7 @@ impl Shell<'_> {
             self.out.line(&format!("{level}: {meaning}"))?;
             if what_if.considered == 0 {
                 self.out
-                    .line("  no call on this channel yet that this level could have changed")?;
+                    .line("  this level would have changed no call on this channel yet")?;
             } else {
                 self.out.line(&format!(
                     "  {} of the last {} calls would have run without you; {} of them asked then",
@@ -171,7 +171,7 @@ impl Shell<'_> {
             return Ok(());
         }
         let question = format!(
-            "Nothing is taken from or sent to {} until it goes on. Type pause to do so:",
+            "Until you unpause it, nothing is received from or sent to {}. Type pause to do so:",
             cell(&name)
         );
         if !self.sure(&question, "pause").await? {

@@ -39,7 +39,7 @@ pub fn choose(place: TerminalFacts, environment: &Environment) -> Result<Console
     }
     if !place.input {
         return Err(Failure::Usage(
-            "the console needs a terminal as its input and output, and this is none.\n\
+            "the console needs a terminal as its input and output.\n\
              Without one: `leverframe --daemon` runs the engine, `leverframe approvals list` and the other \
              commands talk to it (`leverframe --help`), `leverframe --plain` reads its commands from any input"
                 .to_owned(),

@@ -1,4 +1,4 @@
-//! The loop: print, wait for a line, do what it says. Everything that can be typed is known here and nowhere else.
+//! The loop: prints, waits for a line, and carries it out. Nothing outside this file knows what can be typed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Shell<'_> {
         self.live = self.model.is_live();
         if !self.live {
             self.out
-                .line("No answer from the engine yet; it is tried again.")?;
+                .line("No answer from the engine yet; trying again.")?;
         }
         self.list_queue()?;
         loop {
@@ -269,7 +269,7 @@ impl Shell<'_> {
                 self.out.line("news is printed when it comes")?;
             }
             ("keys" | "themes", _) => {
-                self.out.line("keys and themes are of the full console")?;
+                self.out.line("only the full console has keys and themes")?;
             }
             _ => self.as_command_line(&line.text).await?,
         }
@@ -387,7 +387,7 @@ impl Shell<'_> {
 
     async fn emergency_stop(&mut self) -> Result<(), Failure> {
         let question = format!(
-            "STOP {}: running tools are killed, everything is held. Type stop once more:",
+            "STOP {}: kills running tools and stops all work. Type stop once more:",
             cell(&self.model.host().place)
         );
         let Some(line) = self.ask(&question).await? else {
@@ -432,7 +432,7 @@ impl Shell<'_> {
         let ways = [
             "stay",
             "leave, and let the engine go on in the background",
-            "leave, and end the engine in order",
+            "leave, and stop the engine cleanly",
         ];
         match self.choose("Which?", &ways.map(str::to_owned)).await? {
             Some(2) => self.ended = Some(QuitKind::Detach),

@@ -114,9 +114,8 @@ impl Shell<'_> {
     pub fn list_queue(&mut self) -> Result<(), Failure> {
         let open = self.open_items();
         if open.is_empty() {
-            self.out.line(
-                "Nothing needs you. What stops at a person is announced here when it comes.",
-            )?;
+            self.out
+                .line("Nothing needs you. New items are announced here.")?;
         }
         for key in &open {
             let number = self.items.of(key);
@@ -402,7 +401,7 @@ impl Shell<'_> {
                     && resolution == DeliveryResolution::SendAgain
                     && !self
                         .sure(
-                            "Nobody knows whether it arrived; it may be seen twice. Type again to send it:",
+                            "It may have arrived; sending again may show it twice. Type again to send it:",
                             "again",
                         )
                         .await?
@@ -669,7 +668,7 @@ impl Shell<'_> {
             None => ("", String::new()),
         };
         self.out.line(&format!(
-            "{can}A rule like this one, first only looked at; without --preview it is made:\n  rules add {} {flag} {} --channel {}{verdict} --expires 8h --preview\nThen decide {number}.",
+            "{can}A rule like this one (--preview shows its effect; without it, the rule is made):\n  rules add {} {flag} {} --channel {}{verdict} --expires 8h --preview\nThen decide {number}.",
             cell(&approval.tool),
             cell(&quoted(&value)),
             cell(&quoted(&approval.channel)),

@@ -152,7 +152,7 @@ impl Shell<'_> {
             None => Vec::new(),
         };
         let Some(first) = entries.first().map(|entry| entry.position) else {
-            return Ok(self.out.line("that is the beginning")?);
+            return Ok(self.out.line("this is the beginning")?);
         };
         self.print_entries(&entries)?;
         if let Some(open) = &mut self.open {

@@ -126,7 +126,7 @@ impl Choice {
                 DecisionKind::SendAgain.text().choice()
             }
             Self::Delivery(DeliveryResolution::Drop) => DecisionKind::Drop.text().choice(),
-            Self::Dismiss => "dismiss it: you have looked at it; no file changes".to_owned(),
+            Self::Dismiss => "dismiss it; no file changes".to_owned(),
         }
     }
 }

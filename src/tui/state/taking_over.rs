@@ -57,7 +57,7 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
         Some((held, true)) => opening::open_text(state, TextPurpose::Say(id, held.id)),
         Some((held, false)) => {
             let text = format!(
-                "{} has taken this conversation over, on another console: take it over to write here",
+                "{} has taken this conversation over elsewhere: take it over to write here",
                 held.by
             );
             state.toast(Tone::Warning, text);

@@ -75,7 +75,7 @@ pub fn loading(console: Console<'_>, key: &ItemKey) -> Option<(Role, String)> {
 /// Who is asked outside the console, and how often the bot reminded them.
 pub fn who_else(approval: &Approval) -> String {
     match (approval.notified, approval.reminders) {
-        (false, _) => "nobody was told outside the console".to_owned(),
+        (false, _) => "nobody was notified outside the console".to_owned(),
         (true, 0) => "also asked in the chat; the first answer counts".to_owned(),
         (true, count) => {
             let times = if count == 1 {

@@ -123,18 +123,18 @@ fn chain(state: &State) -> (Role, String) {
         Chain::Unknown => {
             let key = state.keymap.key_of(Context::Audit, Action::VerifyAudit);
             let key = key.unwrap_or_else(|| ":".to_owned());
-            let text = format!("not walked since this console started; {key} verifies it");
+            let text = format!("not verified since this console started; {key} verifies it");
             (Role::TextMuted, text)
         }
         Chain::Walking => (
             Role::NoticeInfo,
-            "walking every row and hash; this may take a moment …".to_owned(),
+            "verifying every row and hash; this may take a moment …".to_owned(),
         ),
         Chain::Walked { report, at } => {
             let (role, text) = walked(report);
-            (role, format!("{text} · walked {}", format::clock(*at)))
+            (role, format!("{text} · verified {}", format::clock(*at)))
         }
-        Chain::Failed(why) => (Role::StateBad, format!("not walked: {why}")),
+        Chain::Failed(why) => (Role::StateBad, format!("not verified: {why}")),
     };
     (role, format!("chain  {text}"))
 }
@@ -178,7 +178,7 @@ fn empty(state: &State) -> Vec<(Role, String)> {
         return vec![(Role::TextMuted, "asking for the rows …".to_owned())];
     }
     if !panel.rows.is_empty() {
-        let text = "People did nothing in these rows; the engine did all of it.".to_owned();
+        let text = "These rows hold no action of a person, only the engine's.".to_owned();
         return vec![(Role::TextStrong, text)];
     }
     if !panel.filter.is_empty() {

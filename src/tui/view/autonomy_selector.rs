@@ -203,7 +203,7 @@ pub fn what_if<'a>(
         Some(Err(problem)) => (Role::NoticeError, problem.clone()),
         Some(Ok(what_if)) if what_if.considered == 0 => (
             Role::TextStrong,
-            "no call on this channel yet that this could have changed".to_owned(),
+            "this would have changed no call on this channel yet".to_owned(),
         ),
         Some(Ok(what_if)) if what_if.newly_unattended > 0 => (
             Role::NoticeWarning,

@@ -44,7 +44,7 @@ pub fn body(
                     "done so far",
                     Role::Text,
                     &format!(
-                        "{} steps, {} tool calls, taken up {} times",
+                        "{} steps, {} tool calls, started {} times",
                         continuation.steps,
                         continuation.tool_calls.len(),
                         continuation.attempt
@@ -130,7 +130,7 @@ pub fn body(
             body.blank();
             body.text(
                 Role::TextMuted,
-                "It goes away when its cause does; the log file has the details.",
+                "It clears when its cause is gone; the log file has the details.",
             );
         }
     }

@@ -186,8 +186,8 @@ fn empty(state: &State) -> Vec<(Role, String)> {
         (Role::Text, String::new()),
         (
             Role::TextMuted,
-            "Every message that is accepted becomes one: it runs, waits for you, can be resumed after a crash \
-             from its last durable step, and stays here when it has ended."
+            "Each accepted message becomes a turn. It runs, waits for you, and stays here when it has ended. After a \
+             crash you can resume it from its last durable step."
                 .to_owned(),
         ),
     ]
@@ -248,7 +248,7 @@ fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<
     let refused = turn.refused_calls();
     if refused > 0 {
         let text = format!(
-            "{}: too many approvals waited, and nobody was asked",
+            "{}: too many approvals waited, so nobody was asked",
             RefusedCalls::text(refused)
         );
         body.field("refused", Role::StateWaiting, &text);
@@ -261,7 +261,7 @@ fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<
         .filter(|(id, _)| *id == turn.id);
     let checkpoint = match steps.map(|(_, steps)| steps) {
         Some(Ok(steps)) => steps.last().map_or_else(
-            || "none: nothing of it is stored but the message".to_owned(),
+            || "none: only the message is stored".to_owned(),
             |step| format!("step {}: {} · {}", step.n, step.kind, at(state, step.at)),
         ),
         Some(Err(why)) => why.clone(),

@@ -72,8 +72,8 @@ fn empty(panel: &DatasetsPanel) -> Vec<(Role, String)> {
         (Role::Text, String::new()),
         (
             Role::TextMuted,
-            "A CSV, TSV or JSON file that somebody sends becomes a dataset of the channel. Its agents filter, group \
-             and aggregate it without a program. `:upload CHANNEL FILE` sends one from here."
+            "A CSV, TSV or JSON file that somebody sends becomes a dataset of the channel. Agents of the \
+             channel filter, group and aggregate it without a program. `:upload CHANNEL FILE` sends one from here."
                 .to_owned(),
         ),
     ]

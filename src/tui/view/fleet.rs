@@ -64,7 +64,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         above: problems.collect(),
         empty: vec![(
             Role::TextMuted,
-            "no daemon has told its channels yet".to_owned(),
+            "no daemon has sent its channels yet".to_owned(),
         )],
         cells: &|key| cells(state, key, waiting),
         roles: &|key| {

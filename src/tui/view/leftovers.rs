@@ -19,7 +19,7 @@ pub fn in_words(one: &Leftovers) -> String {
     match in_place.chain(set_aside).next() {
         Some(first) if count > 1 => format!("{first}, and {} more", count - 1),
         Some(first) => first,
-        None => "a run may have left something: not everything was looked at".to_owned(),
+        None => "a run may have left something: not every place was checked".to_owned(),
     }
 }
 
@@ -38,14 +38,14 @@ pub fn body(body: &mut Body<'_>, one: &Leftovers) {
         body.field(
             "found",
             Role::NoticeWarning,
-            "at the start after the process died during the run; what somebody else put there until then is among it",
+            "at the start after the process died during the run; it may include files that others put there since",
         );
     }
     if let Some(problem) = &one.new.incomplete {
         body.field(
             "DANGER",
             Role::NoticeError,
-            &format!("not everything was looked at: {problem}"),
+            &format!("not every place was checked: {problem}"),
         );
     }
     if !one.new.in_place.is_empty() {

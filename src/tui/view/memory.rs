@@ -224,13 +224,12 @@ impl<'a> Canvas<'a> {
             Place::Review => ("Nothing to look through.", String::new()),
             Place::Archived => (
                 "Nothing is archived.",
-                "Hygiene archives what is old, expired or too much; H shows what would go."
-                    .to_owned(),
+                "Hygiene archives old, expired and surplus memories; H shows which.".to_owned(),
             ),
             Place::All | Place::Session | Place::Channel(_) | Place::Global => (
                 "Nothing is remembered here yet.",
                 format!(
-                    "The agent remembers when it is told to, and when a long session is compacted; {} writes something here.",
+                    "The agent writes memories when asked, and when a long session is compacted; {} writes one here.",
                     self.key(Action::MemoryAdd)
                 ),
             ),
@@ -281,7 +280,7 @@ impl<'a> Canvas<'a> {
                 lines.push((Role::NoticeError, format!("not run: {why}")));
                 if memory.too_much {
                     let text = format!(
-                        "Nothing was changed. {} asks once more, to run it all the same.",
+                        "Nothing was changed. {} asks once more, then runs it anyway.",
                         self.key(Action::MemoryRun)
                     );
                     lines.push((Role::Text, text));

@@ -238,7 +238,7 @@ fn routine(state: &State, routine: &Routine, out: &mut Body<'_>) {
     let when = match (routine.enabled, routine.begin_at.or(routine.due_at)) {
         (true, Some(at)) => format!("{} ({at})", next(state, routine)),
         (true, None) => "never by its schedule".to_owned(),
-        (false, _) => "it is off: it runs only when somebody says so".to_owned(),
+        (false, _) => "off: it runs only when a person starts it".to_owned(),
     };
     out.field("next", Role::Text, &when);
     match &routine.last_run {

@@ -66,7 +66,7 @@ pub fn draw(
         None => Some((Role::TextMuted, "asking for the models …".to_owned())),
         Some(Err(why)) => Some((Role::NoticeError, why.clone())),
         Some(Ok(_)) if list.total == 0 => {
-            let text = "the configuration names no model that can answer";
+            let text = "no model is configured that can answer";
             Some((Role::Text, text.to_owned()))
         }
         Some(Ok(_)) if list.order.is_empty() => Some((Role::TextStrong, NONE_LEFT.to_owned())),

@@ -1,4 +1,4 @@
-//! What the screens say, as lines of text: for a terminal without a screen, and for ears.
+//! The texts of the screens as lines, for a terminal without a screen and for screen readers.
 //!
 //! Nothing is drawn and nothing is cut: a card that is printed here is printed whole.
 

@@ -117,9 +117,8 @@ fn empty(panel: &RulesPanel) -> Vec<(Role, String)> {
         (Role::Text, String::new()),
         (
             Role::TextMuted,
-            "A rule says of some calls that they run, ask or never run, whatever the level is. Shapes that were \
-             allowed for a session stand here too, until they end. `leverframe rules add --help` shows what a rule \
-             can say."
+            "A rule makes matching calls run, ask or never run, whatever the level is. Session grants are listed \
+             here too, until they end. `leverframe rules add --help` shows what a rule can say."
                 .to_owned(),
         ),
     ]
@@ -223,7 +222,7 @@ pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
     }
     if found.doubtful > 0 {
         let text = format!(
-            "{} more would ask: nothing proves that they stay clear of it",
+            "{} more would ask: nothing proves that they do not match",
             found.doubtful
         );
         body.text(Role::Text, &text);

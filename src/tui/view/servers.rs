@@ -178,7 +178,7 @@ fn offered(theme: &Theme, width: usize, body: &mut Body<'_>, review: &McpServerR
         one_tool(body, tool);
     }
     if !review.diff.is_empty() {
-        body.heading("what differs from what is trusted");
+        body.heading("changes since it was trusted");
         let colors = DiffColors { theme, code: None };
         let lines = diff::lines(colors, &review.diff, width, DiffLayout::Unified);
         body.lines.extend(lines);

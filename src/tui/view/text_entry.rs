@@ -265,7 +265,7 @@ fn words(state: &State, entry: &TextDialog) -> (String, String) {
         TextPurpose::Preferences(_) => (
             "Preferences of this session".to_owned(),
             format!(
-                "Models read them in every turn; empty removes them · {} of {MAX_PREFERENCES} bytes",
+                "Models read them in every turn; an empty text removes them · {} of {MAX_PREFERENCES} bytes",
                 entry.field.bytes()
             ),
         ),

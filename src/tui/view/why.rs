@@ -31,7 +31,7 @@ fn lines(state: &State, theme: &Theme, pager: &WhyPager, width: usize) -> Vec<Li
     let mut body = Body::new(theme, width);
     if pager.left_out > 0 {
         let text = format!(
-            "{} earlier calls are left out (`leverframe why CALL` tells of each)",
+            "{} earlier calls are omitted (`leverframe why CALL` explains each)",
             pager.left_out
         );
         body.text(Role::TextMuted, &text);

@@ -51,7 +51,7 @@ async fn a_session_is_opened_written_into_and_read() {
         "{said}"
     );
     let mut older = String::new();
-    while !older.contains("that is the beginning") {
+    while !older.contains("this is the beginning") {
         older = typist.enter("older");
         assert!(!older.contains("number 24."), "{older}");
     }

@@ -457,7 +457,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
     assert!(
         driver
             .text()
-            .contains("not walked since this console started; v verifies it")
+            .contains("not verified since this console started; v verifies it")
     );
     driver.press("v v");
     let asked = silent.serve(&mut driver);
@@ -465,7 +465,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
         .iter()
         .filter(|query| matches!(query, Query::VerifyAudit(_)));
     assert_eq!(walks.count(), 1);
-    assert!(driver.text().contains("walking every row and hash"));
+    assert!(driver.text().contains("verifying every row and hash"));
     // Rows still come while it walks.
     let mut more = silent.clone();
     more.rows.push(row(10));
