@@ -129,7 +129,7 @@ fn elsewhere(approval: &Approval) -> Vec<Line> {
     lines.extend([
         plain(deadline(approval)),
         bold(
-            "It cannot be decided here, by its risk or its place: decide it in the console"
+            "Its risk or this chat does not allow a decision here: decide it in the console"
                 .to_owned(),
         ),
         plain(format!("Code: {}", reveal_line(&approval.short_code))),

@@ -188,7 +188,7 @@ impl HealthLog {
                 .as_ref()
                 .map(|(count, why)| {
                     format!(
-                        "{count} updates could not be taken in and were skipped (pause and resume the channel to clear \
+                        "{count} updates could not be stored and were skipped (pause and resume the channel to clear \
                          this); the newest: {why}"
                     )
                 })

@@ -34,12 +34,12 @@ pub async fn take_in(
         Err(problem) if is_transient(problem.kind) => return Err(problem),
         Err(problem) => problem,
     };
-    tracing::error!(key = %named.dedupe_key, %problem, "an item cannot be taken in; it is skipped");
+    tracing::error!(key = %named.dedupe_key, %problem, "an item cannot be stored; it is skipped");
     health.skipped(format!("{item}: {problem}"));
     let skipped = Inbound {
         dedupe_key: key(account, &format!("skipped:{item}")),
         body: InboundBody::Other {
-            what: format!("could not be taken in: {}", problem.title),
+            what: format!("could not be stored: {}", problem.title),
         },
         ..named
     };

@@ -338,7 +338,7 @@ async fn run_once(
                     Ok(Err(error)) => error.into(),
                     // The payload of a panic is not shown: it could quote outside text or a secret.
                     Err(_) => RunEnd::Transient {
-                        detail: "the bridge stopped on a defect of ours (a panic; see the log)".to_owned(),
+                        detail: "the bridge stopped on a defect of Leverframe (a panic; see the log)".to_owned(),
                         asked: None,
                     },
                 };

@@ -147,7 +147,7 @@ pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> 
             } else if let Some(keys) = differing_keys(settings) {
                 warn(
                     "configuration",
-                    format!("{file} says otherwise than the engine goes by: {keys}"),
+                    format!("{file} differs from the configuration in use: {keys}"),
                     "`leverframe reload` applies what needs no restart; with --preview it only shows it",
                 )
             } else if settings.paths.config_file.exists() {
@@ -185,7 +185,7 @@ fn directory(dir: &Path) -> Finding {
             fail(
                 about,
                 format!("{shown} is not there: a restore into it was not finished"),
-                "run `leverframe restore FILE` again; what was there before lies beside it",
+                "run `leverframe restore FILE` again; the earlier directory is beside it",
             )
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => warn(
@@ -281,7 +281,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
         findings.push(warn(
             "quarantine",
             "the database was restored: no channel connects, nothing is sent or run",
-            "look at what is uncertain, then release it",
+            "review what is uncertain, then release it",
         ));
     }
     if let Some((since, reason)) = &found.held {
@@ -369,7 +369,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
                 _ if overdue => warn(
                     about,
                     detail,
-                    "it runs while the daemon does, unless that is held or quarantined",
+                    "it runs while the daemon does, unless that is stopped or quarantined",
                 ),
                 _ => ok(about, detail),
             }
@@ -465,8 +465,8 @@ fn hooks(settings: &Settings) -> Vec<Finding> {
                 Err(why) => fail(
                     &about,
                     format!("it is not run: {why}"),
-                    "a program that only you or root can change, outside every workspace; until then what it has to \
-                     look at is refused",
+                    "use a program that only you or root can change, outside every workspace; until then the calls \
+                     it checks are refused",
                 ),
             }
         })
@@ -542,7 +542,7 @@ fn bridge_variables(settings: &Settings) -> impl Iterator<Item = Finding> {
                 warn(
                     &format!("channel {name}"),
                     format!("the variable {variable}, which its program is to get, is not set"),
-                    "set it where the daemon starts, or take it out of `environment_env`",
+                    "set it where the daemon starts, or remove it from `environment_env`",
                 )
             })
     })
@@ -579,7 +579,7 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
                     ok(&about, detail)
                 }
                 ChannelState::Degraded | ChannelState::Paused => {
-                    warn(&about, detail, "it goes on by itself unless it was paused")
+                    warn(&about, detail, "it reconnects by itself unless it was paused")
                 }
             }
         })
@@ -643,7 +643,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
             .process
             .problems
             .iter()
-            .map(|problem| fail("store", problem.clone(), "it goes away when its cause does")),
+            .map(|problem| fail("store", problem.clone(), "it clears when its cause is gone")),
     );
     found
 }

@@ -18,10 +18,10 @@ use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
 
 /// Told to whoever writes during an emergency stop.
-const HELD: &str = "Everything is held by the operator at the moment. Your message is kept; what follows from it is said \
-                    after the release.";
+const HELD: &str = "The operator has stopped everything for now. Your message is stored; you hear more after the \
+                    release.";
 /// Told to whoever forwards, quotes or edits a command.
-const INDIRECT: &str = "A forwarded, quoted or edited command has no effect; send it anew.";
+const INDIRECT: &str = "A forwarded, quoted or edited command has no effect; send it again.";
 
 /// A text message.
 struct Text<'a> {
@@ -219,7 +219,7 @@ impl Engine {
             inbound_files::is_audio(media_type) && !inbound_files::is_transcribed(self, media_type)
         };
         if text.trim().is_empty() && files.iter().all(unheard) {
-            let reply = "I cannot listen to recordings here: nobody transcribes them. Please write in words what you need.";
+            let reply = "I cannot listen to recordings here. Please write what you need.";
             return self
                 .record(
                     arrival,
@@ -262,9 +262,7 @@ impl Engine {
             return Ok(refused);
         }
         let reply = heard.then(|| {
-            format!(
-                "I can read text and files, and this is {what}. Please write in words what you need."
-            )
+            format!("I can read text and files, and this is {what}. Please write what you need.")
         });
         self.record(arrival, Disposition::Ignored, what.to_owned(), reply)
             .await
@@ -362,7 +360,7 @@ impl Engine {
                     None,
                 )
                 .await?;
-            ingested.feedback = Some("This button is not valid any more.".to_owned());
+            ingested.feedback = Some("This button is no longer valid.".to_owned());
             return Ok(ingested);
         };
         let request = DecisionRequest {

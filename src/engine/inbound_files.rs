@@ -274,7 +274,7 @@ async fn transcribe_one(engine: &Engine, row: InboundFileRow) {
         Err(why) => {
             let why = engine.redactor.redact(&reveal_line(&why)).into_owned();
             tracing::warn!(continuation = %row.continuation_id, %why, "a recording is not transcribed");
-            let told = format!("What is said in `{}` is not known: {why}.", row.name);
+            let told = format!("`{}` could not be transcribed: {why}.", row.name);
             (
                 format!("[it could not be transcribed: {why}]"),
                 engine.has_bridge(&row.channel).then(|| notice(&row, told)),

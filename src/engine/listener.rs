@@ -119,7 +119,7 @@ impl Listener {
             about: "listener".to_owned(),
             detail: format!("turned away: {}", recent.join(", ")),
             fix: Some(
-                "look who calls; the limits are under [server], and tokens can be revoked"
+                "check who calls; the limits are under [server], and you can revoke tokens"
                     .to_owned(),
             ),
         })
@@ -143,8 +143,8 @@ impl Listener {
         let problem = problem.map(|why| {
             finding(
                 Standing::Warn,
-                format!("{why}; the one of before stays in use"),
-                Some("mend the file; it is read again by itself"),
+                format!("{why}; the previous one stays in use"),
+                Some("fix the file; it is read again automatically"),
             )
         });
         let served = certificate.map(|served| about(&served, now));
@@ -191,7 +191,7 @@ fn read(path: &Path) -> Result<Certificate, String> {
 }
 
 fn about(certificate: &Certificate, now: Timestamp) -> Finding {
-    const FIX: &str = "put a new one into its file; it is read again by itself";
+    const FIX: &str = "put a new one into its file; it is read again automatically";
     let Certificate {
         fingerprint,
         names,

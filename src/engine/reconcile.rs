@@ -171,7 +171,7 @@ pub async fn bounded(
         Ok(Ok(probe)) => probe,
         // The payload is not shown: it could quote outside text or a secret.
         Ok(Err(_)) => Probe::Unclear {
-            why: "the look stopped on a defect of ours (a panic; see the log)".to_owned(),
+            why: "the look-up stopped on a defect of Leverframe (a panic; see the log)".to_owned(),
         },
         Err(_) => {
             cancel.cancel();

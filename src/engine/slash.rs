@@ -209,7 +209,7 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<In
         return reply(engine, arrival, "resume", text).await;
     };
     if session.state == SessionState::Active {
-        let text = "You are in this session already.".to_owned();
+        let text = "You are already in this session.".to_owned();
         return reply(engine, arrival, "resume", text).await;
     }
     let text = match title_of(session) {
@@ -304,7 +304,7 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
             engine,
             arrival,
             "fresh",
-            "Send /fresh QUESTION: the model is asked even where a response is cached.".to_owned(),
+            "Send /fresh QUESTION to ask the model even if a response is cached.".to_owned(),
         )
         .await;
     }
@@ -361,7 +361,7 @@ async fn status(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Proble
         .map_err(from_store)?;
     let mut text = format!("Autonomy here: {}.", policy.autonomy);
     if engine.is_held() {
-        text.push_str("\nThe operator holds everything at the moment; messages are kept.");
+        text.push_str("\nThe operator has stopped everything for now; messages are stored.");
     }
     let open: Vec<Continuation> = recent(engine, arrival)
         .await?

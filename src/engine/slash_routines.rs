@@ -102,7 +102,7 @@ async fn act(
         engine.scheduler.routines_changed();
         let text = match changed.due_at {
             Some(due) => format!("Routine {} is due next at {due}.", changed.name),
-            None => format!("Routine {} does not run by itself.", changed.name),
+            None => format!("Routine {} is disabled.", changed.name),
         };
         tell(engine, arrival, text).await;
     }

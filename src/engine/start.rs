@@ -71,7 +71,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             "engine: {} crashes within ten minutes",
             recovery.crashes_in_10_min
         );
-        tracing::error!(%reason, "starting held: look at what happened, then `leverframe release` (or ctrl-x r) lets work go on");
+        tracing::error!(%reason, "starting in emergency stop: find the cause, then run `leverframe release` (or press ctrl-x r)");
         engine.emergency.hold(ActiveStop {
             since: engine.clock.now(),
             reason: reason.clone(),

@@ -186,7 +186,7 @@ impl Sweep<'_> {
             .remove(
                 IdleSessions {
                     before: rules.idle_before,
-                    reason: format!("nothing was said for {days} days"),
+                    reason: format!("no message for {days} days"),
                 },
                 &idle,
             )

@@ -65,7 +65,7 @@ impl Telemetry {
         let dropped = (spans + logs > 0).then(|| {
             warn(
                 format!("{spans} spans and {logs} log records were dropped since the start"),
-                "the collector was away, too slow, or refused them; the log says which",
+                "the collector was away, too slow, or refused them; the log has the reason",
             )
         });
         problem.into_iter().chain(dropped).collect()

@@ -137,8 +137,8 @@ impl Engine {
             ..approvals::build(self, &origin, ask, now)
         };
         let notice = format!(
-            "You are not on this bot's list, so what you wrote was not read. Its operator was asked to let you in: tell \
-             them the code `{}`, it is good for one hour. Your id is `{}`.",
+            "You are not on this bot's list, so your message was not read. Its operator has your request: tell them \
+             the code `{}`, which is valid for one hour. Your id is `{}`.",
             approval.short_code, requester.id
         );
         let detail = format!("{} may ask for access", requester.id);

@@ -128,7 +128,7 @@ impl DiscordBridge {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
         {
             return Err(ChannelError::Fatal {
-                detail: "the bot token has characters that no token has (the word `Bot` is no part of it)"
+                detail: "the bot token has invalid characters (leave out the word `Bot`)"
                     .to_owned(),
                 fix: TOKEN_FIX.to_owned(),
             });

@@ -170,7 +170,7 @@ impl Connection<'_> {
                 Step::Send(payload) => payload,
             };
             if let Err(error) = self.send(&payload).await {
-                tracing::debug!(%error, "the gateway takes nothing");
+                tracing::debug!(%error, "the gateway accepts no data");
                 return Some(ConnectionEnd::End(machine.closed(None)));
             }
         }

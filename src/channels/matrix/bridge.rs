@@ -115,7 +115,7 @@ impl MatrixBridge {
         // Anything else could not stand in a header.
         if !token.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(ChannelError::Fatal {
-                detail: "the access token has characters that no token has".to_owned(),
+                detail: "the access token has invalid characters".to_owned(),
                 fix: "check that the whole token was copied, and nothing else".to_owned(),
             });
         }

@@ -108,8 +108,7 @@ impl Deliverer {
             .is_some_and(|room| room.encrypted)
         {
             return Err(NotSent::Never(
-                "the room is encrypted, and this channel would write into it for everybody to read"
-                    .to_owned(),
+                "the room is encrypted, and this channel can only write unencrypted".to_owned(),
             ));
         }
         Ok(place)

@@ -29,7 +29,7 @@ async fn tell_once(api: &Api, health: &HealthLog, user: &str, room: &str) -> Res
     let key = hex(&Sha256::digest(format!("encrypted {room}")));
     let content = content::message(&content::markdown(WORDS), Kind::Notice);
     api.send(room, "m.room.message", &key, &content).await?;
-    let note = format!("`{room}` is encrypted: nothing in it can be read, and it was told so");
+    let note = format!("`{room}` is encrypted: the bot cannot read it, and said so there");
     health.note("an encrypted room", Some(note));
     let told = json!({ "encrypted": true });
     api.put_account_data(user, room, TOLD, &told).await

@@ -117,7 +117,7 @@ pub fn decode(event: &Value, me: &Me, around: &Around) -> Option<Inbound> {
         "m.poll.start" | "org.matrix.msc3381.poll.start" => media("a poll", around),
         "m.reaction" => react(event, around),
         "m.room.redaction" => other("a message was taken back"),
-        "m.room.encrypted" => other("an encrypted message, which nobody here can read"),
+        "m.room.encrypted" => other("an encrypted message, which the bot cannot read"),
         "m.room.encryption" => other("the room became encrypted; nothing in it can be read here"),
         "m.room.tombstone" => other(&format!(
             "the room is replaced by `{}`; a list that names the old id needs the new one",

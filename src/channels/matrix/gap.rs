@@ -145,7 +145,7 @@ impl<'a> Gap<'a> {
                 }
                 Err(CallError::Refused { code, detail, .. }) if code != 401 => {
                     syncer.health.skipped(format!(
-                        "what was said in `{room}` meanwhile cannot be read: {detail}"
+                        "the messages missed in `{room}` cannot be read: {detail}"
                     ));
                     return Ok(None);
                 }

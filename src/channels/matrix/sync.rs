@@ -93,7 +93,7 @@ async fn syncs(
                         if items > 0 {
                             kept = Instant::now();
                         } else if next != since && kept.elapsed() >= KEEP_POSITION {
-                            let row = keep(syncer, next, "nothing was said for a while").await;
+                            let row = keep(syncer, next, "no new events for a while").await;
                             row.map_err(|problem| unstored(&problem))?;
                             kept = Instant::now();
                         }
@@ -122,7 +122,7 @@ async fn syncs(
             }) if !anew => {
                 anew = true;
                 syncer.health.skipped(format!(
-                    "the homeserver does not know the position any more ({detail}); what was said before now is missed"
+                    "the homeserver does not know the position any more ({detail}); earlier messages are missed"
                 ));
                 let Some(begun) = begin(syncer, stop).await? else {
                     return Ok(());

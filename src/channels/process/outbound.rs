@@ -236,7 +236,7 @@ impl ProcessPlatform {
             Ok(ProgramMessage::Failed { error, .. }) => {
                 self.health.refused();
                 SendOutcome::Failed {
-                    error: said(&error, "its program says no more"),
+                    error: said(&error, "its program gives no reason"),
                 }
             }
             Ok(ProgramMessage::Retry {

@@ -167,7 +167,7 @@ impl SlackBridge {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if !token.expose().bytes().all(fits) {
             return Err(ChannelError::Fatal {
-                detail: format!("the {key} has characters that no token has"),
+                detail: format!("the {key} has invalid characters"),
                 fix: format!("copy it again from {APPS} → your app → {place}"),
             });
         }

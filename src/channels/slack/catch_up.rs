@@ -77,15 +77,15 @@ async fn all(catch_up: &CatchUp, gaps: Vec<Gap>) {
             Ok(()) => catch_up.intake.lock().await.position.release(conversation),
             Err(Missed::Refused(why)) => {
                 catch_up.intake.lock().await.position.release(conversation);
-                tracing::info!(%conversation, %why, "what was missed in a conversation cannot be read");
+                tracing::info!(%conversation, %why, "the messages missed in a conversation cannot be read");
                 if !is_gone(&why) {
-                    problem = Some(format!("what was said while away is missing: {why}"));
+                    problem = Some(format!("messages missed while away cannot be read: {why}"));
                 }
             }
             // Its mark stays where it is, so that the next connection goes on there.
             Err(Missed::Later(why)) => {
                 problem = Some(format!(
-                    "what was said while away is not all read yet: {why}"
+                    "not all messages missed while away are read yet: {why}"
                 ));
             }
         }

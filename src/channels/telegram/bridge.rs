@@ -132,7 +132,7 @@ impl TelegramBridge {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-'))
         {
             return Err(ChannelError::Fatal {
-                detail: "the bot token has characters that no token has".to_owned(),
+                detail: "the bot token has invalid characters".to_owned(),
                 fix: "check the token from @BotFather: digits, a colon, then letters, digits, `_` and `-`".to_owned(),
             });
         }

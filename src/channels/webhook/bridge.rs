@@ -309,7 +309,7 @@ impl Receiver {
                     },
                 })
             }
-            Ok(None) => RequestOutcome::Answer(refusal(422, "it can never be taken in")),
+            Ok(None) => RequestOutcome::Answer(refusal(422, "it can never be stored")),
             Err(problem) => {
                 self.health
                     .receive_failing(format!("messages cannot be stored: {problem}"));
@@ -332,7 +332,7 @@ impl Receiver {
             Ok(parts) => parts?,
             Err(problem) => {
                 // The request waits, as for a message that is new.
-                tracing::warn!(channel = %self.channel, %problem, "what was said before cannot be read");
+                tracing::warn!(channel = %self.channel, %problem, "earlier replies cannot be read");
                 return None;
             }
         };
@@ -341,7 +341,7 @@ impl Receiver {
             match outgoing(self.port.as_ref(), part).await {
                 Ok((message, _)) => messages.push(message),
                 Err(problem) => {
-                    tracing::warn!(channel = %self.channel, %problem, "a part is not said again");
+                    tracing::warn!(channel = %self.channel, %problem, "a part is not sent again");
                 }
             }
         }

@@ -229,7 +229,7 @@ impl Platform for Deliverer {
                         .health
                         .now()
                         .plus_seconds(1 << part.attempts.min(MAX_BACKOFF)),
-                    error: "nobody waits for the answer, and the channel has no callback_url"
+                    error: "no request waits for the answer, and the channel has no callback_url"
                         .to_owned(),
                 };
             }

@@ -135,7 +135,7 @@ pub fn inbound(message: IncomingMessage) -> Result<Inbound, String> {
             Ok(())
         } else {
             Err(format!(
-                "`{field}` is to have 1 to {MAX_ID} bytes and no control characters"
+                "`{field}` must have 1 to {MAX_ID} bytes and no control characters"
             ))
         }
     };

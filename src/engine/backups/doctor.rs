@@ -52,7 +52,7 @@ pub fn look(
     let Some(settings) = settings else {
         return finding(
             Standing::Ok,
-            format!("{newest}; none is made by itself ([backup] `every` and `folder`)"),
+            format!("{newest}; no backup is scheduled ([backup] `every` and `folder`)"),
             None,
         );
     };
@@ -60,10 +60,10 @@ pub fn look(
         return finding(
             Standing::Fail,
             format!(
-                "the one of {} was not made: {}; {newest}; tried again at {}",
+                "the backup of {} failed: {}; {newest}; next try at {}",
                 failed.at, failed.why, failed.again_at
             ),
-            Some("mend what it names; `leverframe reload` tries at once"),
+            Some("fix what it names; `leverframe reload` tries at once"),
         );
     }
     let folder = settings.folder.display();

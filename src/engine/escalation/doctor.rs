@@ -31,7 +31,7 @@ pub fn unreached(engine: &Engine, on_call: Option<&str>, now: Timestamp) -> Vec<
                 about: format!("escalation {channel}"),
                 detail: format!("{which} reaches somebody now: {}", missed.join("; ")),
                 fix: Some(
-                    "give whoever it names an id of a channel with a bot, and say who is on call: \
+                    "give the people it names an id of a channel with a bot, and set who is on call: \
                      `leverframe on-call NAME`"
                         .to_owned(),
                 ),
@@ -68,7 +68,8 @@ pub fn unasked(engine: &Engine) -> Option<Finding> {
             approvals::life_seconds(settings, Risk::Low) / 60
         ),
         fix: Some(
-            "give whoever `approval_to` names an id of a channel with a bot, or set `escalation` of the channel".to_owned(),
+            "give the people in `approval_to` an id of a channel with a bot, or set `escalation` of the channel"
+                .to_owned(),
         ),
     })
 }
@@ -144,7 +145,7 @@ pub fn look(settings: &Settings, drills: &[EscalationDrill], now: Timestamp) -> 
                             "the drill of {} did not reach everybody: {why}",
                             drill.started_at
                         ),
-                        Some(format!("mend what it names; {again}")),
+                        Some(format!("fix what it names; {again}")),
                     ),
                     None if drill.is_old(now) => (
                         Standing::Warn,

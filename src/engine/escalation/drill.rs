@@ -179,7 +179,7 @@ fn take(
 
 fn text(drill: &EscalationDrill, index: usize, target: &Target, person: Option<&str>) -> String {
     format!(
-        "DRILL, nothing waits and nothing runs: a question of {} that nobody decides goes to {} here (step {} of {}).",
+        "DRILL, nothing waits and nothing runs: an undecided question of {} goes to {} here (step {} of {}).",
         drill.channel,
         in_words(&target.name(), person).trim_end_matches(','),
         index + 1,

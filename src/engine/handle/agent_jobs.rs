@@ -166,7 +166,7 @@ pub async fn cancel(engine: &Engine, caller: &Caller, id: SessionId) -> Result<A
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not possible now",
-            format!("the job {id} is {}: nothing of it goes on", job.state),
+            format!("the job {id} is {}: it cannot go on", job.state),
         ));
     }
     let why = Some("the job was cancelled".to_owned());

@@ -43,7 +43,7 @@ pub async fn reload(
         // Without a file everything would fall back to its default.
         return Err(
             Problem::invalid(format!("{} does not exist any more", file.display()))
-                .hint("the configuration of before stays in use"),
+                .hint("the previous configuration stays in use"),
         );
     }
     let loaded = load(&engine).await?;
@@ -112,7 +112,7 @@ async fn load(engine: &Engine) -> Result<Settings, Problem> {
             "the configuration cannot be used",
             engine.redactor.redact(&faults.join("\n")),
         )
-        .hint("the configuration of before stays in use")
+        .hint("the previous configuration stays in use")
     })
 }
 
@@ -123,7 +123,7 @@ fn models(engine: &Engine, settings: &Settings) -> Result<Models, Problem> {
         return Ok(Models::clone(&engine.models));
     }
     let models = Models::new(settings).map_err(|error| {
-        Problem::invalid(error.to_string()).hint("the configuration of before stays in use")
+        Problem::invalid(error.to_string()).hint("the previous configuration stays in use")
     })?;
     Ok(models.redacting(&engine.redactor))
 }

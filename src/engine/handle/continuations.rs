@@ -119,7 +119,7 @@ pub async fn retry(
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not possible now",
-            format!("{agent} makes its calls itself and waits for no other answer"),
+            format!("{agent} makes its own calls and waits for no other answer"),
         )
         .hint("ask the agent to try again"));
     }

@@ -76,7 +76,7 @@ pub async fn begin(
         .filter(|name| name.trim().is_empty())
     {
         return Err(Problem::invalid(format!(
-            "`{name}` is no name for a dataset"
+            "`{name}` is not a valid dataset name"
         )));
     }
     let path = engine.store.new_upload_file().await.map_err(from_store)?;

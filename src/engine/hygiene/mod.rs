@@ -324,7 +324,7 @@ fn too_much(scopes: &[HygieneExcess]) -> String {
         })
         .collect();
     format!(
-        "hygiene waits for a person: {} would go at once because they are old: is the clock right?",
+        "hygiene waits for a person: it would archive {} at once because they are old: is the clock right?",
         scopes.join(" and ")
     )
 }

@@ -114,7 +114,7 @@ async fn begin(engine: &Engine, routine: Routine) -> Result<(), StoreError> {
         // A schedule that was good cannot turn bad, a time zone can: with the system's database.
         Err(problem) => {
             let detail = format!(
-                "{}; it is not due any more before it is changed",
+                "{}; it is not due again until somebody changes it",
                 problem.detail
             );
             let state = RoutineRunState::Failed;

@@ -30,7 +30,7 @@ pub async fn close(engine: &Engine, continuation: ContinuationId, ended: Result<
         match error {
             // The store's word stands where another has ended the turn.
             TurnError::Fenced(_) | TurnError::Conflict(_) => {
-                tracing::debug!(%continuation, %error, "turn let go");
+                tracing::debug!(%continuation, %error, "turn released");
             }
             TurnError::Rejected(_) | TurnError::Store(_) | TurnError::Bug(_) => {
                 tracing::error!(%continuation, %error, "turn stopped");
@@ -73,7 +73,7 @@ async fn put_down(
     );
     let why = engine.redactor.redact(&why);
     let reason: String = why.chars().take(REASON_CHARS).collect();
-    tracing::error!(%continuation, %reason, "turn interrupted: nobody drives it any more");
+    tracing::error!(%continuation, %reason, "turn interrupted: its driver is gone");
     let notices = engine.has_bridge(&standing.channel).then(|| NewNotice {
         channel: standing.channel,
         conversation: standing.conversation,
@@ -91,7 +91,7 @@ async fn put_down(
     let Err(error) = engine.persist(interrupt).await else {
         return Ok(());
     };
-    tracing::error!(%continuation, %error, "only the turn is put down, not what was in flight of it");
+    tracing::error!(%continuation, %error, "only the turn is recorded, not its calls in flight");
     let put_down = Yield {
         continuation_id: continuation,
         epoch,

@@ -224,7 +224,7 @@ pub async fn fail(
     tracing::warn!(continuation = %driver.continuation, code, %message, "turn failed");
     let told = match code {
         "hook_cancelled" => format!("This was not answered: {message}."),
-        _ => "Sorry, this did not work out; the operator can see why.".to_owned(),
+        _ => "Sorry, this failed; the operator can see why.".to_owned(),
     };
     let notices = notice(driver, told);
     engine
@@ -283,7 +283,7 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> Result<(),
     if evaluate::nobody_is_there(&driver.rows) {
         let reached = question.text.split(". Continue with").next();
         let message = format!(
-            "{}. Nobody is there to allow more: raise the limits of the routine, or let it wait for a person (park)",
+            "{}. Nobody can allow more: raise the limits of the routine, or let it wait for a person (park)",
             reached.unwrap_or_default()
         );
         return fail(driver, "budget_reached", message).await;
@@ -322,8 +322,7 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> Result<(),
         approval,
         active_ms,
     };
-    let text =
-        format!("This needs more budget than there is; waiting for a decision, code {code}.");
+    let text = format!("This needs more budget; waiting for a decision, code {code}.");
     match notice(driver, text).pop() {
         Some(notice) => {
             engine.persist((ask, QueueNotice { notice })).await?;

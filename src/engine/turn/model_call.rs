@@ -306,7 +306,7 @@ impl Step<'_> {
     /// Waits before the next try, and says until when.
     async fn wait(&self, name: &str, delay: Duration, error: &ModelError) {
         let (engine, rows) = (self.engine, self.rows);
-        tracing::info!(continuation = %rows.id, attempt = self.attempts, ?delay, message = %error.message, "model call fails; trying again");
+        tracing::info!(continuation = %rows.id, attempt = self.attempts, ?delay, message = %error.message, "model call failed; trying again");
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         engine.publish(
             Some(rows.session_id),

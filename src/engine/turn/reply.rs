@@ -206,7 +206,7 @@ pub fn nobody_answered(engine: &Engine, gave_up: Vec<(&str, GaveUp)>) -> Outcome
         let until = engine.clock.now().plus_seconds(seconds);
         return Outcome::Interrupted {
             reason: format!(
-                "{name} asks to be left alone for {seconds} s; resume it after {until}, or switch to another model"
+                "{name} asks to wait {seconds} s; resume the turn after {until}, or switch to another model"
             ),
             partial: String::new(),
         };

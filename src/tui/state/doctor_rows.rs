@@ -279,7 +279,8 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
     if let Some(why) = &hook.refused {
         found.word = Word::Problem;
         found.fix = Some(
-            "use a program that only you or root can change, outside every workspace; until then its calls are refused"
+            "use a program that only you or root can change, outside every workspace; until then the calls it \
+             checks are refused"
                 .to_owned(),
         );
         found.more.push(format!("not run: {why}"));

@@ -21,8 +21,8 @@ pub fn body(body: &mut Body<'_>, session: &Session) {
     body.blank();
     body.text(
         Role::TextMuted,
-        "The engine paused this conversation and told the chat. No new turn begins; new messages wait. Resume continues it \
-         and resets the count. `enter` shows the session, where you can also end it or take it over.",
+        "The engine paused this conversation and told the chat. No new turn begins; new messages wait. Resume \
+         continues it and resets the count. `enter` shows the session, where you can also end it or take it over.",
     );
 }
 

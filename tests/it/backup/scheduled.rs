@@ -160,7 +160,7 @@ async fn one_that_cannot_be_made_is_a_fault_until_it_is_made() {
     let daemon = home.daemon();
     let found = wait(&daemon, "fail", "is not there: make it, or mount its disk").await;
     assert!(
-        found["detail"].as_str().unwrap().contains("tried again at"),
+        found["detail"].as_str().unwrap().contains("next try at"),
         "{found:#}"
     );
     assert!(!folder.exists(), "an empty directory may be a mount point");

@@ -451,7 +451,7 @@ fn is_notice(text: &str) -> bool {
         "The operator cancelled",
         "Nobody decided in time",
         "This request was interrupted",
-        "Everything is held by the operator",
+        "The operator has stopped everything",
     ]
     .iter()
     .any(|start| text.starts_with(start))

@@ -113,7 +113,7 @@ async fn a_wait_of_an_hour_is_not_sat_through() {
     assert_eq!(one.seen().len(), 1);
     let message = turn["error"]["message"].as_str().unwrap();
     assert!(
-        message.starts_with("one/m asks to be left alone for 3600 s; resume it after 20"),
+        message.starts_with("one/m asks to wait 3600 s; resume the turn after 20"),
         "{message}"
     );
     assert!(steps(&daemon, &turn, "operator_note").await.is_empty());

@@ -87,7 +87,7 @@ async fn a_configuration_with_faults_changes_nothing_and_every_fault_is_told() {
     let deadline = Instant::now() + DEADLINE;
     while !home
         .log()
-        .contains("the configuration of before stays in use")
+        .contains("the previous configuration stays in use")
     {
         assert!(Instant::now() < deadline, "{}", home.log());
         tokio::time::sleep(Duration::from_millis(10)).await;

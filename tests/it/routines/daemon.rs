@@ -294,7 +294,7 @@ async fn an_answer_goes_to_the_chat_and_owners_run_routines_from_theirs() {
     telegram.user_says(200, &anna, "/routines enable tides");
     said(&telegram, 200, "Routine tides is due next at ").await;
     telegram.user_says(200, &anna, "/routines disable tides");
-    said(&telegram, 200, "Routine tides does not run by itself.").await;
+    said(&telegram, 200, "Routine tides is disabled.").await;
     let runs = daemon.get("/v1/routines/tides/runs").await;
     assert_eq!(runs["items"].as_array().unwrap().len(), 1, "{runs}");
     assert_eq!(runs["items"][0]["detail"], "asked for by anna");

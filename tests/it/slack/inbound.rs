@@ -118,7 +118,7 @@ async fn what_can_never_be_stored_is_shown_and_blocks_nothing() {
         .await;
     all_acknowledged(&fake).await;
     let health = port.ledger().last_health().cloned().unwrap();
-    assert!(health.detail.unwrap().contains("could not be taken in"));
+    assert!(health.detail.unwrap().contains("could not be stored"));
     running.stop().await;
 }
 

@@ -336,7 +336,7 @@ async fn a_voice_message_is_a_text_for_the_model_and_a_failure_is_told() {
     let caption = json!({ "caption": "SAY:without ears" });
     telegram.user_sends_file(BEN, &ben(), ("audio", "a1", b"ID3"), caption);
     shown(&telegram, BEN, "without ears").await;
-    shown(&telegram, BEN, "What is said in audio.mp3 is not known").await;
+    shown(&telegram, BEN, "audio.mp3 could not be transcribed").await;
     turn(&daemon, "[it could not be transcribed:", "completed").await;
 
     // Over HTTP too.
@@ -414,7 +414,7 @@ async fn a_transcription_stays_within_the_budget_of_the_day_and_counts_in_it() {
     // Larger than what the day allows: nobody is asked.
     let long = vec![0_u8; 4000 * 400];
     telegram.user_sends_file(BEN, &ben(), ("voice", "long", &long), json!({}));
-    shown(&telegram, BEN, "What is said in voice.ogg is not known").await;
+    shown(&telegram, BEN, "voice.ogg could not be transcribed").await;
     assert_eq!(*asked.lock().unwrap(), 0);
     telegram.user_sends_file(BEN, &ben(), ("voice", "short", b"OggS"), json!({}));
     daemon

@@ -46,10 +46,10 @@ async fn each_conversation_hears_once_that_everything_is_held() {
     assert_eq!(daemon.get("/v1/channels/team").await["held"], true);
 
     telegram.user_says(100, &ben(), "SAY:first answer");
-    shown(&telegram, 100, "held by the operator").await;
+    shown(&telegram, 100, "operator has stopped everything").await;
     telegram.user_says(100, &ben(), "SAY:second answer");
     telegram.user_says(101, &User::new(101, "Carl"), "SAY:third answer");
-    shown(&telegram, 101, "held by the operator").await;
+    shown(&telegram, 101, "operator has stopped everything").await;
     kept(&daemon, 3).await;
 
     // A restart keeps the stop, and who was told.
@@ -68,8 +68,8 @@ async fn each_conversation_hears_once_that_everything_is_held() {
         .await;
     shown(&telegram, 100, "fourth answer").await;
     shown(&telegram, 101, "third answer").await;
-    assert_eq!(count(&telegram, 100, "held by the operator"), 1);
-    assert_eq!(count(&telegram, 101, "held by the operator"), 1);
+    assert_eq!(count(&telegram, 100, "operator has stopped everything"), 1);
+    assert_eq!(count(&telegram, 101, "operator has stopped everything"), 1);
     let (_, listed) = cli(&home, &["channels", "list"]).await;
     assert!(!listed.contains("held"));
     assert_eq!(telegram.state().violations, Vec::<String>::new());

@@ -56,7 +56,7 @@ async fn a_person_goes_back_to_an_earlier_session_by_its_code() {
     telegram.user_says(200, &anna(), &format!("/resume {}", code(&first)));
     shown(&telegram, 200, "No session of yours here").await;
     telegram.user_says(100, &ben(), &format!("/resume {}", code(&second)));
-    shown(&telegram, 100, "in this session already").await;
+    shown(&telegram, 100, "already in this session").await;
     assert_eq!(sessions(&daemon, "active").await[0]["id"], second["id"]);
 
     telegram.user_says(

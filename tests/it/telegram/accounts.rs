@@ -89,7 +89,7 @@ async fn an_update_that_can_never_be_taken_in_is_shown_and_skipped() {
     let shown = health(&daemon).await;
     let detail = shown["detail"].as_str().unwrap_or_default();
     assert!(
-        shown["state"] == "degraded" && detail.contains("could not be taken in"),
+        shown["state"] == "degraded" && detail.contains("could not be stored"),
         "{shown:#}"
     );
     assert!(

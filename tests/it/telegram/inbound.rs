@@ -122,7 +122,7 @@ async fn an_item_that_is_refused_as_invalid_blocks_nothing_behind_it() {
         .await;
     let recorded = port.ledger().inbox[0].body.clone();
     assert!(
-        matches!(&recorded, InboundBody::Other { what } if what.contains("could not be taken in"))
+        matches!(&recorded, InboundBody::Other { what } if what.contains("could not be stored"))
     );
     running.stop().await;
 }
