@@ -1,4 +1,4 @@
-//! The routes that follow from the table of requests: a query or a command each, and what differs from its fields.
+//! Routes made from the table of requests: one query or command each, and where HTTP differs from its fields.
 
 use serde_json::Map;
 

@@ -1,6 +1,6 @@
 //! One inbound item, durable before anybody acknowledges it.
 //!
-//! Nothing that can never be taken in blocks what is behind it: it is recorded as that and shown.
+//! No item that cannot be stored blocks those behind it: it is recorded as skipped and shown.
 
 use crate::channels::health::HealthLog;
 use crate::client::channel_port::ChannelPort;

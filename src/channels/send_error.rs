@@ -1,6 +1,6 @@
 //! What a failed send means for its part.
 //!
-//! Nothing here is said that is not certain: a send without an answer counts as unknown unless it can be repeated.
+//! Nothing uncertain counts as known: a send without an answer is unknown unless it can be repeated.
 
 use crate::channels::http::CallError;
 use crate::clock::Timestamp;

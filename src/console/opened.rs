@@ -1,5 +1,5 @@
-//! Which approvals are whole. What a snapshot, a list or an event says of an approval is shortened; only the few cards
-//! opened last stay whole.
+//! Which approvals are complete. Snapshots, lists and events carry shortened approvals; only the few cards opened last
+//! stay complete.
 
 use crate::protocol::ids::ApprovalId;
 

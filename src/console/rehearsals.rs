@@ -1,4 +1,5 @@
-//! What rehearsals of this console showed. One is about exactly what was rehearsed: a card that changed since shows none.
+//! Results of this console's rehearsals. A result belongs to exactly what was rehearsed: a card that changed since
+//! shows none.
 
 use std::collections::BTreeMap;
 

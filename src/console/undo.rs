@@ -1,5 +1,5 @@
-//! Taking back what was last done on this console, as long as it can be: named before it is sent. What gives a
-//! permission back asks first; what takes one away does not.
+//! Takes back the last action of this console while that is possible, and names it before it is sent. Giving a
+//! permission back asks first; taking one away does not.
 
 use std::collections::BTreeMap;
 
@@ -183,7 +183,10 @@ fn way(undo: &Undo, world: &World, now: Timestamp, done: &UndoEntry) -> (String,
             };
             let left = before.expires_at.map(|at| at.millis_since(now) / 1000);
             if left == Some(0) {
-                return (name, Way::Never("the earlier level would have ended by now"));
+                return (
+                    name,
+                    Way::Never("the earlier level would have ended by now"),
+                );
             }
             let command = Command::SetPolicy(SetPolicy {
                 channel: channel.clone(),

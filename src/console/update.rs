@@ -1,4 +1,4 @@
-//! What a daemon says, taken into the model. Nothing here selects, opens or closes anything.
+//! Applies the messages of a daemon to the model. Nothing here selects, opens or closes anything.
 
 use crate::clock::Timestamp;
 use crate::console::decision;

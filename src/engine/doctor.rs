@@ -578,9 +578,11 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
                 ChannelState::Local | ChannelState::Starting | ChannelState::Connected => {
                     ok(&about, detail)
                 }
-                ChannelState::Degraded | ChannelState::Paused => {
-                    warn(&about, detail, "it reconnects by itself unless it was paused")
-                }
+                ChannelState::Degraded | ChannelState::Paused => warn(
+                    &about,
+                    detail,
+                    "it reconnects by itself unless it was paused",
+                ),
             }
         })
         .collect()

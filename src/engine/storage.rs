@@ -65,7 +65,7 @@ impl Engine {
     /// What stands in the way of normal work, for people; empty = nothing.
     pub fn problems(&self) -> Vec<String> {
         let store = self.store.problem().map(|why| {
-            format!("the database cannot be written, so nothing starts: {why}")
+            format!("the database cannot be written, nothing is started or acknowledged: {why}")
         });
         store
             .into_iter()

@@ -1,5 +1,5 @@
-//! Which words of code are what. It is slow (regular expressions, compiled at their first use), so no frame waits for
-//! it: a text is drawn plain until its colours are there. Nothing here changes, hides or moves a byte of a text.
+//! Syntax colours of code. Finding them is slow (regular expressions, compiled at their first use), so no frame waits
+//! for it: a text is drawn plain until its colours are ready. Nothing here changes, hides or moves a byte of a text.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};

@@ -1,5 +1,5 @@
-//! Notifications of the terminal, for who looks elsewhere. They say how many questions wait and nothing of
-//! what they are about: notifications are kept, and shown on locked screens.
+//! Terminal notifications, for an operator who looks elsewhere. They say how many questions wait. Nothing here says
+//! what a question is about: systems keep notifications and show them on locked screens.
 
 use crate::config::settings::Notify;
 

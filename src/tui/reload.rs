@@ -1,4 +1,4 @@
-//! Noticing that the user wrote a theme or keymap. The system says when; nothing here wakes an idle console otherwise.
+//! Notices that the user changed a theme or keymap. The system says when; nothing else here wakes an idle console.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

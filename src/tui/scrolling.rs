@@ -1,8 +1,7 @@
 //! Writes frames to a terminal, and lets it scroll what only moved.
 //!
-//! An answer that streams moves a whole screen up by a line; over a slow line, writing it again is what costs. The
-//! screen is the same with and without: nothing here decides what is shown, and what cannot be known (a cell outside
-//! of the mirror) is written as it comes.
+//! A streaming answer moves the whole screen up by a line; over a slow line, writing it again is the cost. Nothing here
+//! decides what is shown: the screen is the same without it. A cell outside of the mirror is written as it comes.
 //!
 //! Terminals disagree about the width of joined emoji, flags and variation selectors. A row that has one, or had one,
 //! is written whole, from the left, with an absolute move behind each: whatever the terminal drew too wide is written

@@ -1,6 +1,6 @@
-//! What came while no session was ours: messages after the last one that we know, channel by channel, the oldest first.
+//! Fetches messages that came while the bot had no session: channel by channel, the oldest first.
 //!
-//! It only reads. What it finds goes the way of every message, and one that is known already is dropped by its key.
+//! Nothing here writes to Discord. Each message takes the normal path; a known one is dropped by its key.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One connection to the gateway: what comes is durable before it is counted, and nothing is counted that was not.
+//! One connection to the gateway. An event is durable before it is counted; nothing else is counted.
 //!
 //! No number leaves for Discord, in a heartbeat or a resumption, before the event it belongs to is stored.
 

@@ -1,7 +1,7 @@
 //! From an event of the gateway to what the port takes. Fields are looked up, never required: no shape of an event can
 //! fail here.
 //!
-//! What we did ourselves is nothing that came in.
+//! Nothing that the bot did itself becomes an inbound item.
 
 use serde_json::Value;
 

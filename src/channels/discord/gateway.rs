@@ -1,7 +1,7 @@
 //! The gateway: one connection after the other.
 //!
-//! Nothing here connects faster than the supervisor, but for one reconnection after a connection that was well for a
-//! minute. No session is begun that Discord's daily limit does not allow.
+//! Nothing here reconnects faster than the supervisor, except once after a connection that held for a minute. No
+//! session begins beyond Discord's daily limit.
 
 use std::sync::PoisonError;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! What a person does with a button or a command is answered within three seconds: the menu of commands, and the answers.
+//! The menu of commands, and answers to buttons and commands within three seconds.
 //!
-//! An answer is decorative: what was done is durable before it is given.
+//! An answer is decorative: no answer is given before its action is durable.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Where the account is in what happened: the channel's cursor.
+//! The position of the account in its events: the channel's cursor.
 //!
-//! It belongs to the account on the platform, not to the channel: one of another account says nothing. What came in the
-//! last minute is named in it. So no message is read again because the store forgot it: retention and the erasure of a
-//! user remove the keys there, never these.
+//! It belongs to the account on the platform, not to the channel: a cursor of another account counts for nothing. It
+//! names the messages of the last minute. So nothing is read again because the store forgot it: retention and the
+//! erasure of a user remove keys in the store, never these.
 
 use serde::{Deserialize, Serialize};
 

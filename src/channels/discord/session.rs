@@ -1,7 +1,7 @@
-//! The gateway as a machine: what came in says what to do next. It sends nothing, waits for nothing and knows no time.
+//! The gateway as a state machine: each input yields the next action. Nothing here sends, waits or reads a clock.
 //!
-//! A sequence number counts only once what it numbers was handled, so neither a heartbeat nor a resumption ever claims
-//! an event that is not durable. A session that Discord gave up is never resumed.
+//! A sequence number counts only after its event was handled: no heartbeat and no resumption claims an event that is
+//! not durable. A session that Discord gave up is never resumed.
 
 use std::time::Duration;
 

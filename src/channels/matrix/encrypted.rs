@@ -1,4 +1,4 @@
-//! Rooms whose messages we cannot read: each is told so once. That it was told is kept at the homeserver.
+//! Encrypted rooms: the bot tells each room once that it cannot read it. The homeserver keeps which rooms were told.
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};

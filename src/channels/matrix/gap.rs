@@ -1,9 +1,9 @@
-//! What a sync left out of a room.
+//! Reads the events of a room that a sync left out.
 //!
-//! A homeserver names where the gap ends (`prev_batch`), and servers read back from there alike. The first way goes back
-//! page by page and keeps only where each page begins. The second way reads the pages again, the oldest first, and gives
-//! each one on before it asks for the next. So a long absence needs the memory of a page. What a kill leaves unread
-//! comes again, because the position moves after the last event of the batch.
+//! A homeserver names where the gap ends (`prev_batch`), and servers read back from there alike. The first way goes
+//! back page by page and keeps only where each page begins. The second way reads the pages again, the oldest first, and
+//! gives each one on before it asks for the next. So a long absence needs the memory of a page. What a kill leaves
+//! unread comes again, because the position moves after the last event of the batch.
 
 use std::time::Duration;
 

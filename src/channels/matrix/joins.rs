@@ -1,5 +1,5 @@
-//! Which rooms we come into: those that a person who may talk to us invites us to, a room for direct messages with
-//! somebody new where access can be asked for, and the room that replaces one we are in.
+//! Which rooms the bot joins: those that an allowed person invites it to, a room for direct messages with somebody new
+//! where access can be asked for, and the room that replaces a joined one.
 //!
 //! Joins go on beside everything else, because a room of a far server can take long. An invite stays at the homeserver
 //! until it is answered, so nothing is lost when a join ends half-way.

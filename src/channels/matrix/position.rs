@@ -1,7 +1,7 @@
-//! Where an account is in what came to it: the channel's cursor.
+//! The position of an account in its syncs: the channel's cursor.
 //!
-//! It belongs to the user, not to the device: who replaces a revoked token loses nothing that was written meanwhile.
-//! A position of another user counts for nothing.
+//! It belongs to the user, not to the device: a new token in place of a revoked one loses no message. A position of
+//! another user counts for nothing.
 
 /// The cursor after a batch that this user got.
 pub fn cursor(user: &str, token: &str) -> String {

@@ -1,6 +1,7 @@
 //! From one line of a program, of whatever bytes, to what it says.
 //!
-//! No line can fail: what does not fit is told as that, and an item with a key is recorded, so that its cursor moves.
+//! No line can fail: an invalid one is reported as invalid, and an item with a key is recorded, so that its cursor
+//! moves.
 
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
-//! What a program brings, to the store: one after the other, each acknowledged once it is durable.
+//! Items of a program, to the store: one after the other, each acknowledged once it is durable.
 //!
-//! An item that cannot be stored keeps its place. So no cursor passes it, and a program never sends one twice because of
-//! us.
+//! No cursor passes an item that cannot be stored: the item keeps its place, and no program has to send one twice.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whether a program can serve a channel: where it runs, whether it says hello, and how it is by its own words.
+//! Whether a program can serve a channel: where it runs, whether it says hello, and the health it reports.
 //!
 //! A program that runs already is not started a second time: two of them would be two consumers of one account.
 

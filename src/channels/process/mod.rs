@@ -1,6 +1,6 @@
-//! Bridges that are programs of somebody else: an open door for every platform that has no bridge of its own.
+//! Bridges that are programs of somebody else, for platforms without a built-in bridge.
 //!
-//! No program is trusted: it says who wrote, and decisions count only where the configuration vouches for that.
+//! No program is trusted: it names the sender, and decisions count only where the configuration vouches for that.
 
 pub mod bridge;
 pub mod conform;

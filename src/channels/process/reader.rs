@@ -1,6 +1,6 @@
-//! What a program says while it runs: answers to whoever waits, items to be stored, and how its platform is.
+//! Reads what a program says while it runs: answers, items to be stored, and the state of its platform.
 //!
-//! No line ends a run except one that is too long: what does not fit is passed over and shown.
+//! No line ends a run except one that is too long: an invalid line is skipped and shown.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,10 +1,11 @@
-//! What was said while we were away, from the histories of the conversations that we know.
+//! Fetches messages missed while the bot was away, from the histories of known conversations.
 //!
 //! Slack delivers events again for some minutes only. Nothing here is acknowledged, and each message has the key that
-//! its event would have, so it does not matter who brings it first. A history that Slack does not give is said so.
+//! its event would have, so it does not matter who brings it first. The health detail names a history that Slack
+//! refuses.
 //!
-//! The history of a channel leaves out what threads say. So the threads that went on meanwhile are read too, where their
-//! first message is new or one of the last before that.
+//! The history of a channel leaves out what threads say. So the threads that went on meanwhile are read too, where
+//! their first message is new or one of the last before that.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What comes in, live and from histories, through one door: one item at a time, each with the position after it.
+//! The one intake of live events and histories: one item at a time, each with the position after it.
 //!
 //! No position is stored with an item before everything that it says is known is durable.
 

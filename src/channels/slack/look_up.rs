@@ -1,4 +1,4 @@
-//! Whether a send whose end nobody knows arrived: its key is in the history of its conversation, or it is not.
+//! Whether a send of unknown outcome arrived: its key is in the history of its conversation, or it is not.
 //!
 //! "Not there" is said only of a history that was read back to before the send, that shows the keys of our messages,
 //! and that was read when the send could not arrive any more: its connection is dead by then.

@@ -1,4 +1,4 @@
-//! What outlives a connection of a bridge, and is lost with its process: nothing that counts.
+//! State that outlives a connection of a bridge, but not its process. Nothing here is needed after a restart.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};

@@ -1,11 +1,12 @@
 //! Where a bot is in its conversations: the newest known message of each, in one cursor.
 //!
-//! The cursor belongs to the account on the platform. One of another workspace or bot says nothing. While a conversation
-//! is being caught up with, what arrives live does not move its mark: a crash in between would skip what lies before.
+//! The cursor belongs to the account on the platform. One of another workspace or bot counts for nothing. While a
+//! conversation is being caught up with, what arrives live does not move its mark: a crash in between would skip what
+//! lies before.
 //!
 //! Slack does not deliver in order, so a mark says nothing about the minute before it. The cursor names the last messages
-//! of that minute that came, and a connection reads that minute again without them. No message is read again because
-//! the store forgot it: retention and the erasure of a user remove the keys there, never these.
+//! of that minute, and a new connection reads the minute again without them. So nothing is read again because the store
+//! forgot it: retention and the erasure of a user remove keys in the store, never these.
 
 use std::collections::BTreeMap;
 

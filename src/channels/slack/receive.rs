@@ -1,8 +1,8 @@
 //! Socket Mode: what comes in is durable before it is acknowledged, and acknowledged before any work begins.
 //!
-//! Slack delivers again what was not acknowledged, on this socket or a later one, and at times what was. So nothing here
-//! counts deliveries; keys do. Before Slack closes a socket it says so: the next one is ready before the old one goes,
-//! and the old one is read to its end, because clicks are never delivered again.
+//! Slack redelivers unacknowledged events, on this socket or a later one, and at times acknowledged ones. So nothing
+//! here counts deliveries; keys do. Before Slack closes a socket it says so: the next one is ready before the old one
+//! goes, and the old one is read to its end, because clicks are never delivered again.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What goes to the other system: into the answer of a request that waits, or to the channel's address.
+//! Sends to the other system: in the answer of a waiting request, or to the channel's address.
 //!
-//! A system that takes requests at its address drops what it has had under the same id, so an unanswered one is sent again.
+//! The receiver drops an id it has had, so an unanswered request is sent again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

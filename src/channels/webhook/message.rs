@@ -1,4 +1,4 @@
-//! The JSON of both ways. What other systems send may hold more than we know: it is passed over.
+//! The JSON of both ways. Unknown fields of other systems are ignored.
 //!
 //! Nothing here does I/O.
 

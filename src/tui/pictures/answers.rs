@@ -1,4 +1,4 @@
-//! What a terminal is asked about pictures, and what it answers among the keys that somebody types meanwhile. Pure.
+//! The questions to a terminal about pictures, and its answers among the keys typed meanwhile. Pure.
 
 use crossterm::event::{Event as InputEvent, KeyCode, KeyEvent, KeyModifiers};
 

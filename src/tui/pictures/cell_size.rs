@@ -1,4 +1,4 @@
-//! The size of a cell in pixels, as a terminal says it.
+//! The size of a cell in pixels, as the terminal reports it.
 
 /// Pixels of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

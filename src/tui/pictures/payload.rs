@@ -1,5 +1,5 @@
-//! A picture as a terminal is sent it. It is made of pixels that were decoded here, so nothing of a file reaches the
-//! terminal but colours, and its bytes are bounded.
+//! A picture as bytes for the terminal, bounded in size. It is made of pixels decoded here: nothing of a file reaches
+//! the terminal but colours.
 
 use std::io::{Cursor, Write as _};
 

@@ -1,11 +1,11 @@
-//! What pixels the terminal shows, and what it must be sent so that it shows those of the next frame.
+//! Which pixels the terminal shows, and the bytes that make it show those of the next frame.
 //!
 //! A frame is drawn with half blocks. Where a picture stands in it, its cells are exchanged: for characters that show
 //! parts of what kitty holds, or for blanks over which the pixels are written after the frame. These blanks have a mark
 //! and a number, so that a picture that moves, or goes, is written over. A picture that is not whole on the screen, or
 //! has something over it, stays as half blocks; the characters of kitty need not be whole.
 //!
-//! What takes many bytes waits until the screen has rested, so that scrolling and resizing send nothing of it.
+//! Large transfers wait until the screen has rested: scrolling and resizing send none of them.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;

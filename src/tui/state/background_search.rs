@@ -1,5 +1,5 @@
-//! Looking for something in the parts of a transcript that are not loaded: page after page, without keeping any
-//! page but the one in which it is found.
+//! Searches the parts of a transcript that are not loaded, page by page. Nothing here keeps a page except the one with
+//! the match.
 
 use std::collections::BTreeSet;
 

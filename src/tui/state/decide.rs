@@ -142,9 +142,7 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             if unknown && resolution == DeliveryResolution::SendAgain {
                 state.modals.push(Modal::Confirm(Confirm {
                     title: "Send again?".to_owned(),
-                    lines: vec![
-                        "It may have arrived; sending again may show it twice.".to_owned(),
-                    ],
+                    lines: vec!["It may have arrived; sending again may show it twice.".to_owned()],
                     label: "Send again",
                     command,
                     bound: Some(subject),

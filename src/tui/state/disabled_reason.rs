@@ -1,5 +1,5 @@
-//! Why an action would do nothing now, in words. Help and the palette show it; what is carried out checks
-//! again for itself.
+//! Why an action would do nothing now, in words. Help and the palette show it. No action relies on it: each checks
+//! again when it runs.
 
 use crate::console::access::Access;
 use crate::protocol::enums::Scope;

@@ -1,5 +1,5 @@
-//! The checks of Doctor, made from what the engine answered: plain data in, rows out. What was not answered is a row
-//! that says so.
+//! The checks of Doctor, made from the engine's answers: plain data in, rows out. No missing answer is hidden: it is a
+//! row of its own.
 
 use crate::client::remote::wire::PROTOCOL_VERSION;
 use crate::console::format;

@@ -1,4 +1,4 @@
-//! The fleet board: every channel of every daemon. What it knows beside what the console knows of each daemon.
+//! The fleet board: every channel of every daemon. It holds only what the console does not keep for each daemon.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What the fleet board asks and lists. State and waiting questions follow the events of each daemon; what is counted is
-//! asked once a minute, one question a daemon, and only while the board is shown.
+//! What the fleet board asks and lists. State and waiting questions follow the events of each daemon; counts are asked
+//! once a minute, one question a daemon. Nothing is asked while the board is hidden.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! The keys and words of a console with several daemons. The focus follows the selection of the Queue and of the fleet
-//! board, so whatever acts on the selection acts on the daemon that showed it.
+//! board, so an action on the selection goes to the daemon that showed it.
 
 use crate::console::hosts::{HostAddress, Hosts};
 use crate::console::ids::HostId;

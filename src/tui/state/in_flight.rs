@@ -1,4 +1,4 @@
-//! What the screen that is shown asked, and when it may ask again.
+//! The queries of the current screen, and when it may send them again.
 //!
 //! No round of questions begins before the last one is answered.
 

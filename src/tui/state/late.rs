@@ -1,4 +1,4 @@
-//! A call of an external agent that nobody decided in time: a person lets it run once, if the agent asks again soon.
+//! Expired calls of external agents: a person lets one run once, if the agent asks again soon.
 
 use crate::console::model::Tone;
 use crate::protocol::enums::Risk;

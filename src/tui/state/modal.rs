@@ -1,4 +1,4 @@
-//! Overlays: a stack, the top one has the keyboard. What opens them and what their keys do stands elsewhere.
+//! Overlays: a stack, the top one has the keyboard. Nothing here opens one or handles its keys.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

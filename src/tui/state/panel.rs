@@ -1,4 +1,4 @@
-//! What a screen says of itself that shows what the engine answers: what it asks, and what its keys do.
+//! What each screen of engine data declares: its queries, and what its keys do.
 //!
 //! Nothing here knows a screen by name; `panels` has the table of them.
 

@@ -1,7 +1,7 @@
 //! One session's transcript: a window of entries from the store, held by position.
 //!
-//! The whole transcript is never loaded: the window slides over it, and what it leaves behind is let go. What is
-//! shown is anchored to an entry, so that nothing that arrives moves what is being read.
+//! The whole transcript is never loaded: the window slides over it and drops what it leaves. The view is anchored to an
+//! entry: nothing that arrives moves it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! The shell or Python of one session, as this console knows it: its newest commands, and what the last one of here
-//! said.
+//! The shell or Python of one session, as this console knows it: its newest commands, and the output of this console's
+//! last one.
 
 use crate::protocol::enums::InterpreterKind;
 use crate::protocol::ids::SessionId;

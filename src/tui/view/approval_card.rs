@@ -1,5 +1,5 @@
-//! The card of an approval: what would happen, why that is risky, what led to it, and all that somebody must have
-//! read before it can happen. What changes nothing of that is folded.
+//! The card of an approval: what would happen, why it is risky, what led to it, and everything a person must read
+//! before it can happen. Nothing that a decision depends on is folded.
 
 use ratatui::text::Line;
 

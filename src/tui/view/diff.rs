@@ -1,6 +1,6 @@
-//! A unified diff as lines of a card: the words that changed are marked, and where the screen is wide enough old and new
-//! stand side by side. Every byte of the diff ends up in some line. Its sign and its own colour say of each line that it
-//! goes or comes; the colours of code are only on words that have one.
+//! A unified diff as lines of a card: changed words are marked, and on a wide screen old and new stand side by side.
+//! Every byte of the diff ends up in some line. The sign and colour of a line say whether it is removed or added; the
+//! colours of code are only on words that have one.
 
 use std::time::Duration;
 

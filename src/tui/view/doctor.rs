@@ -1,4 +1,4 @@
-//! Doctor, drawn: a word, what it is about and what is the case; the fix unfolds below, or stands beside.
+//! Doctor, drawn: verdict, subject and detail of each check; its fix unfolds below or stands beside it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

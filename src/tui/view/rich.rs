@@ -1,5 +1,4 @@
-//! Texts of models as they mean them: Markdown, and changes of files. Every piece goes through `shown`; what it
-//! looks like never says more than its words do.
+//! Texts of models as Markdown, and changes of files. No piece skips `sanitize`, and no style says more than the words.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};

@@ -1,4 +1,4 @@
-//! The part of a card that says what is known of an outcome nobody knows, and what each answer leads to.
+//! The part of a card for an unknown outcome: what is known, and what each answer leads to.
 
 use crate::console::format;
 use crate::protocol::approval::{Approval, UnknownOutcome};

@@ -1,5 +1,4 @@
-//! The box that says what can follow the keys typed so far. Only after a moment: who knows the keys never
-//! sees it.
+//! The box with the keys that can follow those typed so far. It waits a moment: nobody who knows the keys sees it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

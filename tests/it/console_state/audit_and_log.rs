@@ -81,7 +81,10 @@ fn rows_of_the_engine_alone_are_not_an_empty_audit() {
     let engine = mostly_engine(9);
     let mut driver = opened(80, 24, "9", &engine);
     let text = driver.text();
-    assert!(text.contains("These rows hold no action of a person"), "{text}");
+    assert!(
+        text.contains("These rows hold no action of a person"),
+        "{text}"
+    );
 }
 
 fn line(number: u64, level: LogLevel, text: &str) -> LogLine {

@@ -371,7 +371,11 @@ fn what_cannot_be_taken_back_is_asked_first() {
     }
     driver = at(120, 40, &kept, "j a");
     assert!(driver.state.modals.is_empty());
-    assert!(driver.text().contains("only a proposed memory can be accepted"));
+    assert!(
+        driver
+            .text()
+            .contains("only a proposed memory can be accepted")
+    );
     for keys in ["a", "e", "p", "x", "S", "space", "s", "j S", "r"] {
         let mut driver = at(120, 40, &kept, keys);
         assert!(

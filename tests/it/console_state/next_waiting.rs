@@ -185,5 +185,8 @@ fn what_the_filter_hides_is_named_and_not_shown() {
     driver.press("enter tab");
     assert_eq!(selected(&driver), None);
     let screen = driver.text();
-    assert!(screen.contains("only items that the filter hides"), "{screen}");
+    assert!(
+        screen.contains("only items that the filter hides"),
+        "{screen}"
+    );
 }
