@@ -48,7 +48,7 @@ fn lines(panel: &ShellPanel, width: usize) -> Vec<(Role, String)> {
         None => {}
         Some(Err(problem)) => lines.push((Role::NoticeError, problem.clone())),
         Some(Ok(run)) => {
-            lines.push((Role::TextStrong, "output of your last command:".to_owned()));
+            lines.push((Role::TextStrong, "your last command printed:".to_owned()));
             let pieces = sanitize::block(&run.content, width);
             lines.extend(pieces.into_iter().map(|line| (Role::Outside, line)));
         }

@@ -26,7 +26,7 @@ async fn a_command_is_typed_and_its_shell_is_ended() {
     let gate = home.workspace("api").join("gate");
     assert!(pty.see("runs: mkfifo gate").contains("part-42"));
     std::fs::write(gate, "opened\n").unwrap();
-    pty.see("output of your last command:");
+    pty.see("your last command printed:");
     pty.see("opened");
     pty.send("WORD=kept; cd /\r");
     pty.wait("the command ends in its directory", |screen| {
