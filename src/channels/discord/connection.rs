@@ -374,14 +374,11 @@ impl Connection<'_> {
             Some(CatchUpItem::Message(message)) => {
                 let (me, names) = (&self.gateway.me, &*self.names);
                 let key = "found:0";
-                match events::decode("MESSAGE_CREATE", &message, me, names, key) {
-                    Some(event) => {
-                        let seen = event.seen.map(|seen| seen.message);
-                        if seen.is_some_and(|message| !self.position.remembers(message)) {
-                            self.store(event, None).await?;
-                        }
+                if let Some(event) = events::decode("MESSAGE_CREATE", &message, me, names, key) {
+                    let seen = event.seen.map(|seen| seen.message);
+                    if seen.is_some_and(|message| !self.position.remembers(message)) {
+                        self.store(event, None).await?;
                     }
-                    None => {}
                 }
                 let place = fields::id(&message, "/channel_id").zip(fields::id(&message, "/id"));
                 if let Some((channel, message)) = place {
