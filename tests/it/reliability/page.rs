@@ -16,6 +16,8 @@ pub struct Source {
     pub commit: String,
     /// What tests/agents.sh found, by agent; nothing where it never ran.
     pub agents: BTreeMap<String, Value>,
+    /// What the last hour of `tests/soak.sh --channels` found.
+    pub soak: BTreeMap<String, Value>,
 }
 
 /// The report.
@@ -45,6 +47,7 @@ pub fn render(facts: &Facts, source: &Source) -> String {
         &facts.group("model"),
     );
     faults(&mut page, &facts.group("faults"));
+    soak(&mut page, &source.soak);
     agents(&mut page, &source.agents);
     for group in facts.groups().filter(|group| !KNOWN.contains(group)) {
         let mut title = group.replace('-', " ");
@@ -245,6 +248,18 @@ fn faults(page: &mut String, facts: &BTreeMap<String, Value>) {
     page.push('\n');
 }
 
+fn soak(page: &mut String, found: &BTreeMap<String, Value>) {
+    page.push_str(
+        "## Four platforms under load\n\n\
+         `tests/soak.sh --channels --minutes 60` writes to a daemon on Telegram, Discord, Slack and Matrix. A fault comes \
+         every five seconds. A person runs it; these are the figures of the last run.\n\n| what | found |\n|---|---|\n",
+    );
+    for (name, value) in found {
+        let _ = writeln!(page, "| {} | {} |", cell(name), cell(&text(value)));
+    }
+    page.push('\n');
+}
+
 fn agents(page: &mut String, found: &BTreeMap<String, Value>) {
     if found.is_empty() {
         return;
@@ -312,6 +327,7 @@ fn a_page_shows_every_fact_and_nothing_breaks_its_tables() {
             r#"{"Codex": {"version": "1.2", "tried": "today", "effective": "asks: x", "cases": {"deny": "pass: no"}}}"#,
         )
         .unwrap(),
+        soak: serde_json::from_str(r#"{"messages": 90100, "lost": 0}"#).unwrap(),
     };
     let page = render(&facts, &source);
     for shown in [
@@ -324,6 +340,7 @@ fn a_page_shows_every_fact_and_nothing_breaks_its_tables() {
         "| Codex | 1.2 | today | asks: x |",
         "| deny | pass: no |",
         "| thing | some figure: 7; list: 1, 2 |",
+        "| messages | 90100 |",
         "commit abc1234",
     ] {
         assert!(page.contains(shown), "{shown} is missing in\n{page}");

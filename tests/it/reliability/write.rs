@@ -36,15 +36,15 @@ fn source() -> Source {
         } else {
             commit
         },
-        agents: agents(),
+        agents: results("tests/peers/agents/results.json"),
+        soak: results("tests/it/channel_soak/results.json"),
     }
 }
 
-/// What tests/agents.sh wrote.
-fn agents() -> BTreeMap<String, Value> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/agents/results.json");
-    let text = std::fs::read_to_string(file).unwrap_or_else(|_| "{}".to_owned());
-    serde_json::from_str(&text).expect("tests/peers/agents/results.json")
+/// What a script wrote that a person runs.
+fn results(file: &str) -> BTreeMap<String, Value> {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+    serde_json::from_str(&text.expect(file)).expect(file)
 }
 
 fn has(variable: &str) -> bool {
