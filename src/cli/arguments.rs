@@ -35,10 +35,10 @@ pub struct Arguments {
     /// Also listen on a loopback address, for example 127.0.0.1:0
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
-    /// Look, never act
+    /// Show everything, decide and change nothing
     #[arg(long)]
     pub read_only: bool,
-    /// No screen: lines that stay, numbered choices, every task; also with ACCESSIBLE=1
+    /// Plain lines and numbered choices in place of the full screen; also with ACCESSIBLE=1
     #[arg(long, global = true)]
     pub plain: bool,
     /// Theme
@@ -74,7 +74,7 @@ pub enum Subcommands {
         /// Ask the model even where a response is cached
         #[arg(long)]
         fresh: bool,
-        /// A file that comes with the message; once for each file
+        /// File to attach to the message; can be given again
         #[arg(long, value_name = "FILE")]
         attach: Vec<PathBuf>,
         /// What the turn may use
@@ -93,39 +93,39 @@ pub enum Subcommands {
     /// What a channel's agent may do by itself, and with which tools
     #[command(subcommand)]
     Policy(crate::cli::policy::PolicyCommands),
-    /// What happened, one event a line; the last 100 of this run of the daemon where nothing else is said
+    /// Print events, one a line; by default the last 100 since the daemon started
     Events(crate::cli::events::EventArguments),
     /// Continuations: one message and everything up to its answer
     #[command(subcommand)]
     Continuations(ContinuationCommands),
-    /// Deliveries: the parts of answers, cards and notices on their way out
+    /// Deliveries: answers, cards and notices that the daemon sends to platforms
     #[command(subcommand)]
     Outbox(crate::cli::outbox::OutboxCommands),
-    /// Jobs of agents of other makers that the daemon starts
+    /// Jobs of external agents that the daemon starts
     #[command(subcommand)]
     Agents(crate::cli::agents::AgentCommands),
-    /// Agents of other makers (Claude Code, Codex, Gemini CLI): their calls are judged here
+    /// External agents (Claude Code, Codex, Gemini CLI): the daemon decides about their tool calls
     #[command(subcommand)]
     Gate(crate::cli::gate::GateCommands),
-    /// The Model Context Protocol: servers whose tools agents call, and hosts that plug Leverframe in
+    /// Tool servers (Model Context Protocol), and Leverframe as a tool server for other hosts
     #[command(subcommand)]
     Mcp(crate::cli::mcp::McpCommands),
-    /// Instructions of workspaces and skills, and which of them agents get
+    /// Skills and instructions of workspaces: list them, and trust those that agents may get
     #[command(subcommand)]
     Skills(crate::cli::skills::SkillCommands),
-    /// Tables that people send: agents ask them without a program
+    /// Datasets: tables that people send and agents query without a program
     #[command(subcommand)]
     Datasets(crate::cli::datasets::DatasetCommands),
-    /// What tools did to files, and undoing it
+    /// Show what tools did to files, and undo it
     #[command(subcommand)]
     Files(crate::cli::file_changes::FileCommands),
-    /// What runs of programs left in places from which git, editors, shells and agents run programs
+    /// Files that commands left where git, editors, shells and agents run programs
     #[command(subcommand)]
     Leftovers(crate::cli::leftovers::LeftoverCommands),
-    /// Kill running tools and hold everything
+    /// Emergency stop: kill running tools, and start nothing until the release
     ///
-    /// Where the socket does not answer, the process gets SIGUSR1, which does the same. Without this command:
-    /// `kill -USR1 PID`; the process id stands in `leverframe.lock` in the data directory. A release needs the socket.
+    /// If the socket does not answer, this sends SIGUSR1 to the process, which does the same. Without this command:
+    /// `kill -USR1 PID`; `leverframe.lock` in the data directory holds the process id. A release needs the socket.
     EmergencyStop {
         /// Shown to everyone
         #[arg(long)]
@@ -133,43 +133,43 @@ pub enum Subcommands {
     },
     /// Release the emergency stop
     Release {
-        /// What happens to what waited: newest, all or drop; asked when it is old
+        /// Which waiting messages to answer: newest, all, or drop for none; asks when they are old
         #[arg(long, value_parser = waiting)]
         waiting: Option<crate::protocol::command::Waiting>,
-        /// Where something else happens, by id of the session or unique prefix: SESSION=drop
+        /// Another choice for one session, by its id or unique prefix: SESSION=drop
         #[arg(long, value_name = "SESSION=WORD", value_parser = conversation)]
         conversation: Vec<(String, crate::protocol::command::Waiting)>,
     },
-    /// Run the daemon as a service of systemd: the unit, hardened
+    /// Run the daemon as a systemd service, with a hardened unit
     #[command(subcommand)]
     Service(crate::cli::service::ServiceCommands),
-    /// Print the counters and latencies of the daemon, as Prometheus scrapes them
+    /// Print the daemon's metrics in the format of Prometheus
     Metrics,
     /// Print the newest lines of the daemon's log
     Log(LogArguments),
-    /// List a resource: datasets, fleet, interpreters, pairings, people, routines, servers, skills, tools; alone, which resources there are
+    /// List a resource: datasets, fleet, interpreters, pairings, people, routines, servers, skills, tools; alone, their names
     Get {
         /// Name of the resource
         resource: Option<String>,
     },
-    /// Run a command in the shell of a session, as a person; without one, every line of the input
+    /// Run a command in a session's shell, as a person; without one, run each line of standard input
     Shell {
         /// Session: id or unique prefix
         session: String,
-        /// Run code in the Python of the session, in place of a command in its shell
+        /// Run Python code in the session's interpreter in place of a shell command
         #[arg(long, conflicts_with = "end")]
         python: bool,
-        /// What runs; its words are joined by spaces
+        /// The command; spaces join its words
         #[arg(trailing_var_arg = true)]
         command: Vec<String>,
-        /// Seconds after which a command is stopped
+        /// Seconds after which the daemon stops a command
         #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=900))]
         timeout: Option<u64>,
-        /// End the shell instead, or the Python of the session
+        /// End the shell, or the Python interpreter, of the session in place of running a command
         #[arg(long, value_name = "KIND", conflicts_with = "command", num_args = 0..=1, default_missing_value = "bash")]
         end: Option<InterpreterKind>,
     },
-    /// Why a tool call ran, asked or was refused
+    /// Show why a tool call ran, asked or was denied
     Why {
         /// Id of the call
         call: String,
@@ -186,67 +186,67 @@ pub enum Subcommands {
         #[arg(required = true)]
         file: Option<PathBuf>,
     },
-    /// Put a backup back; it starts in quarantine
+    /// Restore a backup; the daemon then starts in quarantine
     Restore {
         /// The backup
         file: PathBuf,
-        /// Move a data directory that is there aside
+        /// Move an existing data directory aside
         #[arg(long)]
         force: bool,
     },
-    /// How this installation is, and what to do about what is wrong
+    /// Check this installation, and name the next step for each problem
     Doctor {
-        /// Verify every invariant of the database too
+        /// Also verify every invariant of the database
         #[arg(long)]
         check: bool,
-        /// Verify this database file (a copy, a backup) instead; nothing in it is changed
+        /// Verify this database file (a copy, a backup) instead, without changing it
         #[arg(long, value_name = "FILE")]
         database: Option<PathBuf>,
     },
-    /// Who did what
+    /// The audit: who did what
     #[command(subcommand)]
     Audit(AuditCommands),
-    /// What was spent, and how far the budgets of today are used up
+    /// Show spending, and how much of today's budgets is used
     Costs {
         /// What to sum by: channel, model or day
         #[arg(long, default_value = "day")]
         by: crate::protocol::enums::CostGrouping,
-        /// First local day (2026-01-31), or how many days up to today (7d, 4w); 30 days when left out
+        /// First local day (2026-01-31), or days up to today (7d, 4w); 30 days by default
         #[arg(long)]
         since: Option<String>,
     },
-    /// Cost and health over time: spending, turns, questions, tools, messages
+    /// Show cost and health over time: spending, turns, questions, tools, messages
     Stats(crate::cli::stats::StatsArguments),
-    /// Have the daemon read its configuration again, and apply what needs no restart; also with SIGHUP
+    /// Make the daemon read its configuration again and apply what needs no restart; also with SIGHUP
     Reload {
         /// Only show what would change
         #[arg(long)]
         preview: bool,
     },
-    /// Remove what is kept no longer, now; it happens by itself every six hours
+    /// Remove data past its retention now; the daemon does this every six hours
     Sweep {
         /// Only count
         #[arg(long)]
         preview: bool,
     },
-    /// Models: what is configured, and what works
+    /// Models: list the configured ones, and test them
     #[command(subcommand)]
     Models(ModelCommands),
-    /// Cached responses: what they saved, why they were missed, removing them
+    /// The response cache: savings, misses, and removing cached responses
     #[command(subcommand)]
     Cache(CacheCommands),
-    /// Hooks: what is called around turns, and how it does
+    /// Hooks that the daemon calls around turns: list, try and reset them
     #[command(subcommand)]
     Hooks(HookCommands),
-    /// Routines: messages that the bot sends itself on a schedule
+    /// Routines: prompts that the bot gets on a schedule
     #[command(subcommand)]
     Routine(crate::cli::routine::RoutineCommands),
-    /// What is remembered, and what goes
+    /// Memories: search, edit, review and delete them
     #[command(subcommand)]
     Memory(MemoryCommands),
-    /// The console's keys; --keymap names another keymap
+    /// Print the console's keys; --keymap names another keymap
     Keys,
-    /// The script that completes these commands in a shell
+    /// Print the script that completes these commands in a shell
     ///
     /// bash: `leverframe completions bash > ~/.local/share/bash-completion/completions/leverframe`.
     /// zsh: `leverframe completions zsh > "${fpath[1]}/_leverframe"`.
@@ -259,58 +259,58 @@ pub enum Subcommands {
     ///
     /// `leverframe man ~/.local/share/man/man1`, then `man leverframe-approvals`.
     Man {
-        /// The directory; made where it is missing
+        /// The directory; created if missing
         directory: PathBuf,
     },
-    /// The console's themes, or the roles of one
+    /// List the console's themes, or the roles of one
     Themes {
         /// Name of a theme
         name: Option<String>,
     },
-    /// How many questions wait, in one line; for status bars too
+    /// Print how many questions wait, in one line; for status bars too
     ///
     /// tmux: `set -g status-right "#(leverframe status --tmux)"`. waybar: `"exec": "leverframe status --waybar",
     /// "return-type": "json", "interval": 5`.
     Status(crate::cli::status::StatusArguments),
-    /// What waits, what is out of the ordinary, who did what and what was spent: for whoever takes over the shift
+    /// Report for a shift change: waiting questions, unusual events, who did what, and spending
     Summary {
-        /// Not before this time: RFC 3339, or how long ago (30m, 8h, 3d); eight hours when left out
+        /// Not before this time: RFC 3339, or how long ago (30m, 8h, 3d); eight hours by default
         #[arg(long)]
         since: Option<String>,
     },
-    /// People of the configuration: roles, ids, where the bot reaches them, and who is on call
+    /// List the people of the configuration: roles, ids, where the bot reaches them, and who is on call
     People,
-    /// Who is on call; with a name, who is from now on
+    /// Show who is on call; with a name, put this person on call
     OnCall {
-        /// A person of the configuration who may decide, or an operator as the audit names them; - for nobody
+        /// An approver of the configuration, or an operator as the audit names them; - for nobody
         name: Option<String>,
-        /// For how long (30m, 8h, 2d); until somebody else is when left out
+        /// For how long (30m, 8h, 2d); by default until somebody else takes over
         #[arg(long = "for", value_name = "TIME", requires = "name")]
         time: Option<String>,
         /// A note
         #[arg(long, requires = "name")]
         note: Option<String>,
     },
-    /// Escalation: who hears of a question that nobody decides, and drills that prove it
+    /// Escalation: who gets a question that nobody decides, and drills that test it
     #[command(subcommand)]
     Escalation(crate::cli::escalation::EscalationCommands),
-    /// Named tokens: who reaches this over HTTP, and what each may do
+    /// Named tokens: who may use the API over HTTP, and with which permissions
     #[command(subcommand)]
     Token(crate::cli::token::TokenCommands),
     /// Certificates of the listener and of clients
     #[command(subcommand)]
     Certificate(crate::cli::certificate::CertificateCommands),
-    /// Daemons whose certificate is known by its fingerprint
+    /// Daemons whose certificate you trust by its fingerprint
     #[command(subcommand)]
     Hosts(crate::cli::known_hosts::HostCommands),
-    /// Rules: which calls run, ask or never run, whatever the level says
+    /// Rules: which calls run, ask or never run, whatever the autonomy
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
-    /// Play a past continuation or session again, from the daemon, the files or the event archive
+    /// Replay a past continuation or session from the daemon, the files or the event archive
     Replay {
         /// Id or unique prefix of a continuation, or `ses_…` of a session
         id: String,
-        /// Play what the event archive tells of it, also where the database holds it still
+        /// Replay it from the event archive, even if the database still has it
         #[arg(long)]
         archive: bool,
     },
@@ -319,11 +319,11 @@ pub enum Subcommands {
 /// `backup`.
 #[derive(Debug, Subcommand)]
 pub enum BackupCommands {
-    /// Restore a backup into a directory that goes away again, and check all of it
+    /// Restore a backup into a temporary directory, and check all of it
     Verify {
         /// The backup
         file: PathBuf,
-        /// Where to unpack it for that time; the directory for temporary files when left out
+        /// Where to unpack it; by default the directory for temporary files
         #[arg(long, value_name = "DIR")]
         within: Option<PathBuf>,
     },
@@ -332,20 +332,20 @@ pub enum BackupCommands {
 /// `hooks`.
 #[derive(Debug, Subcommand)]
 pub enum HookCommands {
-    /// List every hook at every point, in the order they are called in, with counters
+    /// List every hook at every point, in calling order, with counters
     List,
-    /// Call one with an example or a document; nothing follows from what it says
+    /// Call a hook with an example or a document; its verdict has no effect
     Try {
         /// Name of the hook
         name: String,
-        /// One of its points; its first when left out
+        /// One of its points; its first by default
         #[arg(long)]
         point: Option<HookPoint>,
         /// File with the JSON document that it reads; `-` reads standard input
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
     },
-    /// Call one again at once that failed too often
+    /// Call a hook again that the daemon skips after too many failures
     Reset {
         /// Name of the hook
         name: String,
@@ -355,25 +355,25 @@ pub enum HookCommands {
 /// `models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommands {
-    /// List the configured providers and models, with what they can do and cost; asks nobody
+    /// List the configured providers and models, with abilities and prices; calls no provider
     List,
-    /// Really ask a model: streaming, cached tokens, tools, parallel calls, context size
+    /// Call a model and test streaming, cached tokens, tools, parallel calls and context size
     Test {
-        /// PROVIDER/MODEL; the default model where it is left out
+        /// PROVIDER/MODEL; the default model if left out
         #[arg(value_name = "PROVIDER/MODEL")]
         name: Option<String>,
-        /// Do not ask whether it may cost money
+        /// Do not ask before calls that may cost money
         #[arg(long)]
         yes: bool,
     },
-    /// Look for model servers on this machine; shows the lines that would declare them, and uses none
+    /// Look for model servers on this machine, and print the lines that would declare them
     Discover,
 }
 
 /// `cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommands {
-    /// Hits, misses by reason, what was saved
+    /// Show hits, misses by reason, and savings
     Stats,
     /// List cached responses, newest first
     List {
@@ -384,29 +384,29 @@ pub enum CacheCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
-    /// Show one with question and answer
+    /// Show a cached response with its question
     Show {
         /// Id or unique prefix of at least four characters
         id: String,
     },
-    /// Keep one past its time
+    /// Keep a cached response past its expiry
     Pin {
         /// Id or unique prefix of at least four characters
         id: String,
     },
-    /// Let it go at its time again
+    /// Let a cached response expire again
     Unpin {
         /// Id or unique prefix of at least four characters
         id: String,
     },
-    /// Remove one, those of a channel, or all
+    /// Remove one cached response, those of a channel, or all
     Purge {
         /// Id or unique prefix of at least four characters
         id: Option<String>,
         /// All of this channel
         #[arg(long, conflicts_with = "id")]
         channel: Option<String>,
-        /// All there are
+        /// All of them
         #[arg(long, conflicts_with_all = ["id", "channel"])]
         all: bool,
     },
@@ -433,9 +433,9 @@ pub enum AuditCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
-    /// Walk the whole chain and compare it with what was noted of it
+    /// Verify the whole hash chain against its checkpoints
     Verify {
-        /// A head that was noted elsewhere, as `verify` prints it
+        /// A head of the chain that you noted elsewhere, as `verify` prints it
         #[arg(long, value_name = "SEQ:HASH")]
         anchor: Option<crate::protocol::doctor::AuditAnchor>,
         /// An exported file, in place of the audit itself
@@ -446,18 +446,18 @@ pub enum AuditCommands {
     Export {
         /// New file; `-` writes to standard output
         file: PathBuf,
-        /// Sign it with this private key of ssh; the signature is in FILE.sig
+        /// Sign it with this private ssh key; the signature goes to FILE.sig
         #[arg(long, value_name = "KEY")]
         sign: Option<PathBuf>,
     },
-    /// Write what a month says, for a reader: who allowed what, refusals, levels, stops, spend
+    /// Write a report of a month: who allowed what, denials, autonomy, stops, spending
     Report {
         /// New file; standard output when left out or `-`
         file: Option<PathBuf>,
-        /// The month, like 2026-01; the last whole one when left out
+        /// The month, like 2026-01; the last whole one by default
         #[arg(long)]
         month: Option<String>,
-        /// How it is written
+        /// Format of the report
         #[arg(long, value_enum, default_value = "markdown")]
         format: crate::cli::document::DocumentFormat,
     },
@@ -478,47 +478,47 @@ pub enum SessionCommands {
         #[command(flatten)]
         list: ListArguments,
     },
-    /// Go back to an earlier session; the active one of its conversation ends
+    /// Resume an earlier session; the active session of its conversation ends
     Resume {
         /// Id or unique prefix
         id: String,
     },
-    /// Pause a session: what comes waits
+    /// Pause a session; new messages wait
     Pause {
         /// Id or unique prefix
         id: String,
     },
-    /// Let a paused session go on, also one that the engine paused
+    /// Resume a paused session, even one that the engine paused
     Unpause {
         /// Id or unique prefix
         id: String,
     },
-    /// What models are told in every turn of a session: show it, or set it
+    /// Show or set the preferences that models get in every turn of a session
     Preferences {
         /// Id or unique prefix
         id: String,
-        /// The new preferences, at most 2 KiB; `-` reads standard input; left out: they are shown
+        /// The new preferences, at most 2 KiB; `-` reads standard input; without text, shows them
         text: Vec<String>,
-        /// Tell models nothing any more
+        /// Remove the preferences
         #[arg(long, conflicts_with = "text")]
         clear: bool,
     },
     /// Call a tool in a session without a model, under its policy and approvals
     Call(crate::cli::sessions::CallArguments),
-    /// Take the calls of a session that were refused because too many waited off the Queue
+    /// Dismiss from the Queue the calls of a session that the engine denied because too many waited
     DismissRefused {
         /// Id or unique prefix
         id: String,
     },
-    /// Hold the agent of a session's conversation, to write in its place
+    /// Take over a conversation: the agent waits, and you write in its place
     TakeOver {
         /// Id or unique prefix
         id: String,
-        /// Even from somebody else
+        /// Also if somebody else has taken it over
         #[arg(long)]
         force: bool,
     },
-    /// Write as the bot in a conversation that you have taken over; what waited is answered with it
+    /// Write as the bot in a conversation that you took over; this answers the waiting messages
     Say {
         /// Id or unique prefix
         id: String,
@@ -526,11 +526,11 @@ pub enum SessionCommands {
         #[arg(required = true)]
         text: Vec<String>,
     },
-    /// Give the conversation back; the agent answers what came in since your last word
+    /// Give the conversation back; the agent answers the messages since your last one
     Release {
         /// Id or unique prefix
         id: String,
-        /// Even somebody else's
+        /// Also if somebody else took it over
         #[arg(long)]
         force: bool,
     },
@@ -573,7 +573,7 @@ pub enum ApprovalCommands {
         /// How far: once, turn (until this turn ends) or session; with --rule how far the rule reaches
         #[arg(long)]
         scope: Option<DecisionScope>,
-        /// Exactly this in its session, for 8 hours or as --expires or --until says: `--scope session`
+        /// Allow exactly this in its session, for 8 hours or until --expires or --until; same as `--scope session`
         #[arg(long, conflicts_with = "scope")]
         shape: bool,
         /// Make a rule of it
@@ -582,24 +582,24 @@ pub enum ApprovalCommands {
         /// Short code, for critical calls
         #[arg(long)]
         confirm_code: Option<String>,
-        /// Budgets: add this much instead of what is offered, in the unit of the question (tokens, dollars, seconds)
+        /// Budgets: add this much instead of the offer, in the unit of the question (tokens, dollars, seconds)
         #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
         extra: Option<f64>,
         /// What was looked at
         #[command(flatten)]
         seen: DecisionTarget,
     },
-    /// Run its command in a throw-away copy of the workspace, without network, and show what it would do; decides nothing
+    /// Run its command in a throw-away copy of the workspace, without network, and show the effects; decides nothing
     Rehearse {
         /// Id, unique prefix of it, or short code
         id: String,
     },
-    /// Let an external agent make a call once that nobody decided in time, if it asks again within 15 minutes
+    /// Allow an external agent's expired call once, if the agent asks again within 15 minutes
     AllowLater {
-        /// Id of the approval that is over
+        /// Id of the expired approval
         id: String,
     },
-    /// Take an approval back whose call has not started, with the rule or permission made with it
+    /// Take back an approval whose call has not started, with its rule or session grant
     Revoke {
         /// Id, unique prefix of it, or short code
         id: String,
@@ -654,11 +654,11 @@ pub enum ApprovalCommands {
         #[command(flatten)]
         seen: DecisionTarget,
     },
-    /// Let it wait for somebody in particular; decides nothing, and everybody who may still can
+    /// Assign a question to a person; all approvers can still decide it
     Assign {
         /// Id, unique prefix of it, or short code
         id: String,
-        /// A person of the configuration who may decide, or an operator as the audit names them; - for nobody
+        /// An approver of the configuration, or an operator as the audit names them; - for nobody
         name: String,
         /// A note for them
         #[arg(long)]
@@ -686,17 +686,17 @@ pub enum ContinuationCommands {
         #[command(flatten)]
         list: ListArguments,
     },
-    /// Show one
+    /// Show a continuation
     Show {
         /// Id or unique prefix
         id: String,
     },
-    /// Let an interrupted one go on
+    /// Resume an interrupted continuation
     Resume {
         /// Id or unique prefix
         id: String,
     },
-    /// End one
+    /// Cancel a continuation
     Cancel {
         /// Id or unique prefix
         id: String,
@@ -704,22 +704,22 @@ pub enum ContinuationCommands {
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Start its message again as a new one
+    /// Run its message again as a new continuation
     Retry {
         /// Id or unique prefix
         id: String,
     },
-    /// Say what became of a call that was in flight; on a terminal shows the card and asks
+    /// Record the outcome of a call that was in flight; on a terminal shows the card and asks
     Resolve {
         /// Id of the call, or id or unique prefix of its continuation
         id: String,
         /// happened, run-again or give-up
         #[arg(value_parser = unknown_resolution)]
         resolution: DecisionKind,
-        /// Read by the model with a result, kept with the decision
+        /// A note; the model reads it with a result
         #[arg(long)]
         note: Option<String>,
-        /// Digest of what was looked at; needed where nobody can be asked
+        /// Digest of the card that you saw; needed without a terminal
         #[arg(long)]
         digest: Option<String>,
     },

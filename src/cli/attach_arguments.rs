@@ -10,19 +10,19 @@ use crate::protocol::certificate::Fingerprint;
 /// `attach`.
 #[derive(Debug, Args)]
 pub struct AttachArguments {
-    /// http(s)://…, ssh://HOST or unix:PATH; with NAME= before it, that is what the console calls it
+    /// http(s)://…, ssh://HOST or unix:PATH; NAME= before it sets the name in the console
     #[arg(required = true, value_name = "[NAME=]URL")]
     pub urls: Vec<String>,
-    /// File that holds the bearer token; one for each http address, in their order
+    /// File that holds the bearer token; one for each http address, in the same order
     #[arg(long, value_name = "F")]
     pub token_file: Vec<PathBuf>,
-    /// Certificate that is shown to https addresses, in PEM; without --token-file it is the credential
+    /// Client certificate for https addresses, in PEM; without --token-file it is the credential
     #[arg(long, value_name = "F", requires = "client_key")]
     pub client_certificate: Option<PathBuf>,
     /// Its private key, in PEM
     #[arg(long, value_name = "F", requires = "client_certificate")]
     pub client_key: Option<PathBuf>,
-    /// Trust a certificate with this fingerprint at the first contact, without a question; once for each
+    /// Trust a certificate with this fingerprint at the first contact without asking; can be given again
     #[arg(long, value_name = "SHA256:…")]
     pub accept_fingerprint: Vec<Fingerprint>,
 }

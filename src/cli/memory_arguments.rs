@@ -10,12 +10,12 @@ use crate::protocol::ids::SessionId;
 /// `memory`.
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommands {
-    /// Show the summary that stands for the oldest turns of a session
+    /// Show the summary that replaces the oldest turns of a session
     Summary {
         /// Id or unique prefix
         session: String,
     },
-    /// Put the older turns of a session into its summary now; all but the newest turn
+    /// Compact a session now: its summary replaces all turns but the newest
     Compact {
         /// Id or unique prefix
         session: String,
@@ -29,9 +29,9 @@ pub enum MemoryCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
-    /// How the memory is kept in order: settings, last and next run, growth; it runs by itself every 12 hours
+    /// Show memory hygiene: settings, last and next run, growth; it runs every 12 hours
     Hygiene(HygieneArguments),
-    /// List what is remembered, newest change first
+    /// List memories, newest change first
     List {
         /// Only this state; without it, all but archived ones
         #[arg(long)]
@@ -43,9 +43,9 @@ pub enum MemoryCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
-    /// Search; best first. Any text is a valid search
+    /// Search memories, best first; any text is a valid search
     Search {
-        /// What for
+        /// Text to search for
         #[arg(required = true)]
         text: Vec<String>,
         /// Only this state; without it, all but archived ones
@@ -58,14 +58,14 @@ pub enum MemoryCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=200))]
         limit: Option<u32>,
     },
-    /// Show one
+    /// Show a memory
     Show {
         /// Id or unique prefix
         id: String,
     },
-    /// Remember something: everywhere, or in a channel or session
+    /// Add a memory: everywhere, or in a channel or session
     Add {
-        /// What it says; `-` reads standard input
+        /// Text of the memory; `-` reads standard input
         #[arg(required = true)]
         text: Vec<String>,
         /// Only in this channel
@@ -74,17 +74,17 @@ pub enum MemoryCommands {
         /// Only in this session
         #[arg(long)]
         session: Option<SessionId>,
-        /// What kind
+        /// Kind
         #[arg(long)]
         kind: Option<MemoryKind>,
-        /// Into every context of its scope
+        /// Add it to every context of its scope
         #[arg(long)]
         pin: bool,
-        /// When it ends by itself: RFC 3339, or how long from now (2h, 3d, 1w)
+        /// When it expires: RFC 3339, or how long from now (2h, 3d, 1w)
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
     },
-    /// Change the text, kind or end of one
+    /// Change the text, kind or expiry of a memory
     Edit {
         /// Id or unique prefix
         id: String,
@@ -94,26 +94,26 @@ pub enum MemoryCommands {
         /// New kind
         #[arg(long)]
         kind: Option<MemoryKind>,
-        /// New end: RFC 3339, or how long from now (2h, 3d, 1w)
+        /// New expiry: RFC 3339, or how long from now (2h, 3d, 1w)
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
     },
-    /// Put one into every context of its scope
+    /// Pin a memory: every context of its scope gets it
     Pin {
         /// Id or unique prefix
         id: String,
     },
-    /// No longer
+    /// Unpin a memory
     Unpin {
         /// Id or unique prefix
         id: String,
     },
-    /// Accept a proposed one; `delete` refuses it
+    /// Accept a proposed memory; `delete` rejects it
     Accept {
         /// Id or unique prefix
         id: String,
     },
-    /// Say that one says better what others say: they are recalled no longer
+    /// Replace memories with a better one: agents no longer recall the others
     Supersede {
         /// Id or unique prefix of the better one
         id: String,
@@ -121,12 +121,12 @@ pub enum MemoryCommands {
         #[arg(required = true)]
         others: Vec<String>,
     },
-    /// Delete one for good
+    /// Delete a memory for good
     Delete {
         /// Id or unique prefix
         id: String,
     },
-    /// Erase everything of a user: memories, sessions, artifacts and caches; shows first what would go
+    /// Erase all data of a user: memories, sessions, artifacts and caches; first shows what it would delete
     EraseUser {
         /// Platform id of the user, for example telegram:123456
         user: String,
@@ -134,13 +134,13 @@ pub enum MemoryCommands {
         #[arg(long)]
         yes: bool,
     },
-    /// Show what waits, says the same, contradicts, or was never used
+    /// Show proposed, duplicate, contradictory and unused memories
     Review {
         /// At most this many of each
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=200))]
         limit: Option<u32>,
     },
-    /// Write everything that is recalled, one JSON object a line
+    /// Export all memories that agents recall, one JSON object a line
     Export {
         /// New file; `-` writes to standard output
         #[arg(default_value = "-")]
@@ -149,12 +149,12 @@ pub enum MemoryCommands {
         #[command(flatten)]
         which: Which,
     },
-    /// Remember what an export holds: all of it or nothing
+    /// Import memories from an export: all or none
     Import {
         /// File; `-` reads standard input
         file: PathBuf,
     },
-    /// Counts and sizes
+    /// Show counts and sizes
     Stats,
 }
 
@@ -181,13 +181,13 @@ pub struct Which {
 /// `memory hygiene`.
 #[derive(Debug, Args)]
 pub struct HygieneArguments {
-    /// List what would go by scope, reason and size; changes nothing
+    /// List what a run would remove, by scope, reason and size; changes nothing
     #[arg(long, conflicts_with_all = ["run", "undo", "runs"])]
     pub preview: bool,
-    /// Archived now what is old or too much; remove for good what was archived long ago
+    /// Archive old and surplus memories now, and delete those archived long ago
     #[arg(long, conflicts_with_all = ["undo", "runs"])]
     pub run: bool,
-    /// Also where a scope would lose more than half of what it holds to retention
+    /// Also if a scope would lose more than half of its memories
     #[arg(long, requires = "run")]
     pub yes: bool,
     /// Bring back what a run archived; id or unique prefix
