@@ -22,14 +22,14 @@ use crate::text::untrusted::reveal;
 /// `agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentCommands {
-    /// Start an agent on a task; it ends while a call waits for a person, and goes on after the decision
+    /// Start an agent on a task; it stops while a call waits for approval, and resumes after the decision
     Run {
         /// claude
         agent: ExternalAgent,
-        /// What it is to do; `-` reads standard input
+        /// The task; `-` reads standard input
         #[arg(required = true)]
         task: Vec<String>,
-        /// Where it works; by default here
+        /// Its working directory; by default this one
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
         /// Follow the job to its end, and print the answer
@@ -42,7 +42,7 @@ pub enum AgentCommands {
         #[command(flatten)]
         list: ListArguments,
     },
-    /// Show one job: where it stands, and its answer
+    /// Show the state and the answer of a job
     Show {
         /// Id, or unique prefix of it
         id: String,
@@ -50,7 +50,7 @@ pub enum AgentCommands {
         #[arg(long)]
         wait: bool,
     },
-    /// End a job, with its program and the question that it waits for
+    /// End a job, its program and its open question
     Cancel {
         /// Id, or unique prefix of it
         id: String,

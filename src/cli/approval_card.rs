@@ -15,7 +15,7 @@ use crate::text::untrusted::{reveal, reveal_line};
 /// A rule that is made with a decision.
 #[derive(Debug, Args)]
 pub struct RuleOfCard {
-    /// Make a rule with the decision, or neither: of exactly this call, or as the options for rules say
+    /// Also make a rule: for exactly this call, or as the options for rules say
     #[arg(long)]
     pub rule: bool,
     /// What the rule says
@@ -26,10 +26,10 @@ pub struct RuleOfCard {
 /// What a decision is about.
 #[derive(Debug, Args)]
 pub struct DecisionTarget {
-    /// Digest of what was looked at; needed where nobody can be asked
+    /// Digest of the card that you saw; needed without a terminal
     #[arg(long)]
     pub digest: Option<String>,
-    /// Reason, kept with the decision
+    /// Reason, stored with the decision
     #[arg(long)]
     pub reason: Option<String>,
 }

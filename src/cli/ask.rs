@@ -34,19 +34,19 @@ pub enum OnApproval {
 /// Flags of `ask` that narrow or tune the turn.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct AskOptions {
-    /// Offer this tool, and no tool that is not named so; can be repeated
+    /// Offer only this tool; can be given again
     #[arg(long, value_name = "TOOL", conflicts_with = "no_tools")]
     pub allow_tool: Vec<String>,
     /// Offer no tool
     #[arg(long)]
     pub no_tools: bool,
-    /// Tell the model this for the turn; can be repeated
+    /// Instruction for the model in this turn; can be given again
     #[arg(long, value_name = "TEXT")]
     pub hint: Vec<String>,
     /// Sampling temperature, 0 to 2
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub temperature: Option<f64>,
-    /// Share of the probability that tokens are taken from, above 0 and at most 1
+    /// Nucleus sampling (top_p), above 0 and at most 1
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub top_p: Option<f64>,
     /// auto, none, required, or the name of a tool

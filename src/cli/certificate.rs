@@ -24,19 +24,19 @@ const DAY_MS: i64 = 24 * 3_600_000;
 /// `certificate`.
 #[derive(Debug, Subcommand)]
 pub enum CertificateCommands {
-    /// Make a certificate that signs itself, and its key: for the listener, or for a client
+    /// Make a self-signed certificate and its key, for the listener or for a client
     Create {
-        /// Host name or address that it is for; once for each. This machine when left out
+        /// Its host name or address; can be given again; this machine by default
         #[arg(long = "name", value_name = "HOST")]
         names: Vec<String>,
-        /// How long it is valid
+        /// Validity
         #[arg(long, value_name = "DAYS", default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: u32,
-        /// Directory for `certificate.pem` and `key.pem`; that of the configuration when left out
+        /// Directory for `certificate.pem` and `key.pem`; by default that of the configuration
         #[arg(long, value_name = "DIR")]
         directory: Option<PathBuf>,
     },
-    /// Print the fingerprint, the names and the end of a certificate, and the id of its holder
+    /// Print the fingerprint, names and expiry of a certificate, and the id of its holder
     Show {
         /// File in PEM
         file: PathBuf,

@@ -8,10 +8,10 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::config::environment::Environment;
 use crate::runtime::conform::{self, CaseOutcome, CaseResult};
 
-/// Try whether a program speaks the bridge protocol; needs no daemon
+/// Test whether a program speaks the bridge protocol; needs no daemon
 #[derive(Debug, clap::Args)]
 pub struct ConformArguments {
-    /// Only this case; once for each
+    /// Only this case; can be given again
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
     /// The program and its arguments

@@ -30,23 +30,23 @@ pub enum DatasetCommands {
         #[arg(long)]
         channel: Option<String>,
     },
-    /// Make a dataset of a file: CSV, TSV, JSON or JSON lines
+    /// Make a dataset from a file: CSV, TSV, JSON or JSON lines
     Upload {
         /// The file
         file: PathBuf,
-        /// Whose agents can ask it
+        /// Channel whose agents can query it
         #[arg(long)]
         channel: String,
-        /// Its name; where it is left out, the one of the file
+        /// Its name; by default that of the file
         #[arg(long)]
         name: Option<String>,
     },
-    /// Show what is in its columns, and its first rows
+    /// Show the columns and the first rows of a dataset
     Show {
         /// Its id, its name, or CHANNEL/NAME
         dataset: String,
     },
-    /// Ask it: `datasets query sales --where "amount > 10" --group-by city --aggregate "sum amount"`
+    /// Query one: `datasets query sales --where "amount > 10" --group-by city --aggregate "sum amount"`
     Query {
         /// Its id, its name, or CHANNEL/NAME
         dataset: String,
@@ -54,17 +54,17 @@ pub enum DatasetCommands {
         #[command(flatten)]
         question: QuestionFlags,
     },
-    /// Write it into one new file, or to standard output
+    /// Write a dataset to a new file or to standard output
     Export {
         /// Its id, its name, or CHANNEL/NAME
         dataset: String,
-        /// The file; where it is left out or `-`, standard output
+        /// New file; standard output when left out or `-`
         file: Option<PathBuf>,
-        /// csv or parquet; where it is left out, by the end of the file's name, else csv
+        /// csv or parquet; by default from the file's extension, else csv
         #[arg(long = "as", value_name = "FORMAT")]
         wanted: Option<DatasetFormat>,
     },
-    /// Remove it for good
+    /// Delete a dataset for good
     Delete {
         /// Its id, its name, or CHANNEL/NAME
         dataset: String,
@@ -74,25 +74,25 @@ pub enum DatasetCommands {
 /// What is asked of a dataset.
 #[derive(Debug, Args)]
 pub struct QuestionFlags {
-    /// Columns, commas between them
+    /// Columns, separated by commas
     #[arg(long, value_delimiter = ',')]
     select: Vec<String>,
-    /// COLUMN OP VALUE, with = != < <= > >= contains in is_null; once for each condition, all must hold
+    /// COLUMN OP VALUE, with = != < <= > >= contains in is_null; can be given again, and all must match
     #[arg(long = "where", value_name = "CONDITION", value_parser = condition)]
     conditions: Vec<Condition>,
-    /// One row for each different set of values of these columns, commas between them
+    /// Columns to group by, separated by commas
     #[arg(long, value_delimiter = ',')]
     group_by: Vec<String>,
-    /// FN, FN COLUMN or FN COLUMN as NAME, with count sum min max avg median count_distinct; once for each
+    /// FN, FN COLUMN or FN COLUMN as NAME, with count sum min max avg median count_distinct; can be given again
     #[arg(long, value_name = "AGGREGATE", value_parser = aggregate)]
     aggregate: Vec<Aggregate>,
-    /// A column of the answer that it is sorted by
+    /// Column of the result to sort by
     #[arg(long)]
     order_by: Option<String>,
-    /// The largest first
+    /// Largest first
     #[arg(long)]
     descending: bool,
-    /// Most rows
+    /// At most this many rows
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 }

@@ -22,13 +22,13 @@ const PATIENCE: Duration = Duration::from_mins(30);
 /// `escalation`.
 #[derive(Debug, Subcommand)]
 pub enum EscalationCommands {
-    /// The channels that escalate: their steps, and their last drills
+    /// List the channels that escalate, with their steps and last drills
     List,
-    /// Send marked messages through all steps of a channel, and tell which arrived; nothing waits and nothing runs
+    /// Send test messages through all steps of a channel, and show which arrived; runs no tool
     Drill {
-        /// Channel; may be left out where one channel escalates
+        /// Channel; optional if only one channel escalates
         channel: Option<String>,
-        /// Without the delays of the steps
+        /// Skip the delays of the steps
         #[arg(long)]
         fast: bool,
     },

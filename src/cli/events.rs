@@ -22,19 +22,19 @@ use crate::text::untrusted::limit_line;
 /// `events`.
 #[derive(Debug, Args)]
 pub struct EventArguments {
-    /// Go on with what comes, until ctrl-c
+    /// Follow new events until ctrl-c
     #[arg(long, short)]
     pub watch: bool,
     /// Only events after this number; also from the archive
     #[arg(long, value_name = "SEQ")]
     pub after: Option<u64>,
-    /// From here on: a day (UTC), a time, or how long ago (8h, 7d); also from the archive
+    /// Only events since a day (UTC), a time, or how long ago (8h, 7d); also from the archive
     #[arg(long, value_name = "WHEN", conflicts_with = "after")]
     pub since: Option<String>,
     /// Only this session: id or unique prefix
     #[arg(long)]
     pub session: Option<String>,
-    /// Only kinds that begin so, for example `approval` or `tool.finished`; can be given several times
+    /// Only kinds with this prefix, for example `approval` or `tool.finished`; can be given again
     #[arg(long)]
     pub kind: Vec<String>,
 }

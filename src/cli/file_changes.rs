@@ -18,14 +18,14 @@ use crate::text::untrusted::{limit_line, reveal_line};
 /// `files`.
 #[derive(Debug, Subcommand)]
 pub enum FileCommands {
-    /// List what edit_file, apply_patch, move_file and delete_file did, the newest first
+    /// List the changes of edit_file, apply_patch, move_file and delete_file, newest first
     List,
-    /// Show what a call did to files, as far as the record holds it; of a continuation or session, what each call did
+    /// Show the recorded file changes of a call, or of each call of a continuation or session
     Diff {
         /// Id of the call, of the continuation or of the session
         id: String,
     },
-    /// Put the files of a call back as they were before it: all of them, or none where one was changed since
+    /// Restore the files of a call as they were before it; restores none if one changed since
     Undo {
         /// Id of the call
         call: ToolCallId,

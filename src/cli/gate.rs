@@ -15,21 +15,21 @@ use crate::protocol::enums::ExternalAgent;
 /// `gate`.
 #[derive(Debug, Subcommand)]
 pub enum GateCommands {
-    /// Ask about the call on standard input, as a hook of Claude Code; status 0 lets it run, 2 does not
+    /// Decide the call on standard input as a hook of Claude Code; status 0 allows it, 2 denies it
     Claude(CallArguments),
-    /// The same as a hook of Codex
+    /// The same, as a hook of Codex
     Codex(CallArguments),
-    /// The same as a hook of Gemini CLI
+    /// The same, as a hook of Gemini CLI
     Gemini(CallArguments),
-    /// Write the hooks into a program's settings; shows the difference first
+    /// Install the hooks in an agent's settings; shows the difference first
     Install(InstallArguments),
-    /// Take the hooks out of a program's settings again
+    /// Remove the hooks from an agent's settings
     Uninstall(UninstallArguments),
-    /// Try with the real program whether a no stops it, and what happens where nobody answers
+    /// Test with the real agent that a denial stops it, and what happens without an answer
     Test(TestArguments),
-    /// Where hooks are installed, and what switches them off
+    /// Show where hooks are installed, and what disables them
     Status {
-        /// Look into the settings of this project too
+        /// Also check the settings of this project
         #[arg(long, value_name = "DIR")]
         project: Option<PathBuf>,
     },

@@ -24,7 +24,7 @@ use crate::protocol::enums::ExternalAgent;
 pub struct InstallArguments {
     /// claude, codex or gemini
     pub agent: ExternalAgent,
-    /// In the settings of this project in place of your own
+    /// Use the settings of this project in place of your own
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
     /// Only print the settings; writes nothing
@@ -40,7 +40,7 @@ pub struct InstallArguments {
 pub struct UninstallArguments {
     /// claude, codex or gemini
     pub agent: ExternalAgent,
-    /// In the settings of this project in place of your own
+    /// Use the settings of this project in place of your own
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
     /// Do not ask

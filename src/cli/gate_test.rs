@@ -48,7 +48,7 @@ const SHORT_QUESTION: (u64, u64) = (15, 60);
 pub struct TestArguments {
     /// claude, codex or gemini
     pub agent: ExternalAgent,
-    /// The program, where it is not on the PATH
+    /// Path of the program, if it is not on the PATH
     #[arg(long, value_name = "PATH")]
     pub command: Option<PathBuf>,
 }

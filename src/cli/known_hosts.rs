@@ -19,9 +19,9 @@ use crate::protocol::certificate::Fingerprint;
 /// `hosts`.
 #[derive(Debug, Subcommand)]
 pub enum HostCommands {
-    /// List the daemons whose certificate is known by its fingerprint
+    /// List the daemons whose certificate you trust by its fingerprint
     List,
-    /// Forget the certificate of one: the next contact asks again
+    /// Forget the certificate of a daemon: the next contact asks again
     Forget {
         /// As `hosts list` names it: HOST:PORT
         host: String,

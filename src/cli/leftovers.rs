@@ -14,13 +14,13 @@ use crate::text::untrusted::limit_line;
 /// `leftovers`.
 #[derive(Debug, Subcommand)]
 pub enum LeftoverCommands {
-    /// List what was set aside, the newest first
+    /// List the files that the daemon set aside, newest first
     List {
-        /// Also what a person has dismissed
+        /// Also those that a person dismissed
         #[arg(long)]
         all: bool,
     },
-    /// Take what a call left off the Queue, once you have looked at it; no file changes
+    /// Dismiss from the Queue the files that a call left; changes no file
     Dismiss {
         /// Id of the call
         call: ToolCallId,

@@ -26,7 +26,7 @@ pub struct ListArguments {
     /// At most this many
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub limit: Option<u32>,
-    /// Go on, and print each row again that changes, until ctrl-c
+    /// Follow: print each row again when it changes, until ctrl-c
     #[arg(long, short)]
     pub watch: bool,
 }

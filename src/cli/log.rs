@@ -17,10 +17,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// `log`.
 #[derive(Debug, Args)]
 pub struct LogArguments {
-    /// Only lines at least as serious: error, warn, info, debug, trace
+    /// Lowest level to print: error, warn, info, debug, trace
     #[arg(long, short)]
     pub level: Option<LogLevel>,
-    /// Go on with what comes, until ctrl-c
+    /// Follow new lines until ctrl-c
     #[arg(long, short)]
     pub follow: bool,
     /// At most this many of the newest lines

@@ -31,16 +31,16 @@ const UNUSED_PORT: u16 = 8976;
 pub struct LoginArguments {
     /// Its name in the configuration
     name: String,
-    /// The browser runs on another machine: paste the address that it ends at
+    /// The browser runs on another machine: asks you to paste the final address
     #[arg(long)]
     no_browser: bool,
-    /// The issuer knows the address http://127.0.0.1:PORT/callback only
+    /// Port, if the issuer allows only the address http://127.0.0.1:PORT/callback
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// File of mode 0600 with the secret of the client that you registered by hand
     #[arg(long, value_name = "F")]
     client_secret_file: Option<PathBuf>,
-    /// Ask for this scope too; can be given again
+    /// Also request this scope; can be given again
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
 }

@@ -29,12 +29,12 @@ pub enum OutboxCommands {
         #[command(flatten)]
         list: ListArguments,
     },
-    /// Show one
+    /// Show a delivery
     Show {
         /// Id or unique prefix
         id: String,
     },
-    /// Say what became of an unknown or failed one; on a terminal shows the card and asks
+    /// Record the outcome of an unknown or failed delivery; on a terminal shows the card and asks
     Resolve {
         /// Id or unique prefix
         id: String,

@@ -21,22 +21,22 @@ const CALLS: u32 = 50;
 /// `policy`.
 #[derive(Debug, Subcommand)]
 pub enum PolicyCommands {
-    /// Show the level and the three lists of a channel
+    /// Show the autonomy and the three lists of a channel
     Show {
         /// Channel name
         channel: String,
     },
-    /// Change the level, or whole lists
+    /// Change the autonomy, or replace whole lists
     Set {
         /// Channel name
         channel: String,
         /// supervised, semi_auto or full
         #[arg(long)]
         autonomy: Option<Autonomy>,
-        /// Seconds the level holds
+        /// Seconds until the level ends
         #[arg(long, value_name = "SECONDS", requires = "autonomy")]
         r#for: Option<u64>,
-        /// Tools that run without a person, with commas between them; empty: none
+        /// Tools that run without approval, separated by commas; empty: none
         #[arg(long, value_name = "TOOLS")]
         auto_approve: Option<String>,
         /// Tools that never run
@@ -49,25 +49,25 @@ pub enum PolicyCommands {
         #[command(flatten)]
         change: PolicyChange,
     },
-    /// Let tools run without a person
+    /// Make tools run without approval
     Allow {
         /// Which
         #[command(flatten)]
         of: PolicyTools,
     },
-    /// Let tools never run
+    /// Block tools
     Block {
         /// Which
         #[command(flatten)]
         of: PolicyTools,
     },
-    /// Let tools always ask
+    /// Make tools always ask
     Ask {
         /// Which
         #[command(flatten)]
         of: PolicyTools,
     },
-    /// Take tools out of all lists: the level decides
+    /// Remove tools from all lists: the autonomy decides
     Clear {
         /// Which
         #[command(flatten)]
@@ -80,7 +80,7 @@ pub enum PolicyCommands {
 pub struct PolicyTools {
     /// Channel name
     pub channel: String,
-    /// Names, or a prefix with `*`; each leaves the other lists
+    /// Names, or a prefix with `*`; removes them from the other lists
     #[arg(required = true)]
     pub tools: Vec<String>,
     /// How it is carried out
@@ -91,7 +91,7 @@ pub struct PolicyTools {
 /// How a change of a policy is carried out.
 #[derive(Debug, Args)]
 pub struct PolicyChange {
-    /// Only say what it would have meant for the last calls
+    /// Only show its effect on the last calls
     #[arg(long)]
     pub preview: bool,
     /// Do not ask

@@ -26,25 +26,25 @@ const MAX_INPUT: u64 = 64 * 1024;
 /// `routine`.
 #[derive(Debug, Subcommand)]
 pub enum RoutineCommands {
-    /// List routines with what is due next
+    /// List routines with their next runs
     List,
-    /// Show one
+    /// Show a routine
     Show {
         /// Name or id
         routine: String,
     },
-    /// Make one: `routine add morning --schedule "0 9 * * MON-FRI" --prompt "What is new?"`
+    /// Add a routine: `routine add morning --schedule "0 9 * * MON-FRI" --prompt "What is new?"`
     Add {
         /// Name: 1 to 32 of a-z, 0-9, _ and -
         name: String,
         /// What it is
         #[command(flatten)]
         fields: RoutineFlags,
-        /// Make it, but do not let it run by itself yet
+        /// Add it disabled: the schedule does not start it
         #[arg(long)]
         disabled: bool,
     },
-    /// Change one; what is not named stays
+    /// Change the given settings of a routine
     Edit {
         /// Name or id
         routine: String,
@@ -55,27 +55,27 @@ pub enum RoutineCommands {
         #[command(flatten)]
         fields: RoutineFlags,
     },
-    /// Let it run by itself
+    /// Enable a routine: it runs on its schedule
     Enable {
         /// Name or id
         routine: String,
     },
-    /// Do not let it run by itself
+    /// Disable a routine: its schedule does not start it
     Disable {
         /// Name or id
         routine: String,
     },
-    /// Remove it with its history; its turns stay
+    /// Remove a routine with its history; its turns stay
     Remove {
         /// Name or id
         routine: String,
     },
-    /// Run it now, enabled or not
+    /// Run a routine now, enabled or not
     Run {
         /// Name or id
         routine: String,
     },
-    /// Its runs, newest first
+    /// List the runs of a routine, newest first
     History {
         /// Name or id
         routine: String,
@@ -83,7 +83,7 @@ pub enum RoutineCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
-    /// When a schedule, or that of a routine, is due next
+    /// Show the next times of a schedule or a routine
     Upcoming {
         /// Name or id
         #[arg(required_unless_present = "schedule")]
@@ -91,10 +91,10 @@ pub enum RoutineCommands {
         /// Cron or `every 90m`
         #[arg(long, conflicts_with = "routine")]
         schedule: Option<String>,
-        /// IANA name; of the machine where it is left out
+        /// IANA name; by default that of the machine
         #[arg(long, value_name = "ZONE", requires = "schedule")]
         time_zone: Option<String>,
-        /// How many times
+        /// How many times to show
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=50))]
         limit: Option<u32>,
     },
@@ -106,46 +106,46 @@ pub struct RoutineFlags {
     /// Cron of five or six fields (minute hour day month weekday), or `every 2h30m`
     #[arg(long)]
     schedule: Option<String>,
-    /// IANA name, for example Europe/Berlin; empty = of the machine
+    /// IANA name, for example Europe/Berlin; empty = that of the machine
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// What the bot is told; `-` reads standard input
+    /// Prompt for the bot; `-` reads standard input
     #[arg(long)]
     prompt: Option<String>,
-    /// Channel whose conversation it goes to; `routine` where it is left out
+    /// Channel of its conversation; `routine` by default
     #[arg(long)]
     channel: Option<String>,
-    /// The conversation; needed on a chat platform
+    /// Conversation; needed on a chat platform
     #[arg(long)]
     conversation: Option<String>,
-    /// PROVIDER/MODEL; empty = of the session
+    /// PROVIDER/MODEL; empty = that of the session
     #[arg(long)]
     model: Option<String>,
-    /// US dollars of one run at most
+    /// Most US dollars of one run
     #[arg(long, value_name = "USD")]
     max_cost_usd: Option<f64>,
-    /// Model calls of one run at most
+    /// Most model calls of one run
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// Tool calls of one run at most
+    /// Most tool calls of one run
     #[arg(long, value_name = "N")]
     max_tool_calls: Option<u32>,
-    /// Tokens of one run at most
+    /// Most tokens of one run
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// Seconds of model and engine time of one run at most
+    /// Most seconds of model and engine time of one run
     #[arg(long, value_name = "S")]
     max_duration_seconds: Option<u32>,
-    /// The most it may do by itself: supervised, semi_auto or full
+    /// Highest autonomy of its runs: supervised, semi_auto or full
     #[arg(long, value_name = "LEVEL")]
     ceiling: Option<Autonomy>,
-    /// Let gated calls wait for a person instead of denying them (`--park false` takes it back)
+    /// Calls that ask wait for a person; `--park false` denies them
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     park: Option<bool>,
-    /// What happens to runs that were due while nothing ran: skip or run_once
+    /// Runs that were due while no daemon ran: skip or run_once
     #[arg(long, value_name = "WORD")]
     missed: Option<MissedRuns>,
-    /// A run begins up to this many seconds later, at random
+    /// Random delay of a run, up to this many seconds
     #[arg(long, value_name = "S")]
     jitter: Option<u32>,
 }

@@ -25,70 +25,70 @@ use crate::text::untrusted::limit_line;
 pub enum RuleCommands {
     /// List rules, newest first
     List {
-        /// Only those that allow calls and let none run for 14 days
+        /// Only rules that allow calls and matched none for 14 days
         #[arg(long)]
         unused: bool,
     },
-    /// Show one, with what it matches of the last seven days
+    /// Show a rule, with its matches of the last seven days
     Show {
-        /// Id, or a beginning of it that no other has
+        /// Id or unique prefix
         rule: String,
     },
-    /// Make one: `rules add execute_command --prefix "git status" --channel team --expires 8h`
+    /// Add a rule: `rules add execute_command --prefix "git status" --channel team --expires 8h`
     Add {
-        /// Tool name, or a beginning and `*`
+        /// Tool name, or a prefix with `*`
         tool: String,
         /// What it says
         #[command(flatten)]
         fields: RuleFlags,
-        /// Only show what it would have matched in the last seven days
+        /// Only show which calls of the last seven days it would match
         #[arg(long)]
         preview: bool,
     },
-    /// Change one; what is not named stays
+    /// Change the given parts of a rule
     Edit {
-        /// Id, or a beginning of it that no other has
+        /// Id or unique prefix
         rule: String,
         /// What it says
         #[command(flatten)]
         fields: RuleFlags,
     },
-    /// Look at it again
+    /// Enable a rule
     Enable {
-        /// Id, or a beginning of it that no other has
+        /// Id or unique prefix
         rule: String,
     },
-    /// Keep it, but do not look at it
+    /// Disable a rule without removing it
     Disable {
-        /// Id, or a beginning of it that no other has
+        /// Id or unique prefix
         rule: String,
     },
-    /// Remove a rule (`rul_…`), or a permission for a shape (`apr_…`)
+    /// Remove a rule (`rul_…`) or a session grant (`apr_…`)
     Remove {
-        /// Id, or a beginning of a rule's that no other has
+        /// Id, or unique prefix of a rule's
         rule: String,
     },
-    /// List permissions for shapes in sessions
+    /// List session grants
     Grants,
-    /// Rules that would have answered most of what people allowed
+    /// Suggest rules that cover most of the calls that people allowed
     Suggest {
-        /// Days that are looked at
+        /// How many past days to check
         #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=90))]
         days: u32,
         /// Only calls of this channel
         #[arg(long)]
         channel: Option<String>,
     },
-    /// What would happen to a call: `rules test read_file '{"path": "a.txt"}' --channel team`
+    /// Show what would happen to a call: `rules test read_file '{"path": "a.txt"}' --channel team`
     Test {
         /// Tool name
         tool: String,
         /// Arguments as JSON
         args: String,
-        /// Channel that it would come from
+        /// Channel of the call
         #[arg(long, default_value = "desk")]
         channel: String,
-        /// Session; where it is left out, a new one
+        /// Session; a new one by default
         #[arg(long)]
         session: Option<SessionId>,
     },
@@ -97,52 +97,52 @@ pub enum RuleCommands {
 /// What can be set of a rule.
 #[derive(Debug, Args)]
 pub struct RuleFlags {
-    /// The same, nothing more
+    /// Match exactly this text
     #[arg(long, value_name = "VALUE", group = "how")]
     exact: Option<String>,
-    /// It begins so
+    /// Match this prefix
     #[arg(long, value_name = "VALUE", group = "how")]
     prefix: Option<String>,
-    /// `*` stands for anything, `?` for one character, a last word `**` for any further words
+    /// Match a pattern: `*` is anything, `?` one character, a last word `**` any further words
     #[arg(long, value_name = "VALUE", group = "how")]
     pattern: Option<String>,
-    /// Argument that is compared; empty = all as JSON
+    /// Argument to compare; empty = all as JSON
     #[arg(long)]
     field: Option<String>,
-    /// Directory that allowed commands run in, as seen from the workspace; empty = the workspace itself
+    /// Directory for allowed commands, relative to the workspace; empty = the workspace itself
     #[arg(long, value_name = "DIRECTORY")]
     cwd: Option<String>,
-    /// Program that allowed commands start; empty = what the first word names now
+    /// Program of allowed commands; empty = the one that the first word names now
     #[arg(long, value_name = "PATH")]
     executable: Option<String>,
-    /// It runs without asking (this where nothing is said)
+    /// Allow the call without asking (the default)
     #[arg(long, group = "says")]
     allow: bool,
-    /// A person is asked
+    /// Ask a person
     #[arg(long, group = "says")]
     ask: bool,
-    /// It never runs
+    /// Deny the call
     #[arg(long, group = "says")]
     deny: bool,
     /// Only on this channel
     #[arg(long, conflicts_with = "session")]
     channel: Option<String>,
-    /// Only in this session, while it lasts
+    /// Only in this session, until it ends
     #[arg(long, conflicts_with = "turn")]
     session: Option<SessionId>,
     /// Only in this turn, until it ends
     #[arg(long, value_name = "CONTINUATION", conflicts_with = "channel")]
     turn: Option<ContinuationId>,
-    /// Until it ends: `45s`, `30m`, `8h`, `7d`, `2w`, or `never`
+    /// How long it is valid: `45s`, `30m`, `8h`, `7d`, `2w`, or `never`
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
     /// When it ends: the end of a day (`2026-12-24`), or a time (`2026-12-24 18:00`, `2026-12-24T18:00:00Z`)
     #[arg(long, value_name = "DATE", conflicts_with = "expires")]
     until: Option<String>,
-    /// Calls it may allow in all; 0 = any number
+    /// Most calls that it allows; 0 = any number
     #[arg(long, value_name = "N")]
     max_uses: Option<u64>,
-    /// Why; empty = none
+    /// A note; empty = none
     #[arg(long)]
     note: Option<String>,
 }

@@ -26,21 +26,21 @@ const ACCOUNT: &str = "leverframe";
 /// `service`.
 #[derive(Debug, Subcommand)]
 pub enum ServiceCommands {
-    /// Write the unit with which systemd runs the daemon; shows it and asks
+    /// Install the systemd unit of the daemon; shows it and asks
     Install(InstallArguments),
     /// Remove the unit; drop-ins, configuration and data stay
     Uninstall(UninstallArguments),
-    /// Which units are there, and what systemd says of them
+    /// Show the installed units and their state in systemd
     Status(PlaceArguments),
 }
 
 /// Which service.
 #[derive(Debug, Clone, Args)]
 pub struct PlaceArguments {
-    /// A service of yours; what is meant unless you are root
+    /// A user service; the default unless you are root
     #[arg(long, conflicts_with = "system")]
     pub user: bool,
-    /// A service of the machine, hardened, with an account of its own
+    /// A hardened system service with its own account
     #[arg(long)]
     pub system: bool,
     /// Directory of another system (an image) in place of this one
@@ -57,7 +57,7 @@ pub struct InstallArguments {
     /// Only print the unit; writes nothing
     #[arg(long)]
     pub print: bool,
-    /// Path of the program in the unit; this program when left out
+    /// Path of the program in the unit; this program by default
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
     /// Loopback address that the daemon listens on

@@ -44,7 +44,7 @@ pub struct CallArguments {
     tool: String,
     /// Its arguments, a JSON object; none when left out
     arguments: Option<String>,
-    /// Wait until somebody decides, where the call waits for an approval
+    /// If the call needs approval, wait for the decision
     #[arg(long)]
     wait: bool,
 }

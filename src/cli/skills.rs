@@ -15,22 +15,22 @@ use crate::text::untrusted::{limit_line, reveal_line};
 /// `skills`.
 #[derive(Debug, Subcommand)]
 pub enum SkillCommands {
-    /// List instructions of workspaces and skills, and which are trusted
+    /// List instructions of workspaces and skills, and show which are trusted
     List,
-    /// Show one with the difference between what is trusted and its files
+    /// Show a skill, and how its files differ from the trusted version
     Show {
         /// Its name, or `instructions:` and a channel
         name: String,
     },
-    /// Trust one as its files are now: agents get it from the next answer on
+    /// Trust a skill's current files: agents get it from the next answer on
     Trust {
         /// Its name, or `instructions:` and a channel
         name: String,
-        /// Do not ask; trust these files if their digest is still this one, as `show` prints it
+        /// Do not ask; trust the files if they still have this digest, as `show` prints it
         #[arg(long, value_name = "SHA256")]
         sha256: Option<String>,
     },
-    /// Trust one no longer: agents do not get it
+    /// Stop trusting a skill: agents no longer get it
     Distrust {
         /// Its name, or `instructions:` and a channel
         name: String,

@@ -17,19 +17,19 @@ use crate::text::untrusted::limit_line;
 /// `stats`.
 #[derive(Debug, Args)]
 pub struct StatsArguments {
-    /// How long a span is: hour, day or week; hour when --since counts hours, else day
+    /// Length of a span: hour, day or week; hour when --since counts hours, else day
     #[arg(long)]
     step: Option<StatsStep>,
-    /// What is grouped by: all, channel, model, tool or person
+    /// What to group by: all, channel, model, tool or person
     #[arg(long, default_value = "all")]
     by: StatsGrouping,
-    /// How long up to now (24h, 7d, 4w), a first day (2026-01-31) or a time (RFC 3339); 30 spans when left out
+    /// How long up to now (24h, 7d, 4w), a first day (2026-01-31) or a time (RFC 3339); 30 spans by default
     #[arg(long)]
     since: Option<String>,
-    /// Last day (2026-01-31) or a time (RFC 3339); now when left out
+    /// Last day (2026-01-31) or a time (RFC 3339); now by default
     #[arg(long)]
     until: Option<String>,
-    /// json or csv; a table when left out
+    /// json or csv; a table by default
     #[arg(long, value_name = "FORMAT")]
     format: Option<StatsFormat>,
 }

@@ -26,27 +26,27 @@ use crate::text::untrusted::limit_line;
 /// `token`.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommands {
-    /// Make one, and print its value: it is shown this once
+    /// Create a token, and print its value this one time
     Create {
         /// Its name
         name: String,
-        /// What it may do; several with commas
+        /// Its scopes, separated by commas
         #[arg(long, required = true, value_delimiter = ',', value_name = "SCOPES", value_parser = scopes())]
         scope: Vec<Scope>,
-        /// When it ends: how long from now (`12h`, `30d`), a day (`2026-12-24`) or a time; never when left out
+        /// When it expires: how long from now (`12h`, `30d`), a day (`2026-12-24`) or a time; never by default
         #[arg(long, value_name = "TIME")]
         expires: Option<String>,
-        /// Whose it is: a name of the table `people`; it gives no more than their role does
+        /// Its person: a name of the table `people`; their role limits the token
         #[arg(long, value_name = "NAME")]
         person: Option<String>,
     },
-    /// List them: what they may do, whose they are, when they end and when they were used
+    /// List tokens with their scopes, people, expiry and last use
     List {
-        /// Also those that were revoked
+        /// Also revoked ones
         #[arg(long)]
         all: bool,
     },
-    /// End one for good: its open streams end within a second
+    /// Revoke a token for good: its open streams end within a second
     Revoke {
         /// Its name
         name: String,

@@ -37,77 +37,77 @@ const MAX_IMPORT: u64 = 1 << 20;
 /// `mcp`.
 #[derive(Debug, Subcommand)]
 pub enum McpCommands {
-    /// List the tool servers, what they do, and what agents get of them
+    /// List the tool servers, their state, and the tools that agents get
     List,
-    /// Show one with its tools, and the difference between what is trusted and what it offers
+    /// Show a server with its tools, and how its offer differs from the trusted one
     Show {
         /// Its name in the configuration
         name: String,
     },
-    /// Write a server into the configuration file, comments and all else stay
+    /// Add a server to the configuration file; the rest of the file stays
     Add(AddArguments),
-    /// Take a server out of the configuration file
+    /// Remove a server from the configuration file
     Remove {
         /// Its name in the configuration
         name: String,
     },
-    /// Write the servers of another host's JSON file into the configuration file; no secret is copied
+    /// Import the servers of another host's JSON file into the configuration file; copies no secret
     Import {
         /// The file, or - for standard input
         file: PathBuf,
         /// Only these entries, by their names there
         #[arg(long, value_name = "NAME")]
         only: Vec<String>,
-        /// Only say what would be written
+        /// Only show what it would write
         #[arg(long)]
         preview: bool,
     },
-    /// Log in at one that wants it: prints the page to open, and waits for the consent
+    /// Log in at a server: prints the page to open, and waits for your consent
     Login(LoginArguments),
-    /// Forget the login at one; its issuer is not told
+    /// Forget the login at a server, without telling its issuer
     Logout {
         /// Its name in the configuration
         name: String,
     },
-    /// Connect one now, and list what it offers
+    /// Connect to a server now, and list what it offers
     Test {
         /// Its name in the configuration
         name: String,
     },
-    /// Trust what one offers now: agents get its tools
+    /// Trust the current offer of a server: agents get its tools
     Trust {
         /// Its name in the configuration
         name: String,
-        /// Do not ask; trust this if its digest is still this one, as `show` prints it
+        /// Do not ask; trust the offer if it still has this digest, as `show` prints it
         #[arg(long, value_name = "SHA256")]
         sha256: Option<String>,
         /// Only this tool, by its name on the server; can be given again
         #[arg(long, value_name = "TOOL")]
         tool: Vec<String>,
     },
-    /// Trust one no longer: agents get none of its tools
+    /// Stop trusting a server: agents get none of its tools
     Distrust {
         /// Its name in the configuration
         name: String,
     },
-    /// Connect one, anew where it is connected
+    /// Connect to a server, or reconnect
     Start {
         /// Its name in the configuration
         name: String,
     },
-    /// End the connection to one; calls of its tools fail until it is started
+    /// Disconnect a server; its tools fail until you start it
     Stop {
         /// Its name in the configuration
         name: String,
     },
-    /// List the resources of one, or print one of them
+    /// List the resources of a server, or print one of them
     Resources {
         /// Its name in the configuration
         name: String,
         /// Address of a resource
         uri: Option<String>,
     },
-    /// List the prompts of one, or print one of them with its arguments filled in
+    /// List the prompts of a server, or print one of them with its arguments filled in
     Prompts {
         /// Its name in the configuration
         name: String,
@@ -117,9 +117,9 @@ pub enum McpCommands {
         #[arg(value_name = "NAME=VALUE")]
         arguments: Vec<String>,
     },
-    /// Speak the Model Context Protocol on standard input and output, for a host that starts this as a program
+    /// Serve MCP on standard input and output, for a host that starts this program
     Serve {
-        /// What this host is called; hosts with other names do not see its sessions
+        /// Name of this host; hosts with other names do not see its sessions
         #[arg(long, value_name = "NAME")]
         client: Option<String>,
     },
@@ -133,7 +133,7 @@ pub struct AddArguments {
     /// Address of a server over streamable HTTP
     #[arg(long, conflicts_with = "command")]
     url: Option<String>,
-    /// A header of every request; {secret} stands for the secret
+    /// Header of every request; {secret} is replaced by the secret
     #[arg(long, value_name = "NAME=VALUE")]
     header: Vec<String>,
     /// Variable of the daemon that holds the secret of the headers
@@ -154,7 +154,7 @@ pub struct AddArguments {
     /// The program has the network
     #[arg(long)]
     network: bool,
-    /// What the server claims about its tools counts
+    /// Trust what the server claims about its tools
     #[arg(long)]
     trusted: bool,
     /// Program and arguments of a server of this machine, behind --
