@@ -101,7 +101,7 @@ pub fn lasting(
     }
     if patch != RulePatch::default() {
         return Err(Failure::Usage(
-            "this says what a rule compares, but no rule is made: add --rule".to_owned(),
+            "these options describe a rule, and only --rule makes one: add it".to_owned(),
         ));
     }
     Ok(Order {

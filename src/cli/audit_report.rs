@@ -73,8 +73,8 @@ impl Section {
             Self::EmergencyStops => "Emergency stops and quarantine",
             Self::Levels => "Policies and raised levels",
             Self::Denials => "Calls that people denied",
-            Self::Rules => "Rules and standing permissions",
-            Self::PeopleAtWork => "People at work in place of an agent",
+            Self::Rules => "Rules and session grants",
+            Self::PeopleAtWork => "Conversations that people took over",
             Self::Administration => "Administration",
         }
     }
@@ -208,7 +208,7 @@ impl MonthReport {
         let expired = self.expired.iter();
         let expired = expired.map(|(channel, times)| vec![channel.clone(), times.to_string()]);
         let heads: &[&str] = &["channel", "times"];
-        let unanswered = "Questions that nobody answered in time";
+        let unanswered = "Questions that expired";
         table(&mut blocks, unanswered, heads, expired.collect());
         for section in Section::ALL {
             blocks.push(Block::Heading(2, section.heading().to_owned()));

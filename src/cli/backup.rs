@@ -80,7 +80,7 @@ fn show_backup(terminal: &mut Terminal<'_>, report: &BackupReport) -> Result<(),
     for note in &report.notes {
         terminal.line(&format!("note: {note}"))?;
     }
-    terminal.line("It holds everything that was said. Secrets are not in it; keep those elsewhere.")
+    terminal.line("The backup holds all conversations, but no secrets: store those elsewhere.")
 }
 
 fn bytes(size: u64) -> String {
@@ -111,7 +111,7 @@ pub async fn verify(
         return Ok(());
     }
     Err(Failure::Ended(format!(
-        "{} can be restored, and {} things in it do not hold: keep an earlier backup",
+        "{} can be restored, but {} of its checks fail: keep an earlier backup",
         found.path,
         found.violations.len()
     )))
@@ -181,14 +181,14 @@ fn show_restore(terminal: &mut Terminal<'_>, report: &RestoreReport) -> Result<(
         report.backup, report.created_at, report.data_dir
     ))?;
     if let Some(aside) = &report.moved_aside {
-        terminal.line(&format!("what was there before lies in {aside}"))?;
+        terminal.line(&format!("the earlier data directory is now {aside}"))?;
     }
     for file in &report.config_files {
         terminal.line(&format!("configuration written: {file}"))?;
     }
     let found = report.uncertain;
     terminal.line(&format!(
-        "Uncertain, because it may have gone on since: {} turns, {} calls, {} messages; {} questions wait.",
+        "These may have continued since the backup: {} turns, {} calls, {} messages; {} questions wait.",
         found.turns, found.calls, found.deliveries, found.questions
     ))?;
     terminal.line(

@@ -52,7 +52,7 @@ pub async fn run(
     }
     terminal.note(&format!(
         "The daemon connects it at its next start; then `leverframe channels test {name}` sends a message. \
-         Who writes to it is told a code: `leverframe channels pairings` lists them."
+         Unknown senders get a code: `leverframe channels pairings` lists them."
     ))
 }
 

@@ -56,12 +56,12 @@ pub async fn stop(
     };
     let process = signalled.process;
     terminal.note(&format!(
-        "the socket was of no use: {}\nprocess {process} got SIGUSR1 instead, which stops it too",
+        "the socket did not work: {}\nprocess {process} got SIGUSR1 instead, which also stops it",
         cell(&failure.to_string())
     ))?;
     let Some((since, why)) = signalled.held else {
         return Err(Failure::Ended(format!(
-            "process {process} was not seen to hold; if its tools run on, end it: kill -9 {process}"
+            "process {process} did not confirm the stop; if its tools still run: kill -9 {process}"
         )));
     };
     match format {

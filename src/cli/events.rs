@@ -116,7 +116,7 @@ pub async fn run(
                 let Some((seq, at)) = archived(data_dir, since, last, &shown, terminal, format)?
                 else {
                     return Err(Failure::Ended(format!(
-                        "the events after {last} are not kept any more: leave --after out, or name a later number"
+                        "the daemon no longer has the events after {last}: leave --after out, or name a later number"
                     )));
                 };
                 last = seq;

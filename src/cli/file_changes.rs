@@ -44,7 +44,7 @@ pub async fn list(
     let page = client.call(ListFileChanges {}).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human if page.items.is_empty() => terminal.line("no change of files is kept"),
+        Format::Human if page.items.is_empty() => terminal.line("no recorded file changes"),
         Format::Human => page.items.iter().try_for_each(|item| show(terminal, item)),
     }
 }

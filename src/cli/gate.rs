@@ -68,7 +68,7 @@ pub fn run(
         | GateCommands::Codex(_)
         | GateCommands::Gemini(_)
         | GateCommands::Test(_) => Err(Failure::Usage(
-            "a hook's question is asked on its own".to_owned(),
+            "run the hook command alone".to_owned(),
         )),
     }
 }

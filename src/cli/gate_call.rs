@@ -155,7 +155,7 @@ async fn ask(agent: ExternalAgent, options: Result<(u64, Option<PathBuf>), Strin
     let call = if call.len() <= MAX_HOOK_BYTES {
         Ok(call)
     } else if question {
-        Err("it is longer than 256 KiB, which nobody can look at".to_owned())
+        Err("it is longer than 256 KiB, too much for a person to review".to_owned())
     } else {
         shortened(&call)
     };

@@ -120,9 +120,9 @@ pub fn uninstall(
     }
     let new = settings::uninstall(&old, agent).map_err(|problem| named(&file, problem))?;
     write(terminal, &file, Some(&old), new.as_deref(), given.yes)?;
-    terminal.line(&format!("{} hooks are out of {shown}", before.len()))?;
+    terminal.line(&format!("removed {} hooks from {shown}", before.len()))?;
     terminal.note(&format!(
-        "calls of {} are not judged here any more",
+        "Leverframe no longer decides calls of {}",
         agent.product()
     ))
 }
@@ -291,7 +291,7 @@ fn write(
     if !yes {
         if terminal.attended == Attendance::Script {
             return Err(Failure::Usage(
-                "nobody can be asked here: look at the difference and run this again with --yes"
+                "no terminal to ask on: check the difference, and run this again with --yes"
                     .to_owned(),
             ));
         }

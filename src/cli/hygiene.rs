@@ -52,7 +52,7 @@ pub async fn run(
             Format::Human => {
                 terminal.line(&format!("{}  {} memories came back", run.id, run.restored))?;
                 terminal.note(
-                    "they go again with the next run unless they are used, pinned or kept longer until then",
+                    "the next run archives them again unless they are used, pinned or kept longer until then",
                 )
             }
         };

@@ -53,7 +53,7 @@ pub fn variable(
     if !starts || !name.chars().all(letters) || name.len() > 64 {
         return Err(
             "that is not the name of a variable (letters, digits and _); if it is the secret itself, put it into a \
-             variable: the file says only where a secret is"
+             variable: the file only names its place"
                 .to_owned(),
         );
     }

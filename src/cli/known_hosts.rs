@@ -140,7 +140,7 @@ pub fn run(
                 }
             }
             if known.hosts.is_empty() && format == Format::Human {
-                terminal.note("no certificate is known by its fingerprint")?;
+                terminal.note("no trusted certificates")?;
             }
         }
         HostCommands::Forget { host } => {
@@ -148,7 +148,7 @@ pub fn run(
             known.hosts.retain(|(name, _)| *name != host);
             if known.hosts.len() == before {
                 return Err(Failure::Usage(format!(
-                    "{} knows no {host}; `leverframe hosts list` shows what it knows",
+                    "{} has no {host}; `leverframe hosts list` shows its entries",
                     known.file.display()
                 )));
             }

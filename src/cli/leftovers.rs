@@ -40,7 +40,7 @@ pub async fn list(
     let page = client.call(ListLeftovers { all }).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
-        Format::Human if page.items.is_empty() => terminal.line("no run left anything to look at"),
+        Format::Human if page.items.is_empty() => terminal.line("no command left files to review"),
         Format::Human => page.items.iter().try_for_each(|item| show(terminal, item)),
     }
 }

@@ -87,7 +87,7 @@ where
         }
         if format == Format::Human {
             for key in printed.keys().filter(|key| !rows.contains_key(*key)) {
-                terminal.line(&format!("{key}  is not in this list any more"))?;
+                terminal.line(&format!("{key}  is no longer in this list"))?;
             }
         }
         printed = rows;

@@ -291,7 +291,7 @@ fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryMatch) -> Res
         table::print(terminal, &heads, &rows, "nothing remembered")?;
     }
     match &found.words_only {
-        Some(why) => terminal.note(&format!("only words were looked for: {}", cell(why))),
+        Some(why) => terminal.note(&format!("searched by words only: {}", cell(why))),
         None => Ok(()),
     }
 }
@@ -361,7 +361,7 @@ fn review(
             "seem to contradict each other",
             groups(&found.contradictions),
         ),
-        ("never used for a week", found.never_used.clone()),
+        ("unused for a week", found.never_used.clone()),
     ];
     let mut any = false;
     for (title, memories) in lists {
@@ -376,7 +376,7 @@ fn review(
         table::list(terminal, Format::Human, &memories)?;
     }
     if !any {
-        terminal.note("nothing to look through")?;
+        terminal.note("nothing to review")?;
     }
     Ok(())
 }

@@ -42,14 +42,14 @@ pub async fn user(
             list(terminal, "removed for good", &gone)?;
             terminal.line(&format!("{} rows still hold the id", gone.left))?;
             terminal.note(
-                "The audit keeps who decided what, without what was said. Backups, and copies made before a migration, \
-                 are files of yours and keep what they held.",
+                "The audit keeps who decided what, but no messages. Your backups, and copies made before a migration, \
+                 still hold the data.",
             )?;
         }
     }
     if gone.left > 0 {
         return Err(Failure::Ended(format!(
-            "{} rows still hold the id: they came in meanwhile; erase again",
+            "{} rows still hold the id: new ones arrived meanwhile; erase again",
             gone.left
         )));
     }

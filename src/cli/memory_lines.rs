@@ -91,7 +91,7 @@ pub async fn import(
     match format {
         Format::Json => terminal.json(&done),
         Format::Human => terminal.line(&format!(
-            "{} remembered, {} known already",
+            "{} imported, {} already known",
             done.added, done.known
         )),
     }

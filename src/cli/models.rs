@@ -171,7 +171,7 @@ fn found(terminal: &mut Terminal<'_>, format: Format, found: &Discovery) -> Resu
     if found.servers.is_empty() {
         return terminal.line("no model server answers on this machine");
     }
-    terminal.note("none of them is used by itself: the lines belong into the configuration, and count from the next start")
+    terminal.note("add these lines to the configuration; they take effect at the next start")
 }
 
 fn provider_row(provider: &ProviderModels) -> Vec<String> {
@@ -320,14 +320,14 @@ fn confirm(
     );
     match terminal.attended {
         Attendance::Script => Err(Failure::Usage(format!(
-            "{what}: say so with --yes where nobody can be asked"
+            "{what}: confirm with --yes if there is no terminal"
         ))),
         Attendance::Person => {
             let answer = terminal.ask(&format!("{what}. Go on? [y/N]"))?;
             if matches!(answer.as_str(), "y" | "Y" | "yes") {
                 Ok(())
             } else {
-                Err(Failure::Ended("nothing was asked".to_owned()))
+                Err(Failure::Ended("nothing was sent".to_owned()))
             }
         }
     }

@@ -34,7 +34,7 @@ pub async fn assign(
     match (format, &approval.assignment) {
         (Format::Json, _) => terminal.json(&approval),
         (Format::Human, Some(one)) => terminal.line(&format!(
-            "{}  waiting for {}; whoever may decide it still can",
+            "{}  waiting for {}; all approvers can still decide it",
             approval.id,
             cell(&one.to)
         )),

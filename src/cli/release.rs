@@ -66,7 +66,7 @@ pub async fn run(
         && terminal.attended == Attendance::Person;
     if sure {
         let question = if uncertain.quarantine {
-            "Lift the quarantine: channels connect, what you let go on runs. Release? [y/N]"
+            "Lift the quarantine: channels connect, the turns that you choose run. Release? [y/N]"
         } else {
             "Release? [y/N]"
         };

@@ -25,7 +25,7 @@ pub async fn run(
 fn show(terminal: &mut Terminal<'_>, report: &ConfigurationReload) -> Result<(), Failure> {
     if report.changes.is_empty() {
         return terminal.line(&format!(
-            "{} says what the engine goes by: nothing changed",
+            "{} matches the settings in use: nothing changed",
             cell(&report.file)
         ));
     }
@@ -50,10 +50,10 @@ const fn heading(effect: ReloadEffect, preview: bool) -> &'static str {
         (ReloadEffect::Now, false) => "in use now:",
         (ReloadEffect::Now, true) => "would come into use at once:",
         (ReloadEffect::Policy, false) => {
-            "policy: what is stricter is in use now, what is looser waits in the Queue:"
+            "policy: stricter settings apply now, looser ones wait in the Queue:"
         }
         (ReloadEffect::Policy, true) => {
-            "policy: what is stricter would come into use at once, what is looser would wait in the Queue:"
+            "policy: stricter settings would apply at once, looser ones would wait in the Queue:"
         }
         (ReloadEffect::NextConsole, _) => "in consoles that are opened from now on:",
         (ReloadEffect::Restart, _) => "needs a restart:",

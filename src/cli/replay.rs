@@ -31,7 +31,7 @@ async fn client(data_dir: &Path) -> Result<Arc<dyn ConsoleClient>, Failure> {
 pub async fn playable(data_dir: &Path, text: &str, archive: bool) -> Result<Playable, Failure> {
     let missing = if archive {
         Failure::Usage(format!(
-            "the event archive tells of nothing that starts with `{}`",
+            "the event archive has nothing that starts with `{}`",
             limit_line(text, 64)
         ))
     } else {

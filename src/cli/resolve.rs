@@ -95,7 +95,7 @@ pub async fn run(
     }
     let Some(approval) = all.pop() else {
         return Err(Failure::Usage(format!(
-            "nothing is asked about {}: no outcome of it is unknown",
+            "{} needs no answer: none of its outcomes is unknown",
             limit_line(id, 64)
         )));
     };

@@ -470,7 +470,7 @@ async fn grants(
 impl TableRow for Grant {
     const HEADS: &'static [&'static str] =
         &["ID", "SHAPE", "WHERE", "FOR", "USES", "LAST USED", "UNTIL"];
-    const NOTHING: &'static str = "no permissions for shapes";
+    const NOTHING: &'static str = "no session grants";
 
     fn cells(&self) -> Vec<String> {
         vec![

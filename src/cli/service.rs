@@ -338,7 +338,7 @@ fn confirm(terminal: &mut Terminal<'_>, question: &str, yes: bool) -> Result<(),
     }
     if terminal.attended == Attendance::Script {
         return Err(Failure::Usage(
-            "nobody can be asked here: look at the difference and run this again with --yes"
+            "no terminal to ask on: check the difference, and run this again with --yes"
                 .to_owned(),
         ));
     }

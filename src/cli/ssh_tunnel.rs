@@ -148,7 +148,7 @@ impl Drop for Tunnel {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::warn!("what keeps `ssh` running did not end well");
+            tracing::warn!("the task that runs `ssh` ended with an error");
         }
     }
 }

@@ -40,7 +40,7 @@ pub async fn take(
         terminal,
         format,
         &session,
-        "taken over; its agent is held until `leverframe sessions release`",
+        "taken over; its agent waits until `leverframe sessions release`",
     )
 }
 
@@ -57,7 +57,7 @@ pub async fn say(
     let session = client.call(GetSession { id: session_id }).await?;
     let Some(held) = session.taken_over else {
         return Err(Failure::Usage(format!(
-            "this conversation is the agent's; `leverframe sessions take-over {session_id}` takes it over"
+            "nobody took this conversation over; `leverframe sessions take-over {session_id}` does"
         )));
     };
     // Whose it is, the daemon decides: a hold of somebody else is refused there.

@@ -418,7 +418,7 @@ async fn add(
         return Ok(());
     }
     terminal.note(&format!(
-        "`leverframe reload` has the daemon read it; then `leverframe mcp test {name}` and `leverframe mcp trust {name}`"
+        "`leverframe reload` loads it; then `leverframe mcp test {name}` and `leverframe mcp trust {name}`"
     ))
 }
 
@@ -479,7 +479,7 @@ fn remove(
         paths.config_file.display()
     ))?;
     terminal.note(&format!(
-        "`leverframe reload` has the daemon let it go; `leverframe mcp distrust {}` forgets what was trusted",
+        "`leverframe reload` makes the daemon disconnect it; `leverframe mcp distrust {}` ends the trust",
         cell(name)
     ))
 }
@@ -535,7 +535,7 @@ fn import_file(
         return terminal.note("Nothing was written.");
     }
     terminal.note(&format!(
-        "wrote {written} of {} servers into {}; `leverframe reload` has the daemon read them, and nothing of them is trusted yet",
+        "wrote {written} of {} servers into {}; `leverframe reload` loads them, and none is trusted yet",
         entries.len(),
         paths.config_file.display()
     ))

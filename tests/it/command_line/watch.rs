@@ -95,6 +95,6 @@ async fn a_row_that_leaves_the_list_is_named() {
     daemon.decide(&approval, "deny").await;
     assert_eq!(
         watch.line(id),
-        format!("{id}  is not in this list any more")
+        format!("{id}  is no longer in this list")
     );
 }

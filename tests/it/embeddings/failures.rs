@@ -115,7 +115,7 @@ async fn a_server_that_fails_leaves_the_words_and_the_reason() {
     assert!(shown.status.success());
     let note = text(&shown.stderr);
     assert!(
-        note.contains("only words were looked for") && note.contains("could not connect"),
+        note.contains("searched by words only") && note.contains("could not connect"),
         "{note}"
     );
     let stats = daemon.get("/v1/memory/stats").await;

@@ -130,7 +130,7 @@ async fn a_run_that_leaves_nothing_is_not_on_the_queue() {
     let (status, listed) = cli(&home, &["leftovers", "list"]).await;
     assert_eq!(
         (status, listed.trim()),
-        (Some(0), "no run left anything to look at")
+        (Some(0), "no command left files to review")
     );
     let unknown = "call_01ARZ3NDEKTSV4RRFFQ69G5FAV";
     let (status, said) = cli(&home, &["leftovers", "dismiss", unknown]).await;

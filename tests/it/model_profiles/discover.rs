@@ -72,7 +72,7 @@ async fn a_server_is_shown_with_lines_that_load_and_is_not_used() {
         assert!(alone.out.contains(words), "{words}: {}", alone.out);
     }
     assert!(
-        alone.err.contains("none of them is used by itself"),
+        alone.err.contains("add these lines to the configuration"),
         "{}",
         alone.err
     );

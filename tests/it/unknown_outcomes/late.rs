@@ -231,7 +231,7 @@ async fn unknown_ids_and_wrong_states_are_named_with_their_kind() {
                 "x",
             ],
             2,
-            "no outcome of it is unknown",
+            "none of its outcomes is unknown",
         ),
     ] {
         let (found, _, errors) = run(&home, &arguments);
