@@ -167,7 +167,7 @@ fn guard(environment: &Environment) -> Result<&'static str, String> {
         Ok("perl -e 'alarm shift; exec @ARGV; exit 127' SECONDS")
     } else {
         Err(
-            "neither `timeout` nor `perl` is on the PATH: without one, a caller that hangs lets calls through".to_owned(),
+            "neither `timeout` nor `perl` is on the PATH: without one, a hook that hangs lets calls through".to_owned(),
         )
     }
 }
@@ -180,7 +180,7 @@ fn quoted(path: &Path) -> Result<String, String> {
         .ok_or_else(|| fault("the path is not UTF-8"))?;
     if text.contains(['\'', '\n', '\r']) {
         return Err(fault(
-            "a path with a quote or a line break cannot stand in a hook: move it",
+            "a hook cannot use a path with a quote or a line break: move it",
         ));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);

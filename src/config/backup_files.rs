@@ -74,7 +74,7 @@ fn add(found: &mut BackupFiles, path: &Path, inside: &str, redactor: &Redactor, 
         Ok(data) if data.is_file() && data.len() <= MAX_BYTES => {}
         Ok(_) => {
             let note = format!(
-                "{} was left out: it is no file of this size",
+                "{} was left out: it is not a regular file, or too large",
                 path.display()
             );
             found.notes.push(note);

@@ -22,7 +22,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
     let Some(every) = &table.every else {
         let fault = fault(
             "every",
-            "is missing: without it no backup is made".to_owned(),
+            "is missing: without it the daemon makes no backup".to_owned(),
         );
         return Err(fault.expected("a time like 24h or 1d").into());
     };
@@ -35,7 +35,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
     let Some(folder) = &table.folder else {
         let fault = fault(
             "folder",
-            "is missing: where backups lie is not known".to_owned(),
+            "is missing: the daemon needs a place for backups".to_owned(),
         );
         return Err(fault
             .expected("a directory outside of the data directory")
@@ -53,7 +53,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
             "folder",
             format!("{} lies in the data directory", folder.display()),
         );
-        let step = "Name a directory outside of it, best on another disk: what destroys the one must not destroy both";
+        let step = "Name a directory outside of it, best on another disk: one fault must not destroy both";
         return Err(fault.next_step(step).into());
     }
     let kept = |key, given, default| number(inputs, &["backup", key], given, default, 0..=MOST);

@@ -153,7 +153,7 @@ impl Variables {
         for name in inputs.environment.starting_with(PREFIX) {
             let fault = |problem| Fault::new(ConfigLocation::Environment(name.to_owned()), problem);
             let Some(place) = known.get(name) else {
-                let fault = fault("is for no setting of any channel");
+                let fault = fault("matches no setting of any channel");
                 let fault = fault.nearest(name, known.keys().map(String::as_str));
                 let expected = format!("{PREFIX}<NAME> with one of {}", SUFFIXES.join(", "));
                 return Err(fault.expected(expected).into());
@@ -391,7 +391,7 @@ impl Channel<'_> {
         for entry in &entries {
             if entry == "*" && field == "auto_approve" {
                 let fault = fault("`*` would approve everything".to_owned());
-                let step = "Set autonomy = \"full\" if that is meant; it has its own safeguards";
+                let step = "To allow everything, set autonomy = \"full\"; it has its own safeguards";
                 return Err(fault.expected("names of tools").next_step(step).into());
             }
             if field == "auto_approve" && covers_servers(entry) {
@@ -502,7 +502,7 @@ impl Channel<'_> {
         if let Some(name) = names.iter().find(|name| role(name) < Some(Role::Approver)) {
             let fault = self.fault("approvers", format!("{name} has the role user"));
             let step = format!("Set role = \"approver\" under [people.{name}]");
-            return Err(fault.expected("people who decide").next_step(step).into());
+            return Err(fault.expected("people with the role approver or owner").next_step(step).into());
         }
         Ok(names)
     }
@@ -534,7 +534,7 @@ impl Channel<'_> {
         if !entries.is_empty() && decide.count() < 2 {
             let fault = self.fault(
                 "two_people",
-                "two people must allow this, and fewer can decide here",
+                "two people must allow this, but fewer can decide here",
             );
             let step =
                 "Give a second person the role approver under [people], or name them in approvers";
@@ -551,7 +551,7 @@ impl Channel<'_> {
         };
         if let Some(with) = paths::overlap(&workspace, paths, self.inputs.choice) {
             let problem = format!("{} overlaps {with}", workspace.display());
-            let step = "Tools of the agent could reach what governs them; name another directory";
+            let step = "The agent's tools could change its own policy; name another directory";
             let fault = self.fault("workspace", problem).next_step(step);
             return Err(fault.expected("a directory apart from both").into());
         }

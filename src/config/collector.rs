@@ -82,7 +82,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<TelemetrySettings>, ConfigE
         None => (of_file.headers, of_file.secret.into_iter().collect()),
     };
     if !headers.is_empty() && endpoint.starts_with("http://") && !is_near(&endpoint) {
-        let fault = fault("plain http to a host elsewhere shows its headers to others".to_owned());
+        let fault = fault("plain http sends the headers unencrypted to another host".to_owned());
         let expected = "https://, http:// to this machine or a private network, or no headers";
         return Err(fault.expected(expected).into());
     }

@@ -172,7 +172,7 @@ impl Policy<'_> {
             return Err(fault.expected("person: and a name under [people]").into());
         };
         if person.role < Role::Approver {
-            let fault = fault(format!("{name} has the role user and decides nothing"));
+            let fault = fault(format!("{name} has the role user and cannot decide"));
             let step = format!("Set role = \"approver\" under [people.{name}]");
             return Err(fault.next_step(step).into());
         }
@@ -192,7 +192,7 @@ impl Policy<'_> {
             return Err(fault.nearest(name, known).next_step(step).into());
         };
         if channel.platform.callback_url.is_none() {
-            let fault = fault(format!("channel {name} has no address to send to"));
+            let fault = fault(format!("channel {name} has no callback_url"));
             let step = format!("Set callback_url under [channels.{name}]");
             return Err(fault.next_step(step).into());
         }

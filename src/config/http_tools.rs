@@ -72,7 +72,7 @@ impl Reader<'_> {
         }
         let description = table.description.clone().unwrap_or_default();
         if description.trim().is_empty() || description.len() > MAX_DESCRIPTION {
-            let problem = "says nothing, or too much, of what the tool does";
+            let problem = "is empty or too long";
             let expected = format!("1 to {MAX_DESCRIPTION} bytes: models choose tools by it");
             return Err(self.fault("description", problem).expected(expected).into());
         }
@@ -106,7 +106,7 @@ impl Reader<'_> {
         if let Some(name) = used.iter().find(|name| optional.contains(**name)) {
             let fault = self.fault(
                 "url",
-                format!("`{{{name}}}` may be left out, and a path has no gaps"),
+                format!("`{{{name}}}` is optional, and a path needs all of its parts"),
             );
             return Err(fault.next_step("Take it off `optional`").into());
         }
@@ -117,7 +117,7 @@ impl Reader<'_> {
         for text in texts.chain(in_body.iter().copied()) {
             let gap = text.names().find(|name| optional.contains(*name));
             if let Some(name) = gap.filter(|_| text.only().is_none()) {
-                let fault = self.fault("optional", format!("`{name}` stands beside other text"));
+                let fault = self.fault("optional", format!("optional `{name}` has other text beside it"));
                 let expected = "only parameters that are a whole value: \"{name}\"";
                 return Err(fault.expected(expected).into());
             }
@@ -154,7 +154,7 @@ impl Reader<'_> {
         let cache = cache(self.inputs, self.name, self.table)?;
         let only_reads = access == Access::ReadOpen && effect == Effect::ReadOnly;
         if cache.is_some() && !only_reads {
-            let problem = "a call of this tool does more than read: each call must run";
+            let problem = "a call of this tool does more than read, so its result cannot be cached";
             let fault = self.fault("cache_seconds", problem);
             return Err(fault.next_step("Leave `cache_seconds` out").into());
         }
@@ -206,7 +206,7 @@ impl Reader<'_> {
         if effect == Effect::Reconcilable {
             let fault = self.fault(
                 "effect",
-                "nothing can look whether a declared request happened",
+                "the engine cannot verify whether a declared request happened",
             );
             let expected = "read_only, idempotent, keyed or non_idempotent";
             return Err(fault.expected(expected).into());

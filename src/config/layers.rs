@@ -361,9 +361,9 @@ fn kinds(
     models: &[String],
 ) -> Result<Vec<ProviderKind>, ConfigError> {
     if models.len() > MOST_STAND_INS {
-        let fault = inputs.fault(keys, format!("{} models stand in", models.len()));
+        let fault = inputs.fault(keys, format!("has {} fallback models", models.len()));
         return Err(fault
-            .expected(format!("at most {MOST_STAND_INS} models, in order"))
+            .expected(format!("at most {MOST_STAND_INS} models, in the order to try them"))
             .into());
     }
     models
@@ -396,7 +396,7 @@ fn reminder_seconds(inputs: &Inputs<'_>, given: Option<&[u64]>) -> Result<Vec<i6
     match read {
         Some(seconds) if rising && seconds.len() <= MAX_REMINDERS => Ok(seconds),
         Some(_) | None => {
-            let fault = inputs.fault(&["approvals", "reminder_seconds"], "is not a list of times");
+            let fault = inputs.fault(&["approvals", "reminder_seconds"], "is not a list of rising times");
             Err(fault
                 .expected("at most ten numbers of seconds from 1 to 2419200 that rise, or [] for no reminders")
                 .into())

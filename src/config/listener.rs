@@ -78,7 +78,7 @@ pub fn listen(
             .into());
     };
     if !address.ip().is_loopback() && tls.is_none() {
-        let step = "For TLS, `leverframe certificate create` makes a certificate and says how to name it; else listen \
+        let step = "For TLS, `leverframe certificate create` makes a certificate and prints its settings; else listen \
                     on 127.0.0.1 and use `leverframe attach ssh://HOST`, or `ssh -L`";
         let fault = fault("is not a loopback address, and there is no certificate");
         return Err(fault

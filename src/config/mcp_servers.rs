@@ -95,7 +95,7 @@ impl Reader<'_> {
             (None, None) => {
                 let fault = self
                     .inputs
-                    .fault(&["mcp", self.name], "says not where the server is");
+                    .fault(&["mcp", self.name], "has no address and no program");
                 let expected = "command = [\"program\", …] or url = \"https://…\"";
                 return Err(fault.expected(expected).into());
             }
@@ -105,7 +105,7 @@ impl Reader<'_> {
         let timeout = self.number("timeout_seconds", table.timeout_seconds, 60, 3600)?;
         let most = self.number("max_seconds", table.max_seconds, 900, 24 * 3600)?;
         if timeout > most {
-            let problem = format!("{timeout} s without an answer are more than a whole call takes");
+            let problem = format!("{timeout} s without an answer is longer than a whole call");
             let fault = self.fault("timeout_seconds", problem);
             return Err(fault
                 .expected(format!("at most max_seconds = {most}"))
@@ -224,14 +224,14 @@ impl Reader<'_> {
         if url.starts_with("http://") && !is_near(&url) {
             let fault = self.fault(
                 "url",
-                "plain http to a host elsewhere shows everything to others",
+                "plain http sends everything unencrypted to another host",
             );
             let expected = "https://, or http:// to this machine or a private network";
             return Err(fault.expected(expected).into());
         }
         let login = table.login.unwrap_or(false);
         if !login && (table.client_id.is_some() || table.scopes.is_some()) {
-            let fault = self.fault("client_id", "belongs to a login");
+            let fault = self.fault("client_id", "applies only to a login");
             return Err(fault.expected("login = true").into());
         }
         let headers = self.headers(login)?;
@@ -296,7 +296,7 @@ impl Reader<'_> {
         if seconds > 0 && !reads {
             let fault = fault(
                 "cache_seconds",
-                "only results of calls that read are given again",
+                "only results of read calls can be cached",
             );
             let expected = "access = \"read_local\" or \"read_open\" beside it";
             return Err(fault.expected(expected).into());

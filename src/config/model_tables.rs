@@ -283,7 +283,7 @@ fn check_date(text: &TomlText, as_of: &str, today: Option<Timestamp>) -> Result<
         Some(now) if at > now.plus_seconds(AHEAD_SECONDS) => {
             let fault = text.fault(&["as_of"], format!("{as_of} is in the future"));
             Err(fault
-                .expected("the day the data were collected on")
+                .expected("the day of the data")
                 .next_step("Correct the date, or the system's clock")
                 .into())
         }

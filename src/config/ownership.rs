@@ -57,7 +57,7 @@ fn directory(dir: &Path) -> Result<(), ConfigError> {
     let step = format!("Run: chmod o-w {}", looked_at.display());
     let fault = fault(format!("can be changed by everybody (mode {mode:04o})"));
     Err(fault
-        .expected("a directory where nobody else can exchange the configuration file")
+        .expected("a directory where nobody else can replace the configuration file")
         .next_step(step)
         .into())
 }

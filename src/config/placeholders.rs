@@ -41,7 +41,7 @@ impl Placeholders {
             let closed = after.split_once('}').filter(|(name, _)| is_name(name));
             let (Some((name, after)), "{") = (closed, brace) else {
                 return Err(format!(
-                    "a `{brace}` begins or ends no placeholder as `{{name}}`; a brace itself is written twice"
+                    "a `{brace}` belongs to no placeholder like `{{name}}`; write a literal brace twice"
                 ));
             };
             if !plain.is_empty() {

@@ -80,7 +80,7 @@ impl Reader<'_> {
         }
         let sandbox = keys.sandbox.unwrap_or(true);
         if !sandbox && keys.write.is_some() {
-            let fault = self.fault("write", "without the sandbox the program changes any file");
+            let fault = self.fault("write", "without the sandbox the program can change any file");
             return Err(fault
                 .next_step("Leave `write` out, or `sandbox = false`")
                 .into());
@@ -120,9 +120,9 @@ impl Reader<'_> {
         for path in given.iter().map(|path| self.path(path)) {
             let real = paths::resolved(&path);
             if real.starts_with(&data) || data.starts_with(&real) {
-                let problem = format!("{} leads to the data directory", path.display());
+                let problem = format!("{} overlaps the data directory", path.display());
                 let fault = self.fault(key, problem);
-                return Err(fault.expected("a place beside the data directory").into());
+                return Err(fault.expected("a place outside the data directory").into());
             }
         }
         Ok(given.iter().map(|path| self.path(path)).collect())

@@ -54,7 +54,7 @@ fn own_program() -> std::io::Result<PathBuf> {
 pub fn command(program: impl AsRef<OsStr>) -> std::io::Result<Command> {
     if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
         return Err(std::io::Error::other(
-            "this program does not act as a supervisor: its `main` has to ask `from_arguments` first",
+            "this program is no supervisor: its `main` must call `from_arguments` first",
         ));
     }
     let mut command = Command::new(own_program()?);

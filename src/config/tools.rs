@@ -180,7 +180,7 @@ fn foreign_key(name: &str, table: &ToolTable) -> Option<&'static str> {
 fn expected_keys(name: &str, table: &ToolTable) -> String {
     match own_keys(name) {
         _ if table.kind.is_some() => {
-            "keys of a declared tool; these are of built-in ones".to_owned()
+            "keys of a declared tool, not those of a built-in one".to_owned()
         }
         [] => "only `risk`, or `kind = \"http\"` to declare a tool".to_owned(),
         keys => format!("{} and risk", keys.join(", ")),

@@ -63,7 +63,7 @@ fn what_cannot_be_used_is_refused() {
         ("secret_env = \"KEY\"", "the secret is used nowhere"),
         (
             "endpoint = \"http://collector.example:4318\"\nheaders = { a = \"b\" }",
-            "shows its headers to others",
+            "sends the headers unencrypted",
         ),
         ("endpoints = \"x\"", "endpoints"),
     ] {
