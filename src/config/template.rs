@@ -234,7 +234,7 @@ fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
     );
     if none {
         out.push_str(
-            "# The server's list of what this model can do has no tools: they are withheld.\n",
+            "# The server lists no tools for this model: the engine sends it none.\n",
         );
         out.push_str("tools = false\n");
     }
@@ -252,29 +252,29 @@ fn channels(chosen: &[(String, NewChannel)], out: &mut String) {
         out.push_str(
             "# [channels.team]\n# kind = \"telegram\"\n# token_env = \"TELEGRAM_BOT_TOKEN\"   # or token_file, token_command\n\
              # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\
-             # pairing = false                     # nobody new is told a code and asked about\n\
-             # tool_cache = true                   # lists and searches of files asked for again within 30 s are not run again\n\n",
+             # pairing = false                     # unknown senders get no code and no question\n\
+             # tool_cache = true                   # repeated file lists and searches come from a cache for 30 s\n\n",
         );
         return;
     };
     out.push_str(&channel_text(name, first));
     // What every channel can have stands at the first.
-    out.push_str("# supervised: everything asks that auto_approve does not list. semi_auto: local reads run.\n");
-    out.push_str("# full: everything runs that is not blocked; expires after an hour unless permanent_full = true.\n");
+    out.push_str("# supervised: every call asks unless auto_approve lists its tool. semi_auto: local reads run.\n");
+    out.push_str("# full: every call runs unless blocked; expires after an hour unless permanent_full = true.\n");
     out.push_str("autonomy = \"supervised\"\nblock = []\nalways_ask = []\n");
     out.push_str(
-        "# Whoever is not in allowed_users and writes a direct message is told a code, and you are asked whether to let\n\
-         # them in.\n# pairing = true\n",
+        "# An unknown sender of a direct message gets a code, and the Queue asks you whether to give\n\
+         # them access.\n# pairing = true\n",
     );
     out.push_str(
-        "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",
+        "# Only the console decides calls of a higher risk: low, medium, high, critical.\n",
     );
     out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n");
     out.push_str(
-        "# How models are asked here, before what is set for the model or its provider.\n\
+        "# Model parameters of this channel; they come before those of the model or its provider.\n\
          # temperature = 0.3   # also top_p, and tool_choice: auto, none, required or a tool\n",
     );
-    out.push_str("# Lists and searches of files that are asked for again within 30 s are not run again.\n# tool_cache = true\n\n");
+    out.push_str("# Repeated lists and searches of files within 30 s come from a cache.\n# tool_cache = true\n\n");
     for (name, channel) in more {
         out.push_str(&channel_text(name, channel));
         out.push('\n');
@@ -297,64 +297,64 @@ fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
     }
 }
 
-const REST: &str = r#"# Who hears of a question that nobody decides; a channel names it with escalation = "night".
+const REST: &str = r#"# Who gets a question that nobody decides; a channel names it with escalation = "night".
 # [escalation.night]
 # steps = [{ after = "5m", to = "on-call" }, { after = "10m", to = "person:anna" }]
 
 [approvals]
 # life_seconds = 86400
 # high_risk_life_seconds = 14400
-# reminder_seconds = [300, 3600, 43200]  # when the bot reminds people of what waits; []: never
-# approve_grace_seconds = 0  # up to 10: an approved call of low or medium risk waits so long and can be taken back
-# Whether who asked may also decide: console (from the console, not from the chat), always, never.
+# reminder_seconds = [300, 3600, 43200]  # when the bot reminds people of open questions; []: never
+# approve_grace_seconds = 0  # up to 10: an approved call of low or medium risk waits so long; `z` revokes the approval
+# May the person who asked also decide? console (in the console, not in the chat), always, never.
 self_approval = "console"
 
-# [budgets]                  # of one turn; when one is used up, a person is asked
+# [budgets]                  # of one turn; when one is used up, the engine asks a person
 # max_steps = 8
 # max_tool_calls = 16
 # max_duration_seconds = 120
 # max_tokens = 100000
 # max_cost_usd = 0.50        # US dollars; left out: no limit in money
-# [budgets.session]          # as long as it lives; max_tokens, max_cost_usd
+# [budgets.session]          # of a whole session; max_tokens, max_cost_usd
 # [budgets.channel]          # of each channel a day; [channels.NAME.budget] for one of them
 # [budgets.day]              # of all channels a day
 # max_cost_usd = 20.0
 
 # [engine]
-# shutdown_grace_seconds = 20  # what runs when the process is told to end gets this long to end by itself
-# run_growth_mib = 1024      # a run of a program that makes its workspace grow by more is ended; no file gets larger
+# shutdown_grace_seconds = 20  # time that running work gets to end at shutdown
+# run_growth_mib = 1024      # the engine ends a command that makes its workspace grow by more; no file gets larger
 # history_share = 50         # percent of a model's window that whole exchanges fill, newest first; 0: the fewest
 
 # [retention]                # days; the newest turns of a session in use always stay
 # events_days = 30           # what screens follow
-# event_archive_days = 90    # events after that, in compressed files of a day each; 0: none
+# event_archive_days = 90    # then events stay in compressed files, one a day; 0: none
 # history_days = 30          # ended turns, at least 8
 # session_idle_days = 7      # without a change until a session expires
-# file_changes_days = 30     # files that tools changed or deleted can be put back for so long
+# file_changes_days = 30     # how long you can restore files that tools changed or deleted
 # audit_days = 400           # who allowed what, at least 365
 
-# [backup]                   # the daemon makes none by itself without it
+# [backup]                   # without it the daemon makes no backups
 # every = "24h"
 # folder = "/var/backups/leverframe"    # must be there, best on another disk
-# keep_daily = 7             # days of which the newest stays
-# keep_weekly = 4            # weeks of which the newest stays
+# keep_daily = 7             # days whose newest backup stays
+# keep_weekly = 4            # weeks whose newest backup stays
 
-# [response_cache]           # channels keep none until one says response_cache = "user" or "channel"
+# [response_cache]           # a channel caches only with response_cache = "user" or "channel"
 # ttl_minutes = 60
 # max_entries = 500
 
-# [skills]                   # agents get nothing of it before you trust it: leverframe skills list
+# [skills]                   # agents get only skills that you trust: leverframe skills list
 # folders = []               # folders of skills (SKILL.md), like "/srv/skills"
 # instructions = true        # the AGENTS.md of workspaces
 
 # [tools.http_fetch]         # with this table agents can fetch pages; each fetch asks unless rules or lists say otherwise
-# allow = ["docs.rs"]        # hosts that reading tells nothing; "*.example.org": all below it
+# allow = ["docs.rs"]        # hosts where a fetch counts as a read; "*.example.org": all below it
 # deny = []                  # never reached; ["*"]: all that allow and private do not list
 # private = []               # may lead to this machine or a private network
 # ports = []                 # beside 80 and 443
 # timeout_seconds = 30
 # max_kib = 2048
-# cache_seconds = 60         # a page is not fetched again so soon, where a channel has tool_cache = true
+# cache_seconds = 60         # how long a page comes from the cache, if a channel has tool_cache = true
 
 # [tools.bash]               # with this table each session has a shell that keeps its state (see A shell in the guide)
 # idle_minutes = 10          # until an idle shell ends
@@ -362,8 +362,8 @@ self_approval = "console"
 
 # [tools.python]             # with this table agents can run Python in the sandbox; each session keeps its variables
 # executable = "/usr/bin/python3"   # left out: the first of /usr/bin/python3 and /usr/local/bin/python3
-# idle_minutes = 10          # until an interpreter ends that no call uses
-# max_interpreters = 8       # sessions that have one at once
+# idle_minutes = 10          # until an idle interpreter ends
+# max_interpreters = 8       # at once
 
 # [tools.find_issue]         # a request to a service as a tool of its own (see The web in the guide)
 # kind = "http"
@@ -381,7 +381,7 @@ self_approval = "console"
 # url = "https://tracker.example.org/mcp"
 # headers = {}               # a token: { Authorization = "Bearer {secret}" }, and secret_env or secret_file
 
-# [hooks.rate_limit]         # built in; every limit that is left out does not exist
+# [hooks.rate_limit]         # built in; a limit that you leave out does not exist
 # messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
 # tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel
 # per_tool = { execute_command = 10 }
@@ -391,51 +391,51 @@ self_approval = "console"
 # priority = 100             # lower ones first
 # timeout_ms = 2000          # at most 30000
 # channels = []              # only these; tools = [] too
-# env = []                   # variables it is given
-# dry_run = false            # true: its verdict is only counted
+# env = []                   # variables that it gets
+# dry_run = false            # true: the engine only counts its verdict
 
-[attachments]                # files that come with messages; they go into the workspace of the channel
-# max_files = 10             # of one message; 0 = none is taken
+[attachments]                # files in messages; the daemon puts them into the channel's workspace
+# max_files = 10             # of one message; 0 = none
 # max_mib = 8                # all files of one message together, at most 20
 
-[datasets]                   # tables (CSV, TSV, JSON) that people send: agents ask them without Python
-# keep_days = 30             # then a dataset goes; 0 = never
-# max_mib = 256              # of the file that becomes one, at most 4096
+[datasets]                   # tables (CSV, TSV, JSON) that people send: agents query them without Python
+# keep_days = 30             # until the daemon deletes a dataset; 0 = never
+# max_mib = 256              # of its file, at most 4096
 # max_total_mib = 1024       # all datasets of a channel together
 
-# [transcription]            # voice messages and other audio are turned into text; left out: nobody listens to them
+# [transcription]            # voice messages and other audio become text; left out: they do not
 # provider = "openai"        # of kind openai-chat or openai-responses: its /audio/transcriptions gets the audio
 # model = "whisper-1"
 
 [memory]
-# compaction = true          # the oldest turns of a long session become a summary and facts, and are not sent again
+# compaction = true          # a summary and facts replace the oldest turns of a long session
 # compaction_model = "anthropic/<model>"  # left out: the model of the session
-# compaction_share = 70      # percent of the room for a prompt beyond which that is done
-# compaction_exchanges = 40  # exchanges beyond engine.history_exchanges at which it is done too
+# compaction_share = 70      # percent of the room for a prompt; above it the engine compacts
+# compaction_exchanges = 40  # exchanges beyond engine.history_exchanges; then it compacts too
 
-[memory.hygiene]             # every 12 hours; what goes can be brought back for undo_days, pinned ones never go
+[memory.hygiene]             # every 12 hours; `--undo` restores archived memories for undo_days; pinned ones stay
 # retention_days = 30        # after the last use; 0 = for ever. Of one scope: session_days, channel_days, global_days
 # max_memories = 10000       # of each scope and channel: the least useful go first
 # undo_days = 7
 
-# [memory.embeddings]        # searches in memory find what is meant too; left out: only words. Costs one call a search
-# provider = "ollama"        # of kind openai-chat, openai-responses or ollama; texts of memories are sent to it
+# [memory.embeddings]        # memory searches also match meaning; left out: only words. Costs one call a search
+# provider = "ollama"        # of kind openai-chat, openai-responses or ollama; it gets the texts of memories
 # model = "nomic-embed-text"
-# dimensions = 768           # left out: what the model gives
-# min_similarity = 30        # percent below which a text does not count as found
+# dimensions = 768           # left out: those of the model
+# min_similarity = 30        # percent; a text below it is no match
 
 [console]
 # theme = "terminal"  # `leverframe themes` lists them
 # keymap = "default"  # or "vim"
-# notify = "off"      # when the terminal has not the focus: osc9, osc99 (kitty) or osc777; the bell always rings
-# title = true        # the title of the terminal says how many questions wait
+# notify = "off"      # when the terminal is not focused: osc9, osc99 (kitty) or osc777; the bell always rings
+# title = true        # the title of the terminal shows how many questions wait
 # links = "auto"      # addresses and paths of files are links of the terminal: auto, on or off
 # pictures = "auto"   # pictures of a transcript: auto, kitty, iterm2, sixel, half-blocks or off
 
-# [telemetry]                # traces and logs for an OpenTelemetry collector; the program is built with the feature otel
+# [telemetry]                # traces and logs for an OpenTelemetry collector; needs a build with the feature otel
 # endpoint = "https://collector.example:4318"
 # headers = {}               # a token: { Authorization = "Bearer {secret}" }, and secret_env or secret_file
-# sample_ratio = 1.0         # share of the turns that are traced
+# sample_ratio = 1.0         # share of the turns to trace
 
 # [server]
 # listen = "127.0.0.1:8787"  # beyond loopback only with [server.tls]; from elsewhere also: leverframe attach ssh://HOST
