@@ -76,7 +76,7 @@ pub async fn stop(
 
 fn say_held(terminal: &mut Terminal<'_>, since: Timestamp, why: &str) -> Result<(), Failure> {
     terminal.line(&format!(
-        "held since {since}: {}\n`leverframe release` lets work go on",
+        "held since {since}: {}\n`leverframe release` resumes all work",
         cell(why)
     ))
 }

@@ -67,8 +67,6 @@ pub fn run(
         GateCommands::Claude(_)
         | GateCommands::Codex(_)
         | GateCommands::Gemini(_)
-        | GateCommands::Test(_) => Err(Failure::Usage(
-            "run the hook command alone".to_owned(),
-        )),
+        | GateCommands::Test(_) => Err(Failure::Usage("run the hook command alone".to_owned())),
     }
 }

@@ -340,8 +340,8 @@ fn head(session: &Session, made_at: Timestamp) -> String {
     fact(&mut out, "first message", &session.created_at.to_string());
     fact(&mut out, "exported", &made_at.to_string());
     out.push_str(
-        "\nWhat people, models and tools said stands in blocks, as it was said. Characters that would hide or \
-         reorder text are written as `<U+XXXX>`. Headings and lists are not theirs.\n\n",
+        "\nBlocks quote people, models and tools word for word. Characters that would hide or \
+         reorder text appear as `<U+XXXX>`. Headings and lists come from Leverframe.\n\n",
     );
     out
 }

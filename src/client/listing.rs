@@ -89,19 +89,19 @@ macro_rules! resources {
 }
 
 resources! {
-    "agents", "jobs of external agents, and where they stand", AgentJob, ListAgentJobs { page: PageRequest::default() };
-    "datasets", "tables that people sent, and until when they stay", Dataset, ListDatasets { channel: None };
-    "escalations", "who hears of what nobody decides, and the last drills", EscalationStatus, ListEscalations {};
+    "agents", "jobs of external agents, and their states", AgentJob, ListAgentJobs { page: PageRequest::default() };
+    "datasets", "tables that people sent, and when they expire", Dataset, ListDatasets { channel: None };
+    "escalations", "channels that escalate, and their last drills", EscalationStatus, ListEscalations {};
     "fleet", "the channels: what waits, failed, was spent, and 24 hours of turns", FleetChannel, ListFleet {};
-    "gate-tests", "tests of the gates of other agents, and what failed", GateTest, ListGateTests {};
-    "interpreters", "shells and Pythons that sessions keep", Interpreter, ListInterpreters {};
-    "pairings", "unknown senders who ask for access, and who has it", Pairing, ListPairings { state: None };
+    "gate-tests", "gate tests of external agents, and what failed", GateTest, ListGateTests {};
+    "interpreters", "running shells and Python interpreters of sessions", Interpreter, ListInterpreters {};
+    "pairings", "unknown senders who ask for access, and those who have it", Pairing, ListPairings { state: None };
     "people", "people of the configuration, their roles and ids", Person, ListPeople {};
-    "routines", "what runs by a schedule", Routine, ListRoutines {};
-    "servers", "tool servers, what they do, and what agents get of them", McpServer, ListMcpServers {};
+    "routines", "scheduled prompts, and when they are due", Routine, ListRoutines {};
+    "servers", "tool servers, their state, and the tools that agents get", McpServer, ListMcpServers {};
     "skills", "instructions of workspaces and skills, and which are trusted", Skill, ListSkills {};
-    "tokens", "who reaches this over HTTP, and what each may do", Token, ListTokens { all: false };
-    "tools", "what agents can call, and how that went", Tool, ListTools {};
+    "tokens", "named tokens for the API, and their scopes", Token, ListTokens { all: false };
+    "tools", "tools that agents can call, and how their calls ended", Tool, ListTools {};
 }
 
 fn erased<T: TableRow>(item: &T) -> ResourceRow {

@@ -391,7 +391,7 @@ impl Channel<'_> {
         for entry in &entries {
             if entry == "*" && field == "auto_approve" {
                 let fault = fault("`*` would approve everything".to_owned());
-                let step = "To allow everything, set autonomy = \"full\"; it has its own safeguards";
+                let step = "To allow all, set autonomy = \"full\"; it has its own safeguards";
                 return Err(fault.expected("names of tools").next_step(step).into());
             }
             if field == "auto_approve" && covers_servers(entry) {
@@ -502,7 +502,7 @@ impl Channel<'_> {
         if let Some(name) = names.iter().find(|name| role(name) < Some(Role::Approver)) {
             let fault = self.fault("approvers", format!("{name} has the role user"));
             let step = format!("Set role = \"approver\" under [people.{name}]");
-            return Err(fault.expected("people with the role approver or owner").next_step(step).into());
+            return Err(fault.expected("approvers or owners").next_step(step).into());
         }
         Ok(names)
     }

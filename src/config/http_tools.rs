@@ -117,7 +117,7 @@ impl Reader<'_> {
         for text in texts.chain(in_body.iter().copied()) {
             let gap = text.names().find(|name| optional.contains(*name));
             if let Some(name) = gap.filter(|_| text.only().is_none()) {
-                let fault = self.fault("optional", format!("optional `{name}` has other text beside it"));
+                let fault = self.fault("optional", format!("`{name}` has other text beside it"));
                 let expected = "only parameters that are a whole value: \"{name}\"";
                 return Err(fault.expected(expected).into());
             }

@@ -396,7 +396,7 @@ fn reminder_seconds(inputs: &Inputs<'_>, given: Option<&[u64]>) -> Result<Vec<i6
     match read {
         Some(seconds) if rising && seconds.len() <= MAX_REMINDERS => Ok(seconds),
         Some(_) | None => {
-            let fault = inputs.fault(&["approvals", "reminder_seconds"], "is not a list of rising times");
+            let fault = inputs.fault(&["approvals", "reminder_seconds"], "is not a list of times");
             Err(fault
                 .expected("at most ten numbers of seconds from 1 to 2419200 that rise, or [] for no reminders")
                 .into())

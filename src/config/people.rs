@@ -28,7 +28,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, 
                     .into());
             }
             if let Some(channel) = claiming_channel(inputs, id) {
-                let problem = format!("`{id}`: channel {channel} does not authenticate its senders");
+                let problem = format!("`{id}`: channel {channel} does not authenticate senders");
                 let step = format!(
                     "Set senders = \"authenticated\" under [channels.{channel}] if its ids are certain, or leave the id out"
                 );

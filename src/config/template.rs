@@ -233,9 +233,7 @@ fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
         format_args!("\n[providers.{}.models.{}]", table(provider), table(model)),
     );
     if none {
-        out.push_str(
-            "# The server lists no tools for this model: the engine sends it none.\n",
-        );
+        out.push_str("# The server lists no tools for this model: the engine sends it none.\n");
         out.push_str("tools = false\n");
     }
     if let Some(window) = told.context_window {

@@ -191,7 +191,7 @@ fn directory(dir: &Path) -> Finding {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => warn(
             about,
             format!("{shown} does not exist yet"),
-            "the first start makes it; another one is named with --data-dir",
+            "the first start makes it; --data-dir names another one",
         ),
         Err(error) => fail(
             about,
@@ -244,7 +244,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
         warn(
             about,
             detail,
-            "free space on its file system: when it is full, nothing is acknowledged",
+            "free space on its file system: on a full one the daemon acknowledges nothing",
         )
     } else if files.log_size > LARGE_LOG {
         warn(
@@ -269,26 +269,26 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
                 "{}, but the directory has seen {epoch}: the database is an older copy",
                 found.epoch
             ),
-            "it starts in quarantine; release it once you know what the newer one did",
+            "it starts in quarantine; find out what the newer database did, then release it",
         ),
         None => warn(
             "epoch",
             format!("{}, without its side-car file `epoch`", found.epoch),
-            "it starts in quarantine, as every copy does; release it then",
+            "it starts in quarantine, like every copy; release it after the start",
         ),
     });
     if found.quarantine {
         findings.push(warn(
             "quarantine",
             "the database was restored: no channel connects, nothing is sent or run",
-            "review what is uncertain, then release it",
+            "review the uncertain items, then release it",
         ));
     }
     if let Some((since, reason)) = &found.held {
         findings.push(warn(
             "held",
             format!("since {since}: {reason}"),
-            "`leverframe release` lets everything go on",
+            "`leverframe release` resumes all work",
         ));
     }
     match found.crash_starts.as_slice() {
@@ -304,7 +304,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-            "the log file says what ended the process",
+            "read in the log file what ended the process",
         )),
     }
     if let Some(newest) = found.newest_event_at {
@@ -313,7 +313,7 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
             warn(
                 "clock",
                 format!("{}, {} s behind the newest event", facts.now, ahead / 1000),
-                "set the clock right: deadlines count by it",
+                "correct the clock: deadlines depend on it",
             )
         } else {
             ok("clock", facts.now.to_string())
@@ -369,7 +369,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Finding> {
                 _ if overdue => warn(
                     about,
                     detail,
-                    "it runs while the daemon does, unless that is stopped or quarantined",
+                    "the daemon runs it, except during an emergency stop or quarantine",
                 ),
                 _ => ok(about, detail),
             }
@@ -465,8 +465,8 @@ fn hooks(settings: &Settings) -> Vec<Finding> {
                 Err(why) => fail(
                     &about,
                     format!("it is not run: {why}"),
-                    "use a program that only you or root can change, outside every workspace; until then the calls \
-                     it checks are refused",
+                    "use a program that only you or root can change, outside every workspace; until then the engine \
+                     denies the calls that it checks",
                 ),
             }
         })
@@ -526,7 +526,7 @@ fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     unguarded.map(|(name, _)| {
         warn(
             &format!("channel {name}: taint guard"),
-            "is off in `full`: what unknown senders and web pages write can make calls run without a person",
+            "is off in `full`: text of unknown senders and web pages can make calls run without a person",
             "set `taint_guard_in_full = true`, unless you trust everything that the channel reads",
         )
     })
@@ -615,7 +615,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         warn(
             "sandbox",
             sandbox.clone(),
-            "install bubblewrap 0.8 or newer and allow user namespaces: programs run unconfined and always ask",
+            "install bubblewrap 0.8 or newer and allow user namespaces; else programs run unconfined and always ask",
         )
     });
     let settings = facts.settings.as_ref().ok().copied();
@@ -710,7 +710,7 @@ async fn python_of(engine: &Engine, settings: PythonSettings) -> Result<PythonPr
     let found = found.await.map_err(|error| error.to_string())??;
     if engine.tools().get(PYTHON).is_none() {
         return Err(format!(
-            "{} can be used now, and could not at the start",
+            "{} is usable now, but was not at the start",
             found.path.display()
         ));
     }

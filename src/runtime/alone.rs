@@ -65,7 +65,7 @@ where
                 dir.display()
             ),
         )
-        .hint("start `leverframe` first, which takes up what was left, and repeat this")
+        .hint("start `leverframe` first, so that it recovers open work, and repeat this")
         .into());
     }
     prepare_data_dir(dir).map_err(|error| StartError::Other(error.into()))?;

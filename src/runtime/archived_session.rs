@@ -386,7 +386,7 @@ fn refused() -> Problem {
     Problem::new(
         ProblemKind::Unavailable,
         "from the event archive",
-        "only what was said is read from the event archive",
+        "the event archive has only the conversation",
     )
 }
 

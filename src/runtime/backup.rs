@@ -84,7 +84,7 @@ pub fn restore_into(paths: &Paths, file: &Path, force: bool) -> Result<RestoreRe
         let written = put(&target, content, &stamp).map_err(|error| {
             Problem::new(
                 ProblemKind::Unavailable,
-                "the configuration was not restored",
+                "could not restore the configuration",
                 format!("{}: {error}", target.display()),
             )
             .hint(format!(
@@ -141,7 +141,5 @@ fn put(target: &Path, content: &[u8], stamp: &str) -> std::io::Result<Option<Pat
             Err(error) => return Err(error),
         }
     }
-    Err(std::io::Error::other(
-        "there are copies of other backups already",
-    ))
+    Err(std::io::Error::other("copies of earlier backups exist already"))
 }

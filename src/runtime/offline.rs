@@ -56,7 +56,7 @@ pub enum OfflineError {
     #[error("{0}")]
     Unusable(String),
     /// A process took the database over while it was read.
-    #[error("{0} was taken over by a process while it was read: ask again")]
+    #[error("a process started on {0} during the read: run this again")]
     Disturbed(PathBuf),
     /// Anything else.
     #[error("{0:#}")]
@@ -368,7 +368,7 @@ impl ConsoleClient for OfflineSessions {
         Err(Problem::new(
             ProblemKind::Unavailable,
             "nothing runs",
-            "only the files are read here",
+            "no daemon runs, so nothing can change",
         ))
     }
 
@@ -427,7 +427,7 @@ impl ConsoleClient for OfflineSessions {
             _ => Err(Problem::new(
                 ProblemKind::Unavailable,
                 "nothing runs",
-                "start the daemon for this: only sessions are read from the files",
+                "start the daemon for this: without it, only sessions can be read",
             )),
         }
     }

@@ -17,7 +17,7 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
     tokio::spawn(async move {
         while signal.next().await {
             if let Err(error) = logging::reopen() {
-                tracing::error!(%error, "the log file cannot be opened again; the one of before is written");
+                tracing::error!(%error, "cannot open the log file again; logging continues in the old one");
             }
             tracing::info!("SIGHUP: reading the configuration again");
             let envelope = Envelope {
@@ -38,7 +38,7 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
                 }
                 Ok(other) => tracing::error!(answer = other.name(), "not an answer to a reload"),
                 Err(problem) => {
-                    tracing::error!(%problem, "the configuration of before stays in use");
+                    tracing::error!(%problem, "the old configuration stays in use");
                 }
             }
         }

@@ -337,7 +337,7 @@ impl Running {
         self.stop_bridges.cancel();
         for bridge in self.bridges {
             if let Err(error) = bridge.await {
-                tracing::warn!(%error, "a bridge did not end well");
+                tracing::warn!(%error, "a bridge ended with an error");
             }
         }
         self.stop_api.cancel();
@@ -348,7 +348,7 @@ impl Running {
         self.engine.stop().await;
         self.telemetry.stop().await;
         if let Err(error) = std::fs::remove_file(&self.listen_file) {
-            tracing::debug!(%error, "the list of addresses was gone already");
+            tracing::debug!(%error, "the file with the addresses was already gone");
         }
         self.engine.store.clone().close().await;
     }

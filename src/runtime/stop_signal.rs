@@ -69,7 +69,7 @@ pub async fn send(data_dir: &Path) -> anyhow::Result<Option<SignalOutcome>> {
         let database = database_of(data_dir);
         let held = tokio::task::spawn_blocking(move || held(&database))
             .await
-            .context("looking whether it holds")?;
+            .context("checking whether it stopped")?;
         // A database that cannot be read at this moment may be read at the next.
         let held = held.unwrap_or_else(|error| {
             tracing::debug!(%error, "the database could not be looked at");

@@ -36,7 +36,7 @@ pub async fn wind_down(
             signal = signals.next() => Wound::Short(signal),
         },
         Some(signal) => {
-            tracing::info!(signal, "not waiting any longer");
+            tracing::info!(signal, "stopping without waiting any longer");
             match tokio::time::timeout(HURRY, running.stop()).await {
                 Ok(()) => Wound::Down,
                 Err(_) => Wound::Short(signal),

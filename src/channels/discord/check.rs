@@ -66,7 +66,7 @@ async fn intent(api: &Api) -> Finding {
             Some(_) => found(
                 Standing::Fail,
                 ABOUT,
-                "the bot may not read what people write, so Discord refuses its connection (4014)"
+                "the bot lacks the message content intent, so Discord refuses its connection (4014)"
                     .to_owned(),
                 Some(INTENT_FIX.to_owned()),
             ),
@@ -114,7 +114,7 @@ fn sessions(answer: &Value) -> Finding {
         Standing::Warn
     };
     let fix = format!(
-        "look for another program that uses this token; Discord counts anew within {hours} h"
+        "look for another program that uses this token; Discord resets the count within {hours} h"
     );
     found(verdict, SESSIONS, detail, Some(fix))
 }

@@ -22,9 +22,9 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
         Ok(versions) if versions.is_empty() => {
             all.push(finding(
                 Standing::Fail,
-                format!("{base} answers, and is no Matrix homeserver"),
+                format!("{base} answers, but is not a Matrix homeserver"),
                 Some(
-                    "let api_base be the homeserver's address; https://SERVER/.well-known/matrix/client says it as \
+                    "set api_base to the homeserver's address; https://SERVER/.well-known/matrix/client has it as \
                      `base_url`",
                 ),
             ));
@@ -41,7 +41,7 @@ pub async fn findings(api: &Api, channel: &str, base: &str) -> Vec<Finding> {
         Err(error) => {
             all.push(finding(
                 Standing::Fail,
-                format!("the homeserver at {base} cannot be asked: {error}"),
+                format!("the homeserver at {base} cannot be reached: {error}"),
                 Some("check api_base, and that this machine reaches it"),
             ));
             return all;
@@ -131,8 +131,8 @@ async fn rooms(api: &Api, finding: &impl Fn(Standing, String, Option<&str>) -> F
     }
     finding(
         Standing::Warn,
-        format!("{said}; encrypted, so nobody reads them here: {encrypted}"),
-        Some("make a room without encryption for the bot: a client asks when the room is made"),
+        format!("{said}; encrypted, so the bot cannot read them: {encrypted}"),
+        Some("create a room without encryption for the bot: clients ask when they create a room"),
     )
 }
 

@@ -81,7 +81,7 @@ pub async fn findings(
                 Some((ProgramState::Degraded, detail, _)) => finding(
                     Standing::Warn,
                     format!("it says: {}", limit_line(&detail, SAID)),
-                    Some("see whether the platform can be reached from here".to_owned()),
+                    Some("check that this machine reaches the platform".to_owned()),
                 ),
                 Some((ProgramState::Failed, detail, fix)) => finding(
                     Standing::Fail,
@@ -91,10 +91,10 @@ pub async fn findings(
                 None => finding(
                     Standing::Warn,
                     format!(
-                        "it did not say within {} s how its platform is",
+                        "the program did not report its health within {} s",
                         HEALTH.as_secs()
                     ),
-                    Some("a program says `health`, or answers `ping`".to_owned()),
+                    Some("the program must send `health`, or answer `ping`".to_owned()),
                 ),
             });
         }

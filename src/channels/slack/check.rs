@@ -36,7 +36,7 @@ pub async fn check(api: &Api, times: SocketTimes, own: u32) -> Vec<Finding> {
         findings.push(warn(
             "installation",
             "the app is installed for a whole organisation",
-            "install it for one workspace: its keys and its position are those of one",
+            "install it for one workspace: the channel supports only one",
         ));
     }
     findings
@@ -122,7 +122,7 @@ async fn of_socket(api: &Api, times: SocketTimes, own: u32, bot_app: Option<&str
         findings.push(warn(
             "connections",
             &others_hold(others),
-            "stop other instances, or give each an app of its own; ghost sockets end by themselves",
+            "stop other instances, or give each an app of its own; stale sockets close on their own",
         ));
     }
     if let (Some(of_socket), Some(of_bot)) = (app.as_deref(), bot_app)

@@ -70,7 +70,7 @@ fn token(error: &CallError) -> Finding {
             "token",
             "Telegram does not know this bot token".to_owned(),
             Some(
-                "take the one from @BotFather, /mybots, API Token (and check api_base, if you set it)",
+                "copy it from @BotFather, /mybots, API Token (and check api_base too, if you set it)",
             ),
         ),
         CallError::Refused { .. }
@@ -106,7 +106,7 @@ fn updates(api: &Api, info: &Value, channel: &str, webhook_url: Option<&str>) ->
             Standing::Warn,
             "updates",
             "a webhook is set, by another program or an earlier configuration".to_owned(),
-            Some("the channel takes it away when it starts; stop the other program first"),
+            Some("the channel removes it at its start; stop the other program first"),
         ),
         (Some(wanted), set) if wanted == set => match problem.filter(|_| waiting > 0) {
             None => finding(

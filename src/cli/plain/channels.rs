@@ -121,7 +121,7 @@ impl Shell<'_> {
             return Ok(());
         };
         if level == policy.autonomy && policy.expires_at.is_none() {
-            return Ok(self.out.line("it stays as it is")?);
+            return Ok(self.out.line("nothing was changed")?);
         }
         let mut seconds = None;
         if autonomy_selector::raises(policy, level) {

@@ -294,7 +294,7 @@ impl RemoteClient {
             )
             .hint(format!(
                 "compare it with `leverframe doctor` on that machine; if it was renewed there, \
-                 `leverframe hosts forget {host}:{port}` and attach again, else somebody is in between"
+                 `leverframe hosts forget {host}:{port}` and attach again, else somebody intercepts the connection"
             )),
             None => Problem::new(
                 ProblemKind::Forbidden,
@@ -321,7 +321,7 @@ fn bearer(token: &str) -> Result<HeaderValue, Problem> {
         Problem::new(
             ProblemKind::Unauthenticated,
             "unusable token",
-            "the token contains characters that no token has",
+            "the token contains characters that no token can have",
         )
         .hint("the token file must hold the token and nothing else")
     })?;
