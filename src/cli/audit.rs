@@ -171,7 +171,7 @@ async fn carry_out(
                 Ok(())
             } else {
                 Err(Failure::Ended(
-                    "somebody changed the audit: keep a copy, and compare it with a backup".to_owned(),
+                    "somebody changed the audit: keep a copy, and compare with a backup".to_owned(),
                 ))
             }
         }

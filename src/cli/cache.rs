@@ -41,7 +41,7 @@ pub async fn run(
                 (None, None, true) => CachePurge::All,
                 _ => {
                     return Err(Failure::Usage(
-                        "say what to remove: an ID (`leverframe cache list` shows them), --channel C or --all"
+                        "name what to remove: an ID (`leverframe cache list` shows them), --channel C or --all"
                             .to_owned(),
                     ));
                 }

@@ -46,7 +46,7 @@ pub async fn run(
     ))?;
     if is_checked && !is_set_up(terminal, format, flags, &environment, name).await? {
         return Err(Failure::Ended(format!(
-            "{} is written and not set up yet; mend what failed, then `leverframe channels test {0}`",
+            "{} is written, but not set up yet; fix the failed checks, then `leverframe channels test {0}`",
             cell(name)
         )));
     }
@@ -107,7 +107,7 @@ pub async fn is_set_up(
         }
         Err(error) => {
             let why = cell(&format!("{error:#}"));
-            terminal.note(&format!("the platform was not asked: {why}"))?;
+            terminal.note(&format!("the platform was not checked: {why}"))?;
             Ok(true)
         }
     }

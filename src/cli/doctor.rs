@@ -213,7 +213,7 @@ fn verdict(doctor: &Doctor) -> Result<(), Failure> {
         && check.violations > 0
     {
         return Err(Failure::Ended(format!(
-            "{} invariants do not hold: stop the daemon, keep a copy of the directory, restore a backup",
+            "{} invariants are violated: stop the daemon, keep a copy of the directory, restore a backup",
             check
                 .rules
                 .iter()

@@ -108,7 +108,7 @@ async fn drill(
         }
         if Instant::now() > end {
             return Err(Failure::Ended(format!(
-                "the drill of {} did not end; `leverframe escalation list` shows how it goes",
+                "the drill of {} has not ended; `leverframe escalation list` shows its state",
                 begun.channel
             )));
         }

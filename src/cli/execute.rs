@@ -50,7 +50,7 @@ pub async fn execute(
         | Subcommands::Events(_)
         | Subcommands::Status(_)
         | Subcommands::Replay { .. } => Err(Failure::Usage(
-            "this subcommand does not go through a daemon".to_owned(),
+            "this subcommand runs without a daemon".to_owned(),
         )),
         Subcommands::Doctor {
             check,

@@ -291,7 +291,7 @@ fn write(
     if !yes {
         if terminal.attended == Attendance::Script {
             return Err(Failure::Usage(
-                "no terminal to ask on: check the difference, and run this again with --yes"
+                "no terminal to ask on: check the difference, then run this again with --yes"
                     .to_owned(),
             ));
         }

@@ -102,7 +102,7 @@ async fn ask(
     let mut channels: Vec<ChannelDraft> = given_channel(given)?.into_iter().collect();
     let from_flags = channels.len();
     let mut step = Step::Model;
-    terminal.note("`<` goes back to the question before.")?;
+    terminal.note("`<` goes back to the previous question.")?;
     loop {
         let outcome = match step {
             Step::Model => {
@@ -336,7 +336,7 @@ fn check(
     match &choices.model {
         ModelChoice::Scripted if choices.channels.is_empty() => {}
         ModelChoice::Scripted => missing.push(
-            "note: the scripted model answers on no platform; write a model under [model] before starting"
+            "note: the scripted model does not answer on platforms; set a model under [model] before you start"
                 .to_owned(),
         ),
         ModelChoice::Named { model } => {

@@ -128,7 +128,7 @@ pub async fn prove(
         terminal.note(&format!("{name}: asking the platform"))?;
         if !is_set_up(terminal, Format::Human, &flags, environment, name).await? {
             terminal.note(&format!(
-                "{name} is not set up yet; mend what failed, then `leverframe channels test {name}`"
+                "{name} is not set up yet; fix the failed checks, then `leverframe channels test {name}`"
             ))?;
         }
     }

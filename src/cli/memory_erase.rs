@@ -22,13 +22,13 @@ pub async fn user(
     if !yes {
         match format {
             Format::Json => terminal.json(&found)?,
-            Format::Human => list(terminal, "would be removed for good", &found)?,
+            Format::Human => list(terminal, "would be deleted for good", &found)?,
         }
         if !attended(terminal, format) {
-            terminal.note("Nothing was removed: say --yes to remove it.")?;
+            terminal.note("Nothing was deleted: add --yes to delete it.")?;
             return Err(Failure::Waiting);
         }
-        let typed = terminal.ask("This cannot be taken back. Type the id to go on:")?;
+        let typed = terminal.ask("You cannot undo this. Type the id to continue:")?;
         if typed != person {
             terminal.note("Nothing was removed.")?;
             return Err(Failure::Waiting);

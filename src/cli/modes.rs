@@ -314,7 +314,7 @@ pub async fn run_replay(
 ) -> Result<(), Failure> {
     if open_face(opening)?.is_plain() {
         return Err(Failure::Usage(
-            "a replay needs a whole screen: without one, `leverframe sessions export ID` prints what was said"
+            "a replay needs the full screen: without it, `leverframe sessions export ID` prints what was said"
                 .to_owned(),
         ));
     }

@@ -38,10 +38,7 @@ pub async fn assign(
             approval.id,
             cell(&one.to)
         )),
-        (Format::Human, None) => terminal.line(&format!(
-            "{}  waiting for nobody in particular",
-            approval.id
-        )),
+        (Format::Human, None) => terminal.line(&format!("{}  assigned to nobody", approval.id)),
     }
 }
 

@@ -227,7 +227,7 @@ pub async fn run(
             };
             if patch == RoutinePatch::default() {
                 return Err(Failure::Usage(
-                    "say what changes; `leverframe routine edit --help` lists what can".to_owned(),
+                    "name a change; `leverframe routine edit --help` lists them".to_owned(),
                 ));
             }
             let routine = before.id.to_string();

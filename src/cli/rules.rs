@@ -254,7 +254,7 @@ pub async fn run(
             let patch = fields.patch()?;
             if patch == RulePatch::default() {
                 return Err(Failure::Usage(
-                    "say what changes; `leverframe rules edit --help` lists what can".to_owned(),
+                    "name a change; `leverframe rules edit --help` lists them".to_owned(),
                 ));
             }
             change(client, terminal, format, now, &rule, patch).await

@@ -121,7 +121,7 @@ impl PlaceArguments {
             Manager::User => {
                 let directories = environment.directories().ok_or_else(|| {
                     Failure::Usage(
-                        "HOME is not an absolute path: where units of yours lie is not known"
+                        "HOME is not an absolute path: the directory of your units is not known"
                             .to_owned(),
                     )
                 })?;
@@ -173,7 +173,7 @@ fn install(
     if place.root.is_none() && !Path::new("/").join(RUNNING).exists() {
         terminal.line(unit.trim_end())?;
         return Err(Failure::Ended(
-            "systemd does not run here, so nothing is written: above is the unit, for another machine; here start \
+            "systemd does not run here, so nothing is written; the unit above is for another machine, here start \
              `leverframe --daemon` with what starts other programs"
                 .to_owned(),
         ));
@@ -308,7 +308,7 @@ fn verify(terminal: &mut Terminal<'_>, manager: Manager, unit: &str) -> Result<(
             "systemd refuses the unit, so nothing is written: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         ))),
-        Err(_) => terminal.note("systemd-analyze is not here: the unit is not checked"),
+        Err(_) => terminal.note("systemd-analyze is missing: the unit is not checked"),
     }
 }
 
@@ -338,7 +338,7 @@ fn confirm(terminal: &mut Terminal<'_>, question: &str, yes: bool) -> Result<(),
     }
     if terminal.attended == Attendance::Script {
         return Err(Failure::Usage(
-            "no terminal to ask on: check the difference, and run this again with --yes"
+            "no terminal to ask on: check the difference, then run this again with --yes"
                 .to_owned(),
         ));
     }

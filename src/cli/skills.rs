@@ -99,11 +99,11 @@ async fn read_first(
     };
     if !attended(terminal, format) {
         terminal.note(&format!(
-            "Nothing was trusted: say --sha256 {sha256} to trust these files."
+            "Nothing was trusted: add --sha256 {sha256} to trust these files."
         ))?;
         return Err(Failure::Waiting);
     }
-    let typed = terminal.ask("Agents follow what this says. Type yes to trust it:")?;
+    let typed = terminal.ask("Agents follow this text. Type yes to trust it:")?;
     if typed.trim() != "yes" {
         terminal.note("Nothing was trusted.")?;
         return Err(Failure::Waiting);

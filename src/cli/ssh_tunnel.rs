@@ -75,11 +75,11 @@ pub async fn find_socket(address: &SshAddress, attended: Attendance) -> Result<S
         (Some(0), None, Some(path)) => Ok(path.to_owned()),
         (Some(255) | None, ..) => Err(unavailable(
             format!("{address}: `ssh` could not log in"),
-            "what it said stands above; try `ssh` by itself",
+            "see its output above; try `ssh` alone",
         )),
         (Some(_), Some(path), _) => Err(unavailable(
             format!("{address}: there is no socket {path}"),
-            "is the daemon running? its data directory has the name in the file `listen`",
+            "is the daemon running? the file `listen` in its data directory has the path",
         )),
         (Some(_), None, _) => Err(unavailable(
             format!("{address}: no daemon is found in the data directory of that user"),
@@ -116,7 +116,7 @@ impl Tunnel {
         let unavailable = |detail: String| {
             let problem = Problem::new(ProblemKind::Unavailable, "daemon not reachable", detail);
             Failure::from(problem.hint(
-                "behind a console `ssh` cannot ask: add the key to an agent with `ssh-add`, and try `ssh -o BatchMode=yes`",
+                "`ssh` cannot ask here: add the key to an agent with `ssh-add`, and try `ssh -o BatchMode=yes`",
             ))
         };
         while UnixStream::connect(local).await.is_err() {

@@ -179,7 +179,9 @@ fn quoted(path: &Path) -> Result<String, String> {
         .to_str()
         .ok_or_else(|| fault("the path is not UTF-8"))?;
     if text.contains(['\'', '\n', '\r']) {
-        return Err(fault("a hook cannot use a path with a quote or a line break: move it"));
+        return Err(fault(
+            "a hook cannot use a path with a quote or a line break: move it",
+        ));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     Ok(if text.chars().all(plain) {

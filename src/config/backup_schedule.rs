@@ -53,7 +53,7 @@ pub fn resolve(inputs: &Inputs<'_>) -> Result<Option<BackupSettings>, ConfigErro
             "folder",
             format!("{} lies in the data directory", folder.display()),
         );
-        let step = "Name a directory outside of it, best on another disk: a fault must not hit both";
+        let step = "Name a directory outside it, best on another disk: a fault must not hit both";
         return Err(fault.next_step(step).into());
     }
     let kept = |key, given, default| number(inputs, &["backup", key], given, default, 0..=MOST);

@@ -170,7 +170,7 @@ fn command(
     points.dedup();
     if points.is_empty() {
         let all: Vec<&str> = HookPoint::ALL.iter().map(|point| point.as_str()).collect();
-        let fault = fault("points", "it has no points, so it is never called".to_owned());
+        let fault = fault("points", "without points it is never called".to_owned());
         let expected = format!("a list with at least one of {}", all.join(", "));
         return Err(fault.expected(expected).into());
     }

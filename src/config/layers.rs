@@ -363,7 +363,7 @@ fn kinds(
     if models.len() > MOST_STAND_INS {
         let fault = inputs.fault(keys, format!("has {} fallback models", models.len()));
         return Err(fault
-            .expected(format!("at most {MOST_STAND_INS} models, in the order to try them"))
+            .expected(format!("at most {MOST_STAND_INS} models, in order"))
             .into());
     }
     models

@@ -294,10 +294,7 @@ impl Reader<'_> {
         )?;
         let reads = matches!(own.access, Some(Access::ReadLocal | Access::ReadOpen));
         if seconds > 0 && !reads {
-            let fault = fault(
-                "cache_seconds",
-                "only results of read calls can be cached",
-            );
+            let fault = fault("cache_seconds", "only results of read calls can be cached");
             let expected = "access = \"read_local\" or \"read_open\" beside it";
             return Err(fault.expected(expected).into());
         }

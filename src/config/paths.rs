@@ -247,7 +247,7 @@ pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {
     if about.uid() != rustix::process::geteuid().as_raw() {
         let step = "Run leverframe as its owner, or name another one with --data-dir";
         let fault = fault(format!("belongs to user id {}", about.uid()));
-        return Err(fault.expected("a directory of your user").next_step(step).into());
+        return Err(fault.expected("your own directory").next_step(step).into());
     }
     let mode = about.mode() & 0o777;
     let others = mode & 0o077;

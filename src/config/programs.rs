@@ -80,7 +80,7 @@ impl Reader<'_> {
         }
         let sandbox = keys.sandbox.unwrap_or(true);
         if !sandbox && keys.write.is_some() {
-            let fault = self.fault("write", "without the sandbox the program can change any file");
+            let fault = self.fault("write", "without a sandbox the program can write anywhere");
             return Err(fault
                 .next_step("Leave `write` out, or `sandbox = false`")
                 .into());

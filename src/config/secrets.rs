@@ -114,7 +114,7 @@ pub fn read_private_text(path: &Path) -> Result<String, ConfigError> {
             path.display()
         );
         let fault = fault(format!("belongs to user id {}", about.uid()));
-        return Err(fault.expected("a file of your user").next_step(step).into());
+        return Err(fault.expected("your own file").next_step(step).into());
     }
     let mode = about.mode() & 0o777;
     if mode & 0o077 != 0 {

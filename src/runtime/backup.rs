@@ -141,5 +141,7 @@ fn put(target: &Path, content: &[u8], stamp: &str) -> std::io::Result<Option<Pat
             Err(error) => return Err(error),
         }
     }
-    Err(std::io::Error::other("copies of earlier backups exist already"))
+    Err(std::io::Error::other(
+        "copies of earlier backups exist already",
+    ))
 }

@@ -78,7 +78,7 @@ pub fn entries(text: &str) -> Result<Vec<Entry>, String> {
         let mut notes = Vec::new();
         let name = our_name(original);
         let server = match value.as_object() {
-            _ if !is_server_name(&name) => Err("no name can be made of it".to_owned()),
+            _ if !is_server_name(&name) => Err("it makes no valid name".to_owned()),
             _ if taken.contains(&name) => Err(format!("another entry is called `{name}` here")),
             Some(entry) => server(&name, entry, &mut notes),
             None => Err("is no object".to_owned()),
@@ -149,7 +149,8 @@ fn server(
     let kind = kind.iter().find_map(|key| entry.get(*key)?.as_str());
     match (program, url, kind) {
         (None, Some(_), Some("sse")) => Err(
-            "speaks the old transport over SSE, which nothing here speaks; many such servers have /mcp too".to_owned(),
+            "uses the old SSE transport, which Leverframe lacks; many such servers also have /mcp"
+                .to_owned(),
         ),
         (None, Some(url), _) => address(name, url, entry, notes),
         (Some(program), _, _) => {
@@ -157,7 +158,7 @@ fn server(
             command.extend(texts(of, "args"));
             self::program(command, of, entry, notes)
         }
-        (None, None, _) => Err("says neither `command` nor `url`".to_owned()),
+        (None, None, _) => Err("has neither `command` nor `url`".to_owned()),
     }
 }
 

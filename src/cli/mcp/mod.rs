@@ -358,7 +358,7 @@ fn read_first(
     };
     if !attended(terminal, format) {
         terminal.note(&format!(
-            "Nothing was trusted: say --sha256 {sha256} to trust this."
+            "Nothing was trusted: add --sha256 {sha256} to trust this."
         ))?;
         return Err(Failure::Waiting);
     }
@@ -387,7 +387,7 @@ async fn add(
     }
     if arguments.url.is_none() && arguments.command.is_empty() {
         return Err(Failure::Usage(
-            "say where the server is: --url ADDRESS, or -- COMMAND ARGUMENTS".to_owned(),
+            "name the server: --url ADDRESS, or -- COMMAND ARGUMENTS".to_owned(),
         ));
     }
     let (plain, passed): (Vec<String>, Vec<String>) =

@@ -328,7 +328,7 @@ impl Shell<'_> {
         let why = if line.pasted {
             Some(Refusal::Pasted.why())
         } else if line.at < asked + Duration::from_millis(CONFIRM_MS) {
-            Some("the answer came before the question could be read")
+            Some("the answer came before you could read the question")
         } else {
             None
         };

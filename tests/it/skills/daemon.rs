@@ -196,7 +196,7 @@ async fn the_command_line_shows_before_it_trusts() {
     let (code, text) = said(&home, &["skills", "trust", "deploy"]);
     assert_ne!(code, Some(0), "{text}");
     assert!(
-        text.contains("+Ask green first.") && text.contains("say --sha256"),
+        text.contains("+Ask green first.") && text.contains("add --sha256"),
         "{text}"
     );
     assert_eq!(one(&daemon, "deploy").await["state"], "new");
