@@ -26,7 +26,9 @@ pub fn watch(
             ticks.tick().await;
             match timeout(period, client.query(Query::GetEngine(GetEngine {}))).await {
                 Ok(Ok(_)) => notify(Some(&socket), "WATCHDOG=1"),
-                Ok(Err(problem)) => tracing::error!(%problem, "not healthy: not notifying the watchdog"),
+                Ok(Err(problem)) => {
+                    tracing::error!(%problem, "not healthy: not notifying the watchdog")
+                }
                 Err(_) => tracing::error!("no answer in time: not notifying the watchdog"),
             }
         }

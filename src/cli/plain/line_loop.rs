@@ -269,7 +269,8 @@ impl Shell<'_> {
                 self.out.line("news is printed when it comes")?;
             }
             ("keys" | "themes", _) => {
-                self.out.line("only the full-screen console has keys and themes")?;
+                self.out
+                    .line("only the full-screen console has keys and themes")?;
             }
             _ => self.as_command_line(&line.text).await?,
         }

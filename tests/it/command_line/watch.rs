@@ -93,8 +93,5 @@ async fn a_row_that_leaves_the_list_is_named() {
         "{row}"
     );
     daemon.decide(&approval, "deny").await;
-    assert_eq!(
-        watch.line(id),
-        format!("{id}  is no longer in this list")
-    );
+    assert_eq!(watch.line(id), format!("{id}  is no longer in this list"));
 }

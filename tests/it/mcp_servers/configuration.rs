@@ -76,7 +76,10 @@ fn each_fault_names_the_key_what_was_expected_and_the_next_step() {
             &["mcp.One", "1 to 32 of a-z"],
         ),
         ("[mcp.a__b]\ncommand = [\"x\"]\n", &["mcp.a__b", "no __"]),
-        ("[mcp.one]\n", &["mcp.one", "no address and no program", "command"]),
+        (
+            "[mcp.one]\n",
+            &["mcp.one", "no address and no program", "command"],
+        ),
         (
             "[mcp.one]\ncommand = [\"x\"]\nurl = \"https://a\"\n",
             &["mcp.one.url", "not both"],
