@@ -7,7 +7,7 @@ use crate::protocol::listener::ListenerRefusal;
 pub trait ListenerReport: Send + Sync {
     /// This certificate is in use from now on.
     fn certificate(&self, in_use: &Certificate);
-    /// The files of the certificate changed and cannot be used; the one of before stays in use.
+    /// The files of the certificate changed and cannot be used; the previous one stays in use.
     fn unusable(&self, why: &str);
     /// A connection or a request was turned away.
     fn refused(&self, why: ListenerRefusal);

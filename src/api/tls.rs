@@ -132,7 +132,7 @@ pub async fn watch(tls: Arc<Tls>, report: Arc<dyn ListenerReport>, shutdown: Can
             Some(Err(error)) => failed = Some(error.to_string()),
             None => {
                 if let Some(why) = failed.take() {
-                    tracing::warn!(%why, "the new certificate cannot be used; the one of before stays in use");
+                    tracing::warn!(%why, "the new certificate cannot be used; the previous one stays in use");
                     report.unusable(&why);
                 }
             }

@@ -138,6 +138,10 @@ async fn one(catch_up: &CatchUp, gap: &Gap) -> Result<(), Missed> {
     messages.sort_by(|one, other| ts::compare(&time(one), &time(other)));
     // A reply that was sent to the channel too is in both histories.
     messages.dedup_by(|one, other| time(one) == time(other));
+    {
+        let position = &catch_up.intake.lock().await.position;
+        messages.retain(|message| !position.remembers(conversation, &time(message)));
+    }
     let all = messages.len();
     for (read, message) in messages.into_iter().enumerate() {
         if read > 0 && read.is_multiple_of(TOLD_EVERY) {

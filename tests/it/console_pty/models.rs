@@ -59,7 +59,7 @@ async fn a_server_is_found_on_a_key_and_a_session_gets_another_model() {
         pty.send("j");
         pty.see("> one/second");
         pty.send("\r");
-        pty.see("asks one/second from now on");
+        pty.see("uses one/second from now on");
         let now = door.get(&format!("/v1/sessions/{session}")).await;
         assert_eq!(now["model"], "one/second", "{now}");
         // What was found is used by nobody.

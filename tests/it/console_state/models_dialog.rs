@@ -85,7 +85,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
     ended(&mut driver, command, Ok(Outcome::UpdateSession(session)));
     let text = driver.text();
     assert!(!text.contains("Model of "), "it stays: {text}");
-    assert!(text.contains("asks local/qwen3:8b from now on"), "{text}");
+    assert!(text.contains("uses local/qwen3:8b from now on"), "{text}");
 }
 
 #[test]

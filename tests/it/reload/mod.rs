@@ -126,7 +126,7 @@ async fn a_preview_shows_the_difference_and_a_reload_says_what_waits_for_a_resta
     write(&home, &format!("instance = \"two\"\n{ANNA}"));
     let (_, text) = cli(&home, &["doctor"]).await;
     assert!(
-        text.contains("goes by: instance, people.anna.ids, people.anna.role"),
+        text.contains("in use: instance, people.anna.ids, people.anna.role"),
         "{text}"
     );
     let (status, text) = cli(&home, &["reload", "--preview"]).await;
