@@ -195,7 +195,7 @@ impl BodyAccount {
         let problem = Problem::new(
             ProblemKind::TooMany,
             "too many bytes under way",
-            format!("the request bodies of {whose} fill the memory that there is for them"),
+            format!("the request bodies of {whose} fill the memory reserved for them"),
         )
         .hint("send it again once other requests have ended");
         Err(Refusal::from(problem).header(header::RETRY_AFTER, HeaderValue::from_static("1")))

@@ -194,7 +194,7 @@ impl Door {
             let problem = Problem::new(
                 ProblemKind::TooMany,
                 "too many connections",
-                format!("{principal} has {most} connections open, and may have no more"),
+                format!("{principal} has {most} connections open, which is its limit"),
             )
             .hint("close some; `max_connections_per_principal` under [server] is the limit");
             return Err(
@@ -263,7 +263,7 @@ impl Door {
                     Attempt::Counted => Err(Refusal::unauthenticated(match presented {
                         Some(_) => "the token is not known here",
                         None if shown.is_some() => {
-                            "the client certificate is nobody's under [people]"
+                            "no person under [people] has this client certificate"
                         }
                         None => "no bearer token was sent",
                     })),

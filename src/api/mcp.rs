@@ -58,7 +58,7 @@ fn refusal(body: &[u8]) -> Option<Response> {
         Ok(Value::Object(_)) => None,
         Ok(Value::Array(_)) => Some(malformed(
             INVALID_REQUEST,
-            "a batch is not taken: send one message a request",
+            "batches are not accepted: send one message per request",
         )),
         Ok(_) => Some(malformed(INVALID_REQUEST, "a message is a JSON object")),
         Err(error) => Some(malformed(

@@ -75,7 +75,7 @@ async fn import(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let command = if lines {
         let items = memory_lines::parse(&call.body).map_err(|error| {
             Problem::invalid(format!("request body: {error}"))
-                .hint("nothing was imported; send what `GET /v1/memory/export` answers")
+                .hint("nothing was imported; send the output of `GET /v1/memory/export`")
         })?;
         ImportMemories { items }
     } else {

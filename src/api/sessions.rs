@@ -225,7 +225,7 @@ async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             "no summary",
             format!("session {session_id} has no summary: it was not compacted yet"),
         )
-        .hint("a long session is compacted by itself; `POST /v1/sessions/{id}/compact` does it now")
+        .hint("the engine compacts a long session; `POST /v1/sessions/{id}/compact` does it now")
         .into()),
     }
 }

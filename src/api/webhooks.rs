@@ -90,7 +90,7 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             .hint("`leverframe channels list` names the channels")
             .into(),
             WebhookRefusal::NotListening => {
-                unavailable("the channel takes no requests at the moment", AWAY)
+                unavailable("the channel accepts no requests at the moment", AWAY)
             }
             WebhookRefusal::Busy => unavailable("too many requests wait", BUSY),
         });
@@ -102,7 +102,7 @@ async fn take(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         () = api.shutdown.cancelled() => None,
     };
     let Some(answer) = answer else {
-        return Err(unavailable("the channel did not take the request", BUSY));
+        return Err(unavailable("the channel did not accept the request", BUSY));
     };
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body: &Value = &answer.body;

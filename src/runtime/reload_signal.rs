@@ -38,7 +38,7 @@ pub fn obey(mut signal: ReloadSignal, client: Arc<dyn ConsoleClient>) -> JoinHan
                 }
                 Ok(other) => tracing::error!(answer = other.name(), "not an answer to a reload"),
                 Err(problem) => {
-                    tracing::error!(%problem, "the old configuration stays in use");
+                    tracing::error!(%problem, "the previous configuration stays in use");
                 }
             }
         }

@@ -139,7 +139,7 @@ pub async fn begin(api: &Arc<Api>, call: &Call, asked: Asked) -> Result<Begun, R
         Some(id) => {
             let turn = conversations.turn(id).await?;
             if turn.channel != channel {
-                let problem = format!("the response before is of `{}`", turn.channel);
+                let problem = format!("the previous response belongs to `{}`", turn.channel);
                 return Err(wrong("model", &problem));
             }
             conversations.after(&turn, &asked.dialogue).await?
@@ -233,7 +233,7 @@ impl Begun {
                     return Settled::open(api, self.turn.id, text).await;
                 }
                 Some(answer) => add_text(&mut text, &answer.text),
-                None => add_text(&mut text, &note("the turn before ended without an answer.")),
+                None => add_text(&mut text, &note("the last turn ended without an answer.")),
             }
         }
         let turn = settle(api, self.turn.id, deadline).await?;

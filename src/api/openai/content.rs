@@ -106,7 +106,7 @@ fn read_part(part: &Value, place: &str, read: &mut Content) -> Result<(), Refusa
             return Err(wrong(
                 &format!("{place}.type"),
                 &format!(
-                    "`{other}` is not taken: expected text, image_url, file, input_audio, or input_text, input_image, input_file"
+                    "`{other}` is unknown: expected text, image_url, file, input_audio, or input_text, input_image, input_file"
                 ),
             ));
         }

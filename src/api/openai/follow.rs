@@ -102,9 +102,7 @@ pub fn standing_note(state: ContinuationState) -> Option<String> {
         ContinuationState::Pending => "the turn waits for its start.",
         ContinuationState::Running | ContinuationState::Streaming => "the turn is still at work.",
         ContinuationState::AwaitingApproval => "the turn waits for a person.",
-        ContinuationState::Interrupted => {
-            "the turn was interrupted, and a person can let it go on."
-        }
+        ContinuationState::Interrupted => "the turn was interrupted, and a person can resume it.",
         ContinuationState::Completed
         | ContinuationState::Failed
         | ContinuationState::Cancelled
@@ -153,7 +151,7 @@ pub fn failure(turn: &Continuation, caller: Option<&Caller>) -> Refusal {
             error.message.clone()
         }
         Some(_) | None if by_person => format!("the turn is {}", turn.state),
-        Some(_) | None => "this did not work out; the operator can see why".to_owned(),
+        Some(_) | None => "this failed; the operator can see why".to_owned(),
     };
     let kind = match code {
         _ if by_person => ProblemKind::NotOffered,
@@ -386,7 +384,7 @@ impl Follower {
             if self.turns.is_empty() {
                 return Err(failure(&turn, self.caller.as_ref()));
             }
-            self.begin(&note("the turn before ended without an answer."));
+            self.begin(&note("the last turn ended without an answer."));
         }
         if self.turns.is_empty() {
             let is_cut = is_cut(&steps);

@@ -258,7 +258,7 @@ async fn a_client_certificate_is_its_person_with_the_rights_of_their_role() {
         why["detail"]
             .as_str()
             .unwrap()
-            .contains("nobody's under [people]"),
+            .contains("no person under [people]"),
         "{why}"
     );
 }
