@@ -101,7 +101,7 @@ pub fn lasting(
     }
     if patch != RulePatch::default() {
         return Err(Failure::Usage(
-            "these options describe a rule, and only --rule makes one: add it".to_owned(),
+            "these options describe a rule: add --rule to make one".to_owned(),
         ));
     }
     Ok(Order {

@@ -232,7 +232,7 @@ async fn facts_come_with_a_fix_each_and_never_with_a_key() {
     let mut daemon = home.daemon();
     let (_, text, _) = run(&home, &["doctor"]);
     assert!(
-        text.contains("warn  crashes") && text.contains("  — the log file says"),
+        text.contains("warn  crashes") && text.contains("  — read in the log file"),
         "{text}"
     );
     let json = daemon.get("/v1/doctor").await;

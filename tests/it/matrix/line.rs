@@ -241,7 +241,7 @@ async fn a_check_says_whose_token_it_is_and_which_rooms_cannot_be_read() {
     let findings = bridge(server.url(), &bot.token, options()).check().await;
     let warned = findings.iter().find(|one| one.verdict == Standing::Warn);
     let warned = warned.expect("the encrypted room");
-    assert!(warned.detail.contains("nobody reads them here: 1"));
+    assert!(warned.detail.contains("the bot cannot read them: 1"));
     assert!(warned.fix.is_some());
 
     for (base, token) in [

@@ -343,7 +343,7 @@ fn a_declaration_that_cannot_be_used_names_its_key() {
         ("url = 'https://site.test/a b'", "tools.it.url: has a space"),
         (
             "url = 'https://site.test/{a'",
-            "tools.it.url: a `{` begins or ends no placeholder",
+            "tools.it.url: a `{` belongs to no placeholder",
         ),
         (
             "url = 'https://site.test/{a}'",
