@@ -27,7 +27,7 @@ pub fn watch(
             match timeout(period, client.query(Query::GetEngine(GetEngine {}))).await {
                 Ok(Ok(_)) => notify(Some(&socket), "WATCHDOG=1"),
                 Ok(Err(problem)) => {
-                    tracing::error!(%problem, "not healthy: not notifying the watchdog")
+                    tracing::error!(%problem, "not healthy: not notifying the watchdog");
                 }
                 Err(_) => tracing::error!("no answer in time: not notifying the watchdog"),
             }
