@@ -351,7 +351,7 @@ fn a_declaration_that_cannot_be_used_names_its_key() {
         ),
         (
             "url = 'https://site.test/{a}'\nparameters = { a = {} }\noptional = ['a']",
-            "tools.it.url: `{a}` may be left out",
+            "tools.it.url: `{a}` is optional",
         ),
         (
             &format!("{url}parameters = {{ a = {{}} }}"),
