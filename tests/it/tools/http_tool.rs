@@ -365,7 +365,7 @@ fn a_declaration_that_cannot_be_used_names_its_key() {
             &format!(
                 "{url}query = {{ q = 'x{{a}}' }}\nparameters = {{ a = {{}} }}\noptional = ['a']"
             ),
-            "tools.it.optional: `a` stands beside",
+            "tools.it.optional: `a` has other text beside it",
         ),
         (
             &format!("{url}headers = {{ Authorization = 'Bearer abc' }}"),
@@ -393,7 +393,7 @@ fn a_declaration_that_cannot_be_used_names_its_key() {
         ),
         (
             &format!("{url}effect = 'reconcilable'"),
-            "tools.it.effect: nothing can look",
+            "tools.it.effect: the engine cannot verify",
         ),
         (
             &format!("{url}access = 'exec'"),
