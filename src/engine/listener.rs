@@ -144,7 +144,7 @@ impl Listener {
             finding(
                 Standing::Warn,
                 format!("{why}; the previous one stays in use"),
-                Some("fix the file; it is read again automatically"),
+                Some("correct the file; the daemon reads it again by itself"),
             )
         });
         let served = certificate.map(|served| about(&served, now));

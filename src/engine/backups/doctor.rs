@@ -63,7 +63,7 @@ pub fn look(
                 "the backup of {} failed: {}; {newest}; next try at {}",
                 failed.at, failed.why, failed.again_at
             ),
-            Some("fix what it names; `leverframe reload` tries at once"),
+            Some("correct what it names; `leverframe reload` tries at once"),
         );
     }
     let folder = settings.folder.display();

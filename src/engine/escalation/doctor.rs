@@ -145,7 +145,7 @@ pub fn look(settings: &Settings, drills: &[EscalationDrill], now: Timestamp) -> 
                             "the drill of {} did not reach everybody: {why}",
                             drill.started_at
                         ),
-                        Some(format!("fix what it names; {again}")),
+                        Some(format!("correct what it names; {again}")),
                     ),
                     None if drill.is_old(now) => (
                         Standing::Warn,
