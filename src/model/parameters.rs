@@ -1,5 +1,7 @@
 //! The parameters that a model may refuse, for every interface alike: which are sent, and what follows from a refusal.
 
+use serde_json::{Value, json};
+
 use crate::model::failure;
 use crate::model::request::{ModelRequest, Picture};
 use crate::protocol::options::{ModelParameters, ToolChoice};
@@ -88,6 +90,16 @@ impl Support {
             tool_choice: asked
                 .tool_choice
                 .filter(|_| self.tool_choice && !request.tools.is_empty()),
+        }
+    }
+
+    /// Puts the sampling parameters of `request` that this model takes into a body; `top_p` is how the second is called.
+    pub fn put_sampling(self, request: &ModelRequest, top_p: &str, body: &mut Value) {
+        let sent = self.sent(request);
+        for (name, value) in [("temperature", sent.temperature), (top_p, sent.top_p)] {
+            if let Some(value) = value {
+                body[name] = json!(value);
+            }
         }
     }
 

@@ -32,6 +32,15 @@ pub struct ConfigProblem {
     pub problem: EndpointProblem,
 }
 
+impl ConfigProblem {
+    fn of(provider: &str, problem: EndpointProblem) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            problem,
+        }
+    }
+}
+
 /// Why no model was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelLookupError {
@@ -79,10 +88,7 @@ impl Models {
     pub fn new(settings: &Settings) -> Result<Self, ConfigProblem> {
         let mut providers = BTreeMap::new();
         for (name, provider) in &settings.providers {
-            let wrong = |problem| ConfigProblem {
-                provider: name.clone(),
-                problem,
-            };
+            let wrong = |problem| ConfigProblem::of(name, problem);
             let model: Arc<dyn Model> = match provider.kind {
                 ProviderKind::OpenAiChat => {
                     Arc::new(OpenAiChat::new(name, provider).map_err(wrong)?)
@@ -105,40 +111,24 @@ impl Models {
                 },
             );
         }
-        let embedder = match &settings.memory.embeddings {
-            Some(of) => match providers.get(&of.provider) {
-                Some(entry) => {
-                    let limiter = entry.model.limiter().clone();
-                    let made = Embedder::new(of.clone(), &entry.settings, limiter);
-                    Some(Arc::new(made.map_err(|problem| ConfigProblem {
-                        provider: of.provider.clone(),
-                        problem,
-                    })?))
-                }
-                // The configuration was refused for that.
-                None => None,
-            },
-            None => None,
-        };
         // A provider that is not there: the configuration was refused for that.
-        let speech = settings.transcription.as_ref().and_then(|of| {
-            let entry = providers.get(&of.provider)?;
-            Some((of, entry))
-        });
-        let transcriber = match speech {
-            Some((of, entry)) => {
-                let limiter = entry.model.limiter().clone();
-                let made = Transcriber::new(of, &entry.settings, limiter);
-                Some(Arc::new(made.map_err(|problem| ConfigProblem {
-                    provider: of.provider.clone(),
-                    problem,
-                })?))
-            }
-            None => None,
+        let service = |name: &str| {
+            let entry = providers.get(name)?;
+            Some((&entry.settings, entry.model.limiter().clone()))
         };
+        let embeddings = settings.memory.embeddings.as_ref().and_then(|of| {
+            let (provider, limiter) = service(&of.provider)?;
+            let made = Embedder::new(of.clone(), provider, limiter);
+            Some(made.map_err(|problem| ConfigProblem::of(&of.provider, problem)))
+        });
+        let speech = settings.transcription.as_ref().and_then(|of| {
+            let (provider, limiter) = service(&of.provider)?;
+            let made = Transcriber::new(of, provider, limiter);
+            Some(made.map_err(|problem| ConfigProblem::of(&of.provider, problem)))
+        });
         Ok(Self {
-            embedder,
-            transcriber,
+            embedder: embeddings.transpose()?.map(Arc::new),
+            transcriber: speech.transpose()?.map(Arc::new),
             providers: Arc::new(providers),
             tables: Arc::new(settings.tables.clone()),
             redactor: Redactor::new(),

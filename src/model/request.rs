@@ -298,6 +298,16 @@ pub struct TokenCount {
     pub output: u64,
 }
 
+impl From<TokenCount> for Usage {
+    fn from(count: TokenCount) -> Self {
+        Self {
+            input_tokens: count.input,
+            output_tokens: count.output,
+            ..Self::default()
+        }
+    }
+}
+
 impl ModelError {
     /// An error without retry hint.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {

@@ -133,24 +133,8 @@ async fn answer(
     sink: &EventSink,
 ) -> Result<(), ModelError> {
     if let Some(text) = compaction::answer(request) {
-        let (input_tokens, cached_input_tokens) = model.input_tokens(request);
-        let usage = Usage {
-            input_tokens,
-            output_tokens: (text.chars().count() as u64).div_ceil(4),
-            cached_input_tokens,
-            cache_write_tokens: input_tokens - cached_input_tokens,
-            cost_usd: Some(0.0),
-        };
-        sink.send(ModelEvent::Finished(Box::new(ModelAnswer {
-            text,
-            tool_calls: Vec::new(),
-            stop: StopReason::EndTurn,
-            model: None,
-            usage,
-            native: None,
-            notes: Vec::new(),
-        })))
-        .await;
+        let tokens = model.input_tokens(request);
+        finish(tokens, text, Vec::new(), StopReason::EndTurn, sink).await;
         return Ok(());
     }
     let asked = ScriptInput::of(request);
@@ -173,7 +157,7 @@ async fn answer(
             .text
             .push_str(&format!(" (My answer number {number} of this kind.)"));
     }
-    let (input_tokens, cached_input_tokens) = model.input_tokens(request);
+    let tokens = model.input_tokens(request);
     let mut text = String::new();
     for number in 1..=script.slow {
         tokio::time::sleep(SLOW_PACE).await;
@@ -193,7 +177,19 @@ async fn answer(
     } else {
         StopReason::ToolUse
     };
-    let written = text.chars().count() + planned.calls.iter().map(call_size).sum::<usize>();
+    finish(tokens, text, planned.calls, stop, sink).await;
+    Ok(())
+}
+
+/// Ends an answer to a request of so many input tokens, all and cached.
+async fn finish(
+    (input_tokens, cached_input_tokens): (u64, u64),
+    text: String,
+    tool_calls: Vec<ModelToolCall>,
+    stop: StopReason,
+    sink: &EventSink,
+) {
+    let written = text.chars().count() + tool_calls.iter().map(call_size).sum::<usize>();
     sink.send(ModelEvent::Finished(Box::new(ModelAnswer {
         usage: Usage {
             input_tokens,
@@ -204,14 +200,13 @@ async fn answer(
             cost_usd: Some(0.0),
         },
         text,
-        tool_calls: planned.calls,
+        tool_calls,
         stop,
         model: None,
         native: None,
         notes: Vec::new(),
     })))
     .await;
-    Ok(())
 }
 
 /// The part of a request that an answer depends on.

@@ -4,7 +4,7 @@
 //! finished history, and of the newest message. What stands before a place is the same in the next request, so a mark
 //! that moves on leaves a prefix that is found again. Never text beside or before tool results.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::config::model_tables::PromptCache;
 use crate::model::anthropic::decoder::FAMILY;
@@ -72,10 +72,10 @@ impl Parameters {
 /// The body of one request.
 pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
     let cached = request.profile.prompt_cache == PromptCache::Breakpoints;
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(request.model));
-    body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
-    body.insert("stream".to_owned(), json!(true));
+    let mut body = json!({});
+    body["model"] = json!(request.model);
+    body["max_tokens"] = json!(request.max_output_tokens);
+    body["stream"] = json!(true);
     if !request.tools.is_empty() {
         let mut tools: Vec<Value> = request
             .tools
@@ -91,9 +91,9 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
         if cached {
             mark_last(&mut tools);
         }
-        body.insert("tools".to_owned(), Value::Array(tools));
+        body["tools"] = Value::Array(tools);
         if let Some(choice) = tool_choice(request, parameters.support.sent(request).tool_choice) {
-            body.insert("tool_choice".to_owned(), choice);
+            body["tool_choice"] = choice;
         }
     }
     if !request.system.is_empty() {
@@ -101,21 +101,12 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
         if cached {
             mark_last(&mut system);
         }
-        body.insert("system".to_owned(), Value::Array(system));
+        body["system"] = Value::Array(system);
     }
-    body.insert(
-        "messages".to_owned(),
-        messages(&request.messages, parameters.support, cached),
-    );
-    let sent = parameters.support.sent(request);
-    if let Some(temperature) = sent.temperature {
-        body.insert("temperature".to_owned(), json!(temperature));
-    }
-    if let Some(top_p) = sent.top_p {
-        body.insert("top_p".to_owned(), json!(top_p));
-    }
+    body["messages"] = messages(&request.messages, parameters.support, cached);
+    parameters.support.put_sampling(request, "top_p", &mut body);
     ask_for_thinking(request, parameters, &mut body);
-    Value::Object(body)
+    body
 }
 
 /// Which tool is called, and whether it is the only one of the answer; none = nothing is sent.
@@ -136,7 +127,7 @@ fn tool_choice(request: &ModelRequest, choice: Option<ToolChoice>) -> Option<Val
 
 /// The effort of the profile: a number is a budget in tokens (models before adaptive thinking), `none` turns thinking
 /// off, any other word is an effort of adaptive thinking.
-fn ask_for_thinking(request: &ModelRequest, parameters: Parameters, body: &mut Map<String, Value>) {
+fn ask_for_thinking(request: &ModelRequest, parameters: Parameters, body: &mut Value) {
     let Some(effort) = request
         .profile
         .effort
@@ -153,17 +144,14 @@ fn ask_for_thinking(request: &ModelRequest, parameters: Parameters, body: &mut M
         // The API refuses a budget in the middle of a tool loop that began without thinking, and one that leaves no
         // room for an answer.
         if loop_has_thinking(&request.messages) && request.max_output_tokens > tokens {
-            body.insert(
-                "thinking".to_owned(),
-                json!({"type": "enabled", "budget_tokens": tokens}),
-            );
+            body["thinking"] = json!({"type": "enabled", "budget_tokens": tokens});
         }
     } else if effort == "none" {
-        body.insert("thinking".to_owned(), json!({"type": "disabled"}));
+        body["thinking"] = json!({"type": "disabled"});
     } else {
-        body.insert("thinking".to_owned(), json!({"type": "adaptive"}));
+        body["thinking"] = json!({"type": "adaptive"});
         if parameters.effort {
-            body.insert("output_config".to_owned(), json!({"effort": effort}));
+            body["output_config"] = json!({"effort": effort});
         }
     }
 }

@@ -91,12 +91,9 @@ fn wants_signatures(model: &str) -> bool {
 
 /// The body of one request. The model is named in the address.
 pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
-    let mut body = Map::new();
+    let mut body = json!({});
     if !request.system.is_empty() {
-        body.insert(
-            "systemInstruction".to_owned(),
-            json!({"parts": [{"text": request.system}]}),
-        );
+        body["systemInstruction"] = json!({"parts": [{"text": request.system}]});
     }
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request
@@ -110,7 +107,7 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
                 })
             })
             .collect();
-        body.insert("tools".to_owned(), json!([{"functionDeclarations": tools}]));
+        body["tools"] = json!([{"functionDeclarations": tools}]);
         let choice = parameters.support.sent(request).tool_choice;
         if let Some(choice) = choice {
             let config = match choice {
@@ -119,33 +116,23 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
                 ToolChoice::Required => json!({"mode": "ANY"}),
                 ToolChoice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
             };
-            body.insert(
-                "toolConfig".to_owned(),
-                json!({"functionCallingConfig": config}),
-            );
+            body["toolConfig"] = json!({"functionCallingConfig": config});
         }
     }
     let contents = contents(&request.messages, parameters);
-    body.insert("contents".to_owned(), Value::Array(contents));
-    let mut generation = Map::new();
-    generation.insert(
-        "maxOutputTokens".to_owned(),
-        json!(request.max_output_tokens),
-    );
-    let sent = parameters.support.sent(request);
-    if let Some(temperature) = sent.temperature {
-        generation.insert("temperature".to_owned(), json!(temperature));
-    }
-    if let Some(top_p) = sent.top_p {
-        generation.insert("topP".to_owned(), json!(top_p));
-    }
+    body["contents"] = Value::Array(contents);
+    let mut generation = json!({});
+    generation["maxOutputTokens"] = json!(request.max_output_tokens);
+    parameters
+        .support
+        .put_sampling(request, "topP", &mut generation);
     if parameters.thinking
         && let Some(thinking) = thinking(request)
     {
-        generation.insert("thinkingConfig".to_owned(), thinking);
+        generation["thinkingConfig"] = thinking;
     }
-    body.insert("generationConfig".to_owned(), Value::Object(generation));
-    Value::Object(body)
+    body["generationConfig"] = generation;
+    body
 }
 
 /// Thoughts are asked for as a sign of life; the effort is a level, or a number of tokens for models before Gemini 3.
@@ -301,14 +288,14 @@ fn responses(results: &[ToolResultMessage], open: &[Open]) -> Vec<Value> {
         .into_iter()
         .map(|result| {
             let key = if result.is_error { "error" } else { "output" };
-            let mut response = Map::new();
+            let mut response = json!({});
             let call = place(result).map(|at| &open[at]);
             if let Some(id) = call.and_then(|call| call.id.clone()) {
-                response.insert("id".to_owned(), id);
+                response["id"] = id;
             }
             let name = call.map_or_else(|| json!(legal(&result.name)), |call| call.name.clone());
-            response.insert("name".to_owned(), name);
-            response.insert("response".to_owned(), json!({key: result.content}));
+            response["name"] = name;
+            response["response"] = json!({key: result.content});
             json!({"functionResponse": response})
         })
         .collect()

@@ -2,7 +2,7 @@
 //!
 //! The wire has no call ids: results follow their calls in call order and name their tool.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::model::ollama::decoder::FAMILY;
 use crate::model::parameters::Support;
@@ -87,9 +87,9 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
             }
         }
     }
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(request.model));
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let mut body = json!({});
+    body["model"] = json!(request.model);
+    body["messages"] = Value::Array(messages);
     if parameters.tools && !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
             json!({"type": "function", "function": {
@@ -98,46 +98,42 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
                 "parameters": tool.input_schema,
             }})
         });
-        body.insert("tools".to_owned(), tools.collect());
+        body["tools"] = tools.collect();
     }
     if parameters.think && request.profile.reasoning {
         let think = match &request.profile.effort {
             Some(effort) => json!(effort),
             None => json!(true),
         };
-        body.insert("think".to_owned(), think);
+        body["think"] = think;
     }
-    body.insert("stream".to_owned(), json!(true));
+    body["stream"] = json!(true);
     // Without num_ctx the server takes a small window of its own and cuts what does not fit, silently.
-    let mut options = Map::new();
-    options.insert("num_ctx".to_owned(), json!(request.profile.context_window));
-    options.insert("num_predict".to_owned(), json!(request.max_output_tokens));
-    let sent = parameters.support.sent(request);
-    if let Some(temperature) = sent.temperature {
-        options.insert("temperature".to_owned(), json!(temperature));
-    }
-    if let Some(top_p) = sent.top_p {
-        options.insert("top_p".to_owned(), json!(top_p));
-    }
-    body.insert("options".to_owned(), Value::Object(options));
-    Value::Object(body)
+    let mut options = json!({});
+    options["num_ctx"] = json!(request.profile.context_window);
+    options["num_predict"] = json!(request.max_output_tokens);
+    parameters
+        .support
+        .put_sampling(request, "top_p", &mut options);
+    body["options"] = options;
+    body
 }
 
 fn assistant(text: &str, calls: &[AssistantToolCall], native: Option<&NativeBlocks>) -> Value {
-    let mut message = Map::new();
-    message.insert("role".to_owned(), json!("assistant"));
-    message.insert("content".to_owned(), json!(text));
+    let mut message = json!({});
+    message["role"] = json!("assistant");
+    message["content"] = json!(text);
     let thinking = native
         .filter(|native| native.family == FAMILY)
         .and_then(|native| native.content.get("thinking"));
     if let Some(thinking) = thinking {
-        message.insert("thinking".to_owned(), thinking.clone());
+        message["thinking"] = thinking.clone();
     }
     if !calls.is_empty() {
         let calls = calls
             .iter()
             .map(|call| json!({"function": {"name": call.name, "arguments": call.args}}));
-        message.insert("tool_calls".to_owned(), calls.collect());
+        message["tool_calls"] = calls.collect();
     }
-    Value::Object(message)
+    message
 }

@@ -1,6 +1,6 @@
 //! The request body of Chat Completions. Pure and deterministic: equal requests give equal bytes.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::model::failure;
 use crate::model::openai_chat::decoder::{FAMILY, HOST, REASONING_DETAILS};
@@ -135,9 +135,9 @@ pub fn body(request: &ModelRequest, parameters: Parameters, host: &str) -> Value
     } else {
         "max_tokens"
     };
-    let mut body = Map::new();
-    body.insert("model".to_owned(), json!(request.model));
-    body.insert("messages".to_owned(), Value::Array(messages));
+    let mut body = json!({});
+    body["model"] = json!(request.model);
+    body["messages"] = Value::Array(messages);
     // An empty list is refused by several servers.
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -147,36 +147,30 @@ pub fn body(request: &ModelRequest, parameters: Parameters, host: &str) -> Value
                 "parameters": tool.input_schema,
             }})
         });
-        body.insert("tools".to_owned(), tools.collect());
+        body["tools"] = tools.collect();
         if request.one_tool_per_step && parameters.parallel_tool_calls {
-            body.insert("parallel_tool_calls".to_owned(), json!(false));
+            body["parallel_tool_calls"] = json!(false);
         }
     }
-    body.insert(limit.to_owned(), json!(request.max_output_tokens));
+    body[limit] = json!(request.max_output_tokens);
     if let Some(effort) = &request.profile.effort
         && parameters.reasoning_effort
     {
-        body.insert("reasoning_effort".to_owned(), json!(effort));
+        body["reasoning_effort"] = json!(effort);
     }
-    let sent = parameters.support.sent(request);
-    if let Some(temperature) = sent.temperature {
-        body.insert("temperature".to_owned(), json!(temperature));
-    }
-    if let Some(top_p) = sent.top_p {
-        body.insert("top_p".to_owned(), json!(top_p));
-    }
-    if let Some(choice) = sent.tool_choice {
+    parameters.support.put_sampling(request, "top_p", &mut body);
+    if let Some(choice) = parameters.support.sent(request).tool_choice {
         let choice = match choice {
             ToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
             word @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required) => json!(word),
         };
-        body.insert("tool_choice".to_owned(), choice);
+        body["tool_choice"] = choice;
     }
-    body.insert("stream".to_owned(), json!(true));
+    body["stream"] = json!(true);
     if parameters.stream_options {
-        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        body["stream_options"] = json!({"include_usage": true});
     }
-    Value::Object(body)
+    body
 }
 
 /// The reasoning of an earlier answer, for the host that wrote it. Other families' blocks mean nothing here, and another

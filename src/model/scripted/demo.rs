@@ -76,180 +76,46 @@ pub fn demo_visitors() -> &'static [DemoChannel] {
     CHANNELS
 }
 
+const TEST: &str = "run the test script";
+const DISK: &str = "show disk usage";
+const LOG: &str = "rotate the log";
+const MAIL: &str = "which mail account does the service use?";
+
+/// Channels by name and what they are about, each with its four visitors and what the last two of them ask first.
+macro_rules! fleet {
+    ($($name:literal, $about:literal: $a:literal, $b:literal, $c:literal, $d:literal; $third:expr, $fourth:expr;)*) => {
+        &[$(DemoChannel {
+            name: $name,
+            lines: &[
+                ($a, concat!("add a release note for ", $about)),
+                ($b, concat!("write the FAQ entry about ", $about)),
+                ($c, $third),
+                ($d, $fourth),
+                ($a, "what changed in the changelog?"),
+                ($b, "what are the opening hours?"),
+                ($c, concat!("remember that ", $about, " are on the wall")),
+                ($d, "list the files"),
+            ],
+            auto_approve: &[],
+        },)*]
+    };
+}
+
 /// Many channels, each with four visitors who ask at once: what an operator of a whole house sees.
-const FLEET: &[DemoChannel] = &[
-    DemoChannel {
-        name: "berths",
-        lines: &[
-            ("ada", "add a release note for the harbour fees"),
-            ("bram", "write the FAQ entry about the harbour fees"),
-            ("cleo", "run the test script"),
-            ("dov", "which mail account does the service use?"),
-            ("ada", "what changed in the changelog?"),
-            ("bram", "what are the opening hours?"),
-            ("cleo", "remember that the harbour fees are on the wall"),
-            ("dov", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "billing",
-        lines: &[
-            ("emil", "add a release note for the new quay"),
-            ("fay", "write the FAQ entry about the new quay"),
-            ("gus", "show disk usage"),
-            ("hana", "remember that the new quay change on Monday"),
-            ("emil", "what changed in the changelog?"),
-            ("fay", "what are the opening hours?"),
-            ("gus", "remember that the new quay are on the wall"),
-            ("hana", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "bookings",
-        lines: &[
-            ("ines", "add a release note for the night ferry"),
-            ("jules", "write the FAQ entry about the night ferry"),
-            ("kaya", "rotate the log"),
-            ("leo", "run the test script"),
-            ("ines", "what changed in the changelog?"),
-            ("jules", "what are the opening hours?"),
-            ("kaya", "remember that the night ferry are on the wall"),
-            ("leo", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "crew",
-        lines: &[
-            ("maud", "add a release note for the crane bookings"),
-            ("nils", "write the FAQ entry about the crane bookings"),
-            ("olga", "run the test script"),
-            ("paul", "add a release note for the crane bookings in print"),
-            ("maud", "what changed in the changelog?"),
-            ("nils", "what are the opening hours?"),
-            ("olga", "remember that the crane bookings are on the wall"),
-            ("paul", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "customs",
-        lines: &[
-            ("quinn", "add a release note for the customs forms"),
-            ("rosa", "write the FAQ entry about the customs forms"),
-            ("stig", "show disk usage"),
-            ("tess", "which mail account does the service use?"),
-            ("quinn", "what changed in the changelog?"),
-            ("rosa", "what are the opening hours?"),
-            ("stig", "remember that the customs forms are on the wall"),
-            ("tess", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "docs",
-        lines: &[
-            ("uma", "add a release note for the printed guide"),
-            ("vito", "write the FAQ entry about the printed guide"),
-            ("wanda", "rotate the log"),
-            ("xeno", "remember that the printed guide change on Monday"),
-            ("uma", "what changed in the changelog?"),
-            ("vito", "what are the opening hours?"),
-            ("wanda", "remember that the printed guide are on the wall"),
-            ("xeno", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "ferries",
-        lines: &[
-            ("yara", "add a release note for the winter timetable"),
-            ("zeno", "write the FAQ entry about the winter timetable"),
-            ("anouk", "run the test script"),
-            ("bela", "run the test script"),
-            ("yara", "what changed in the changelog?"),
-            ("zeno", "what are the opening hours?"),
-            (
-                "anouk",
-                "remember that the winter timetable are on the wall",
-            ),
-            ("bela", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "night-watch",
-        lines: &[
-            ("carlo", "add a release note for the lock times"),
-            ("dita", "write the FAQ entry about the lock times"),
-            ("egon", "show disk usage"),
-            ("filip", "add a release note for the lock times in print"),
-            ("carlo", "what changed in the changelog?"),
-            ("dita", "what are the opening hours?"),
-            ("egon", "remember that the lock times are on the wall"),
-            ("filip", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "office",
-        lines: &[
-            ("greta", "add a release note for the contact page"),
-            ("hugo", "write the FAQ entry about the contact page"),
-            ("iris", "rotate the log"),
-            ("jens", "which mail account does the service use?"),
-            ("greta", "what changed in the changelog?"),
-            ("hugo", "what are the opening hours?"),
-            ("iris", "remember that the contact page are on the wall"),
-            ("jens", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "pilots",
-        lines: &[
-            ("karin", "add a release note for the pilot roster"),
-            ("lars", "write the FAQ entry about the pilot roster"),
-            ("mona", "run the test script"),
-            ("nico", "remember that the pilot roster change on Monday"),
-            ("karin", "what changed in the changelog?"),
-            ("lars", "what are the opening hours?"),
-            ("mona", "remember that the pilot roster are on the wall"),
-            ("nico", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "tides",
-        lines: &[
-            ("oda", "add a release note for the tide tables"),
-            ("piet", "write the FAQ entry about the tide tables"),
-            ("rhea", "show disk usage"),
-            ("sven", "run the test script"),
-            ("oda", "what changed in the changelog?"),
-            ("piet", "what are the opening hours?"),
-            ("rhea", "remember that the tide tables are on the wall"),
-            ("sven", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-    DemoChannel {
-        name: "yard",
-        lines: &[
-            ("tilda", "add a release note for the slip rota"),
-            ("ugo", "write the FAQ entry about the slip rota"),
-            ("vera", "rotate the log"),
-            ("wim", "add a release note for the slip rota in print"),
-            ("tilda", "what changed in the changelog?"),
-            ("ugo", "what are the opening hours?"),
-            ("vera", "remember that the slip rota are on the wall"),
-            ("wim", "list the files"),
-        ],
-        auto_approve: &[],
-    },
-];
+const FLEET: &[DemoChannel] = fleet! {
+    "berths", "the harbour fees": "ada", "bram", "cleo", "dov"; TEST, MAIL;
+    "billing", "the new quay": "emil", "fay", "gus", "hana"; DISK, "remember that the new quay change on Monday";
+    "bookings", "the night ferry": "ines", "jules", "kaya", "leo"; LOG, TEST;
+    "crew", "the crane bookings": "maud", "nils", "olga", "paul"; TEST, "add a release note for the crane bookings in print";
+    "customs", "the customs forms": "quinn", "rosa", "stig", "tess"; DISK, MAIL;
+    "docs", "the printed guide": "uma", "vito", "wanda", "xeno"; LOG, "remember that the printed guide change on Monday";
+    "ferries", "the winter timetable": "yara", "zeno", "anouk", "bela"; TEST, TEST;
+    "night-watch", "the lock times": "carlo", "dita", "egon", "filip"; DISK, "add a release note for the lock times in print";
+    "office", "the contact page": "greta", "hugo", "iris", "jens"; LOG, MAIL;
+    "pilots", "the pilot roster": "karin", "lars", "mona", "nico"; TEST, "remember that the pilot roster change on Monday";
+    "tides", "the tide tables": "oda", "piet", "rhea", "sven"; DISK, TEST;
+    "yard", "the slip rota": "tilda", "ugo", "vera", "wim"; LOG, "add a release note for the slip rota in print";
+};
 
 /// The channels of the demo of a fleet.
 pub fn fleet_visitors() -> &'static [DemoChannel] {

@@ -119,8 +119,24 @@ fn help() -> String {
     text
 }
 
-/// What is said where there is no tool for memory.
-fn no_memory(tools: &[ToolDefinition], wanted: &str) -> Script {
+/// A failure at the first attempt of every question, and the answer of the second.
+fn fails_once(kind: FailureKind, wait_ms: u64, text: &str) -> Script {
+    Script {
+        failure: Some(ScriptedFailure {
+            kind,
+            times: Some(1),
+            again: true,
+            wait_ms,
+        }),
+        ..says(text)
+    }
+}
+
+/// A call of a tool for memory, or what is said where there is none.
+fn memory(tools: &[ToolDefinition], wanted: &str, say: &str, args: serde_json::Value) -> Script {
+    if tools.iter().any(|tool| tool.name == wanted) {
+        return calls(say, vec![call(wanted, args)]);
+    }
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     says(format!(
         "I have no tool `{wanted}`, so nothing was kept and nothing is known beyond this conversation. \
@@ -172,36 +188,25 @@ pub fn earlier(text: &str, messages: &[ModelMessage]) -> Option<Script> {
 /// The script of a phrase, or none where the message is not one.
 pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
     let said = phrase(text)?;
-    let has = |name: &str| tools.iter().any(|tool| tool.name == name);
     let lower = said.to_ascii_lowercase();
     // Lower-casing ASCII keeps byte positions.
     if let Some(fact) = lower
         .strip_prefix("remember ")
         .and_then(|_| said.get("remember ".len()..))
     {
-        return Some(if has("remember") {
-            let fact = fact.trim();
-            let that = fact.get(.."that ".len());
-            let that = that.filter(|word| word.eq_ignore_ascii_case("that "));
-            let fact =
-                json!({ "text": fact.get(that.map_or(0, str::len)..).unwrap_or_default().trim() });
-            calls("I keep that.", vec![call("remember", fact)])
-        } else {
-            no_memory(tools, "remember")
-        });
+        let fact = fact.trim();
+        let that = fact.get(.."that ".len());
+        let that = that.filter(|word| word.eq_ignore_ascii_case("that "));
+        let fact = fact.get(that.map_or(0, str::len)..).unwrap_or_default();
+        let args = json!({ "text": fact.trim() });
+        return Some(memory(tools, "remember", "I keep that.", args));
     }
     if let Some(about) = lower
         .strip_prefix(ABOUT)
         .and_then(|_| said.get(ABOUT.len()..))
     {
-        return Some(if has("recall") {
-            calls(
-                "I look.",
-                vec![call("recall", json!({ "query": about.trim() }))],
-            )
-        } else {
-            no_memory(tools, "recall")
-        });
+        let args = json!({ "query": about.trim() });
+        return Some(memory(tools, "recall", "I look.", args));
     }
     Some(match lower.as_str() {
         "help" => says(help()),
@@ -226,33 +231,17 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
                  these very words again and I am not asked.",
             )
         },
-        "what do you know" => {
-            if has("recall") {
-                calls("I look.", vec![call("recall", json!({"query": ""}))])
-            } else {
-                no_memory(tools, "recall")
-            }
-        }
-        "fail" => Script {
-            failure: Some(ScriptedFailure {
-                kind: FailureKind::RateLimit,
-                times: Some(1),
-                again: true,
-                wait_ms: FAIL_WAIT_MS,
-            }),
-            ..says(
-                "It worked at the second attempt: the first was refused (429) and asked to wait two seconds.",
-            )
-        },
-        "break" => Script {
-            failure: Some(ScriptedFailure {
-                kind: FailureKind::Cut,
-                times: Some(1),
-                again: true,
-                wait_ms: 0,
-            }),
-            ..says("This is the whole answer, once: the stream of the first attempt broke.")
-        },
+        "what do you know" => memory(tools, "recall", "I look.", json!({"query": ""})),
+        "fail" => fails_once(
+            FailureKind::RateLimit,
+            FAIL_WAIT_MS,
+            "It worked at the second attempt: the first was refused (429) and asked to wait two seconds.",
+        ),
+        "break" => fails_once(
+            FailureKind::Cut,
+            0,
+            "This is the whole answer, once: the stream of the first attempt broke.",
+        ),
         "bad arguments" => calls(
             "I call a tool and stop in the middle of its arguments.",
             vec![ScriptedCall {
