@@ -7,11 +7,12 @@ use crate::clock::quiet_hours::QuietTimes;
 use crate::config::settings::{SelfApproval, Settings};
 use crate::engine::core::Engine;
 use crate::engine::people;
-use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::decision::capitalised;
 use crate::protocol::enums::{ApprovalKind, DecisionKind, Risk, Role};
 use crate::protocol::ids::ApprovalId;
 use crate::store::input::{NewApproval, NewCard};
+use crate::store::queries::turn::TurnRows;
 
 /// Letters of short codes: no vowels, nothing that looks like another.
 const CODE_ALPHABET: &[u8; 28] = b"23456789BCDFGHJKLMNPQRSTVWXZ";
@@ -35,14 +36,22 @@ pub fn button_token() -> String {
     random_code(26)
 }
 
-/// Where the turn came from, as cards need it.
-#[derive(Debug, Clone)]
-pub struct Origin {
-    pub channel: String,
-    pub conversation: String,
-    pub requester: Requester,
-    /// Platform id of the message.
-    pub message_ref: Option<String>,
+/// Where a question comes from: that decides who is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    pub channel: &'a str,
+    /// Id of whoever its turn is for.
+    pub requester: &'a str,
+}
+
+impl<'a> Origin<'a> {
+    /// That of a turn.
+    pub fn of(rows: &'a TurnRows) -> Self {
+        Self {
+            channel: &rows.channel,
+            requester: &rows.requester.id,
+        }
+    }
 }
 
 /// Seconds an approval of this risk lives.
@@ -78,16 +87,30 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionKind> {
 /// channel.
 pub fn cards(
     engine: &Engine,
-    origin: &Origin,
+    origin: Origin<'_>,
     kind: ApprovalKind,
     choices: &[&str],
     risk: Risk,
     now: Timestamp,
 ) -> Vec<NewCard> {
     cards_for(engine, origin, kind, choices, risk, |name| {
-        is_asked(engine, &origin.channel, name)
-            && quiet_until(engine, &origin.channel, name, risk, now).is_none()
+        is_asked(engine, origin.channel, name)
+            && quiet_until(engine, origin.channel, name, risk, now).is_none()
     })
+}
+
+/// Further cards of an approval, for those who are `asked`.
+pub fn cards_of(
+    engine: &Engine,
+    approval: &Approval,
+    asked: impl Fn(&str) -> bool,
+) -> Vec<NewCard> {
+    let origin = Origin {
+        channel: &approval.channel,
+        requester: &approval.requester.id,
+    };
+    let (kind, choices) = (approval.kind, approval.choices());
+    cards_for(engine, origin, kind, &choices, approval.risk, asked)
 }
 
 /// Whether a person is asked what comes from a channel.
@@ -120,21 +143,24 @@ pub fn quiet_until(
 
 /// When quiet hours let somebody be asked in chats, as people there write the time; none = somebody can be asked now,
 /// or nobody ever.
-pub fn asked_from(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) -> Option<String> {
+pub fn asked_from(
+    engine: &Engine,
+    origin: Origin<'_>,
+    risk: Risk,
+    now: Timestamp,
+) -> Option<String> {
     let settings = &engine.settings;
-    let asked = recipients(engine, origin, risk, |name| {
-        is_asked(engine, &origin.channel, name)
-    });
+    let asked = asked_recipients(engine, origin, risk);
     let ends: Option<Vec<(Timestamp, &str)>> = asked
         .iter()
         .map(|one| {
-            let end = quiet_until(engine, &origin.channel, &one.person, risk, now)?;
+            let end = quiet_until(engine, origin.channel, &one.person, risk, now)?;
             Some((end, one.person.as_str()))
         })
         .collect();
     let (end, person) = ends?.into_iter().min()?;
     let own = settings.people.get(person)?.quiet_hours.as_ref();
-    let home = settings.channels.get(&origin.channel)?.quiet_hours.as_ref();
+    let home = settings.channels.get(origin.channel)?.quiet_hours.as_ref();
     home.or(own).map(|hours| hours.clock(end))
 }
 
@@ -169,7 +195,7 @@ impl Recipient {
 /// The cards of an approval for those who are `asked`, where they may decide and can be reached.
 pub fn cards_for(
     engine: &Engine,
-    origin: &Origin,
+    origin: Origin<'_>,
     kind: ApprovalKind,
     choices: &[&str],
     risk: Risk,
@@ -182,15 +208,22 @@ pub fn cards_for(
         .collect()
 }
 
+/// Where those can be reached who are asked what comes from there, as far as they may decide.
+pub fn asked_recipients(engine: &Engine, origin: Origin<'_>, risk: Risk) -> Vec<Recipient> {
+    recipients(engine, origin, risk, |name| {
+        is_asked(engine, origin.channel, name)
+    })
+}
+
 /// Where those who are `asked` can be reached, as far as they may decide.
 pub fn recipients(
     engine: &Engine,
-    origin: &Origin,
+    origin: Origin<'_>,
     risk: Risk,
     asked: impl Fn(&str) -> bool,
 ) -> Vec<Recipient> {
     let settings = &engine.settings;
-    let Some(home) = settings.channels.get(&origin.channel) else {
+    let Some(home) = settings.channels.get(origin.channel) else {
         return Vec::new();
     };
     let mut recipients = Vec::new();
@@ -205,29 +238,24 @@ pub fn recipients(
                 continue;
             };
             // Prefer the channel the request came from; else any channel of that platform reaches them.
-            let channel = Some(&origin.channel)
-                .filter(|channel| settings.channels[channel.as_str()].id_prefix == platform)
+            let channel = Some(origin.channel)
+                .filter(|_| home.id_prefix == platform)
                 .or_else(|| {
-                    settings
-                        .channels
-                        .iter()
-                        .find(|(_, c)| c.id_prefix == platform)
-                        .map(|(channel, _)| channel)
+                    let mut channels = settings.channels.iter();
+                    let (channel, _) = channels.find(|(_, c)| c.id_prefix == platform)?;
+                    Some(channel.as_str())
                 });
             let Some(channel) = channel.filter(|channel| engine.has_bridge(channel)) else {
                 continue;
             };
-            let own_request = people::same_human(settings, id, &origin.requester.id);
-            let self_allowed = match settings.approvals.self_approval {
-                SelfApproval::Always => true,
-                SelfApproval::Console | SelfApproval::Never => false,
-            };
+            let own_request = people::same_human(settings, id, origin.requester);
+            let self_allowed = settings.approvals.self_approval == SelfApproval::Always;
             if own_request && !self_allowed {
                 continue;
             }
             recipients.push(Recipient {
                 person: name.clone(),
-                channel: channel.clone(),
+                channel: channel.to_owned(),
                 conversation: user.to_owned(),
                 decides: risk <= home.chat_max_risk,
             });
@@ -282,20 +310,34 @@ pub struct Ask {
     pub choices: Vec<String>,
 }
 
+impl Ask {
+    /// One that is about no call, in these words.
+    pub fn new(kind: ApprovalKind, digest: String, risk: Risk, question: String) -> Self {
+        Self {
+            kind,
+            digest,
+            risk,
+            taint: Vec::new(),
+            preview: Preview::None,
+            model_reason: None,
+            question: Some(question),
+            choices: Vec::new(),
+        }
+    }
+}
+
 /// When a question expires that is asked now. Its time stands still in quiet hours, unless it is critical.
-fn deadline(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) -> Timestamp {
+fn deadline(engine: &Engine, origin: Origin<'_>, risk: Risk, now: Timestamp) -> Timestamp {
     let settings = &engine.settings;
     let life = i64::try_from(life_seconds(settings, risk)).unwrap_or(i64::MAX / 1000);
     if risk == Risk::Critical {
         return now.plus_seconds(life);
     }
-    let asked = recipients(engine, origin, risk, |name| {
-        is_asked(engine, &origin.channel, name)
-    });
+    let asked = asked_recipients(engine, origin, risk);
     let people = asked
         .iter()
         .filter_map(|one| settings.people.get(&one.person));
-    let home = settings.channels.get(&origin.channel);
+    let home = settings.channels.get(origin.channel);
     let times = QuietTimes {
         channel: home.and_then(|home| home.quiet_hours.as_ref()),
         people: people.map(|person| person.quiet_hours.as_ref()).collect(),
@@ -304,7 +346,8 @@ fn deadline(engine: &Engine, origin: &Origin, risk: Risk, now: Timestamp) -> Tim
 }
 
 /// An approval ready to be stored.
-pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewApproval {
+pub fn build(engine: &Engine, origin: Origin<'_>, ask: Ask) -> NewApproval {
+    let now = engine.clock.now();
     let expires_at = match ask.kind {
         // Nothing could be done with the delivery or the server once nobody is asked any more.
         ApprovalKind::Resend | ApprovalKind::ServerPin => None,

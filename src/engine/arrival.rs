@@ -7,11 +7,12 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::messages;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::approval::Requester;
 use crate::protocol::bridge::{Inbound, InboundBody, Ingestion};
 use crate::protocol::enums::{ChannelKind, Disposition, OutboxClass, Surface};
 use crate::protocol::problem::Problem;
+use crate::store::command::WriteCommand;
+use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::IngestOutcome;
 use crate::store::commands::queue_notice::QueueNotice;
@@ -25,6 +26,25 @@ pub struct Arrival<'a> {
     pub caller: Caller,
     /// Its origin row.
     pub origin: Origin,
+}
+
+impl Arrival<'_> {
+    /// Its channel and conversation.
+    pub fn place(&self) -> (String, String) {
+        (self.channel.to_owned(), self.origin.conversation.clone())
+    }
+
+    /// A notice to its conversation.
+    pub fn notice(&self, text: String) -> NewNotice {
+        NewNotice {
+            channel: self.channel.to_owned(),
+            conversation: self.origin.conversation.clone(),
+            class: OutboxClass::Notice,
+            text,
+            reply_to: self.inbound.message_ref.clone(),
+            continuation_id: None,
+        }
+    }
 }
 
 impl Engine {
@@ -93,12 +113,26 @@ impl Engine {
         &self,
         arrival: &Arrival<'_>,
         disposition: Disposition,
-        detail: String,
+        detail: impl Into<String>,
         reply: Option<String>,
     ) -> Result<Ingestion, Problem> {
         let record = self.record_row(arrival, disposition, detail, reply);
-        let outcome = self.store.write(record).await.map_err(from_store)?;
+        let outcome = self.write(record).await?;
         Ok(ingested(&outcome, None))
+    }
+
+    /// Carries out a store command with the item that orders it: once, however often that comes.
+    pub async fn once<C: WriteCommand>(
+        &self,
+        arrival: &Arrival<'_>,
+        detail: impl Into<String>,
+        reply: Option<&str>,
+        then: C,
+    ) -> Result<(Ingestion, Option<C::Output>), Problem> {
+        let reply = reply.map(str::to_owned);
+        let record = self.record_row(arrival, Disposition::Command, detail, reply);
+        let (outcome, done) = self.write(IdempotentIngest { record, then }).await?;
+        Ok((ingested(&outcome, None), done))
     }
 
     /// The row of an item that queues no turn, with its reply.
@@ -106,20 +140,11 @@ impl Engine {
         &self,
         arrival: &Arrival<'_>,
         disposition: Disposition,
-        detail: String,
+        detail: impl Into<String>,
         reply: Option<String>,
     ) -> IngestRecord {
-        let notices = reply
-            .map(|text| NewNotice {
-                channel: arrival.channel.to_owned(),
-                conversation: arrival.origin.conversation.clone(),
-                class: OutboxClass::Notice,
-                text,
-                reply_to: arrival.inbound.message_ref.clone(),
-                continuation_id: None,
-            })
-            .into_iter()
-            .collect();
+        let notices = reply.map(|text| arrival.notice(text)).into_iter().collect();
+        let detail = detail.into();
         let detail = self.redactor.redact(&detail).chars().take(200).collect();
         IngestRecord {
             origin: arrival.origin.clone(),
@@ -161,15 +186,11 @@ pub async fn reply(
     engine: &Engine,
     arrival: &Arrival<'_>,
     what: &str,
-    text: String,
+    text: impl Into<String>,
 ) -> Result<Ingestion, Problem> {
+    let (detail, text) = (format!("/{what}"), Some(text.into()));
     engine
-        .record(
-            arrival,
-            Disposition::Command,
-            format!("/{what}"),
-            Some(text),
-        )
+        .record(arrival, Disposition::Command, detail, text)
         .await
 }
 

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::approval::Preview;
 use crate::protocol::enums::{Access, ApprovalKind, ApprovalState, ToolCallState};
 use crate::protocol::file_change::{CallDiff, DiffSource, FILE_TOOLS};
@@ -25,10 +24,8 @@ const MAX_LATER: usize = 200;
 pub async fn call_diff(engine: &Engine, id: ToolCallId) -> Result<CallDiff, Problem> {
     let (journal, redactor) = (engine.file_changes(), engine.redactor.clone());
     engine
-        .store
         .read(move |reader| Ok(of_rows(&reader.why_rows(id)?, &journal, &redactor)))
         .await
-        .map_err(from_store)
 }
 
 /// The same from the rows of a call and the directory in which changes are kept.

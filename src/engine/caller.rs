@@ -1,6 +1,5 @@
 //! Who acts.
 
-use crate::engine::people;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::Surface;
 use crate::protocol::trace_parent::TraceParent;
@@ -19,11 +18,21 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The engine itself.
+    pub fn engine() -> Self {
+        Self {
+            actor: Actor::Engine,
+            surface: Surface::Engine,
+            key: None,
+            trace: None,
+        }
+    }
+
     /// As stored with what they do.
     pub fn reference(&self) -> ActorRef {
         ActorRef {
             label: self.actor.label(),
-            id: people::actor_id(&self.actor),
+            id: self.actor.id(),
             surface: self.surface,
         }
     }

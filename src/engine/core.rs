@@ -37,12 +37,18 @@ use crate::engine::tool_cache::state::ToolCache;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
+use crate::protocol::approval::Approval;
 use crate::protocol::chat::is_of_client;
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
+use crate::protocol::session::Session;
 use crate::store::Store;
+use crate::store::command::WriteCommand;
+use crate::store::error::StoreError;
 use crate::store::input::ChannelFloods;
+use crate::store::queries::turn::TurnRows;
+use crate::store::reader::Reader;
 use crate::text::redact::Redactor;
 use crate::tools::mcp::{McpServers, Surroundings};
 use crate::tools::registry::{Registry, RegistryError};
@@ -295,6 +301,42 @@ impl Engine {
         wrong
     }
 
+    /// Writes to the store. Whoever looks at its error uses [`Store::write`].
+    pub async fn write<C: WriteCommand>(&self, command: C) -> Result<C::Output, Problem> {
+        Ok(self.store.write(command).await?)
+    }
+
+    /// Reads off the async threads.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        Ok(self.store.read(query).await?)
+    }
+
+    /// Reads here: one row, or few.
+    pub async fn read_here<T>(
+        &self,
+        query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, Problem> {
+        Ok(self.store.read_here(query).await?)
+    }
+
+    /// A session.
+    pub async fn session(&self, id: SessionId) -> Result<Session, Problem> {
+        self.read_here(move |reader| reader.session(id)).await
+    }
+
+    /// An approval.
+    pub async fn approval(&self, id: ApprovalId) -> Result<Approval, Problem> {
+        self.read_here(move |reader| reader.approval(id)).await
+    }
+
+    /// What is stored of a turn.
+    pub async fn turn_rows(&self, id: ContinuationId) -> Result<TurnRows, Problem> {
+        self.read(move |reader| reader.turn(id)).await
+    }
+
     /// Whether an emergency stop is in force.
     pub fn is_held(&self) -> bool {
         self.emergency.is_held()
@@ -371,6 +413,11 @@ impl Engine {
             continuation_id,
             body,
         });
+    }
+
+    /// Tells whoever listens to a turn; may be lost.
+    pub fn publish_of(&self, rows: &TurnRows, body: EventBody) {
+        self.publish(Some(rows.session_id), Some(rows.id), body);
     }
 
     /// What a tool must never see: our data, configuration and sockets, as far as they are not its workspace.

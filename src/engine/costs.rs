@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::clock::Day;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::model::prices;
 use crate::protocol::budget::Limit;
 use crate::protocol::costs::{BudgetUsage, CostItem, Costs};
@@ -38,7 +37,6 @@ pub async fn costs(
     let limits = limits(engine);
     let of_session = engine.settings.budgets.session;
     let (rows, used, open, added, (sessions, all_sessions)) = engine
-        .store
         .read(move |reader| {
             let added = limits
                 .iter()
@@ -62,8 +60,7 @@ pub async fn costs(
                 },
             ))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let (items, total) = sums(&rows, by, |row| saved(engine, row));
     let midnight = Day(today.0 + 1).begins();
     let of_today = added.iter().flat_map(|((channel, kinds, limit), added)| {

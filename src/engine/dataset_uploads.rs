@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::clock::Timestamp;
 use crate::engine::lock::lock;
 use crate::protocol::ids::DatasetUploadId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 
 /// How many files are made or asked at once.
 const AT_ONCE: usize = 2;
@@ -74,8 +74,7 @@ impl Datasets {
         let given_up = idle.iter().filter_map(|id| uploads.remove(id));
         let given_up = given_up.map(|upload| upload.path).collect();
         if uploads.len() >= MAX_UPLOADS {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
+            return Err(Problem::conflict(
                 "too many uploads",
                 format!("{MAX_UPLOADS} files are on their way"),
             )
@@ -83,9 +82,7 @@ impl Datasets {
         }
         let own = uploads.values().filter(|other| other.owner == upload.owner);
         if own.count() >= MAX_OF_ONE {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
-                "too many uploads",
+            return Err(Problem::conflict("too many uploads",
                 format!("{MAX_OF_ONE} files of yours are on their way"),
             )
             .hint(format!(

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use crate::clock::Timestamp;
 use crate::datasets::{self, Converted, DatasetError, Input};
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::dataset::{
     Dataset, DatasetDescription, DatasetQuery, DatasetRows, is_table, name_of_file, slug,
@@ -16,7 +15,7 @@ use crate::protocol::dataset::{
 use crate::protocol::enums::DatasetFormat;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::DatasetId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::store::commands::put_dataset::{DeleteDataset, KeepDataset, PutDataset};
 use crate::store::input::ActorRef;
 use crate::text::untrusted::reveal_line;
@@ -76,7 +75,7 @@ fn problem(engine: &Engine, error: &DatasetError) -> Problem {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
             ) =>
         {
-            Problem::new(ProblemKind::Unavailable, "the disk is full", words)
+            Problem::unavailable("the disk is full", words)
                 .hint("nothing was kept; free space and send it again")
         }
         DatasetError::File(_) | DatasetError::Damaged(_) => Problem::internal(words),
@@ -86,8 +85,7 @@ fn problem(engine: &Engine, error: &DatasetError) -> Problem {
 /// Makes a dataset of a file. The same content in the same channel stays the same dataset, and its time begins anew.
 pub async fn add(engine: &Engine, new: NewDataset) -> Result<Dataset, Problem> {
     engine.channel(&new.channel)?;
-    let output = engine.store.new_dataset_file(&new.channel).await;
-    let output = output.map_err(from_store)?;
+    let output = engine.store.new_dataset_file(&new.channel).await?;
     let added = make(engine, &new, &output).await;
     if added.is_err() {
         // Gone already where it got its name, or where it was never made.
@@ -125,15 +123,13 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
     let lock = engine.store.dataset_lock().await;
     let (channel, sha256) = (new.channel.clone(), made.sha256.clone());
     let (same, taken_bytes) = engine
-        .store
         .read_here(|reader| {
             Ok((
                 reader.same_dataset(&channel, &sha256)?,
                 reader.dataset_bytes(&channel)?,
             ))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let asked = new.name.as_deref().map(slug);
     if let Some(same) = same.filter(|same| asked.as_ref().is_none_or(|name| *name == same.name)) {
         let keep = KeepDataset {
@@ -141,14 +137,13 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
             expires_at,
             taint: new.taint.clone(),
         };
-        engine.persist(keep).await.map_err(from_store)?;
+        engine.persist(keep).await?;
         let _ = tokio::fs::remove_file(output).await;
         announce(engine, Some(&new.channel));
-        return engine.store.dataset(same.id).await.map_err(from_store);
+        return engine.store.dataset(same.id).await.map_err(Problem::from);
     }
     if taken_bytes.saturating_add(made.bytes) > settings.max_total_bytes {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "no room for the dataset",
             format!(
                 "the datasets of `{}` take {} of {} MiB, and this one takes {} more",
@@ -164,11 +159,10 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
     }
     let name = free_name(engine, new, asked).await?;
     let dataset = row(engine, new, name, made, (now, expires_at));
-    let named = engine
+    engine
         .store
         .name_dataset_file(&lock, output.to_owned(), &dataset)
-        .await;
-    named.map_err(from_store)?;
+        .await?;
     crate::crash_point!("dataset.pre_row");
     let put = PutDataset {
         dataset: dataset.clone(),
@@ -180,7 +174,7 @@ async fn make(engine: &Engine, new: &NewDataset, output: &Path) -> Result<Datase
         if let Err(error) = removed {
             tracing::warn!(%error, "the file of a dataset that is not kept stays until the next sweep");
         }
-        return Err(from_store(error));
+        return Err(Problem::from(error));
     }
     drop(lock);
     announce(engine, Some(&dataset.channel));
@@ -234,12 +228,11 @@ async fn free_name(
         let known = store
             .read_here(move |reader| reader.dataset_known(&channel, &of))
             .await;
-        if !known.map_err(from_store)? && !store.is_dataset_file(&new.channel, &name) {
+        if !known? && !store.is_dataset_file(&new.channel, &name) {
             break;
         }
         if is_asked {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
+            return Err(Problem::conflict(
                 "the name is taken",
                 format!("`{}` has a dataset `{name}`", new.channel),
             )
@@ -296,24 +289,21 @@ pub async fn find(engine: &Engine, text: &str) -> Result<Dataset, Problem> {
     if text.starts_with(DatasetId::PREFIX)
         && let Ok(id) = text.parse()
     {
-        return engine.store.dataset(id).await.map_err(from_store);
+        return engine.store.dataset(id).await.map_err(Problem::from);
     }
     let (channel, name) = match text.split_once('/') {
         Some((channel, name)) => (Some(channel.to_owned()), name),
         None => (None, text),
     };
     let all = engine
-        .store
         .read_here(|reader| reader.datasets(channel.as_deref()))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let named: Vec<&Dataset> = all.iter().filter(|dataset| dataset.name == name).collect();
     match named.as_slice() {
         [one] => Ok((*one).clone()),
         [] => Err(Problem::not_found("dataset", reveal_line(text))
             .hint("`leverframe datasets list` shows them")),
-        [..] => Err(Problem::new(
-            ProblemKind::Conflict,
+        [..] => Err(Problem::conflict(
             "several datasets have this name",
             format!("`{name}` is the name of {} datasets", named.len()),
         )
@@ -414,8 +404,7 @@ pub async fn file_for_python(
             copy: None,
         });
     }
-    let to = engine.store.new_dataset_file(&dataset.channel).await;
-    let to = to.map_err(from_store)?;
+    let to = engine.store.new_dataset_file(&dataset.channel).await?;
     let copy = DatasetCopy {
         name: name(&to),
         copy: Some(to.clone()),
@@ -437,8 +426,7 @@ pub async fn file_for_python(
 /// Removes one.
 pub async fn delete(engine: &Engine, id: DatasetId, by: ActorRef) -> Result<Dataset, Problem> {
     let lock = engine.store.dataset_lock().await;
-    let dataset = engine.store.write(DeleteDataset { id, by }).await;
-    let dataset = dataset.map_err(from_store)?;
+    let dataset = engine.write(DeleteDataset { id, by }).await?;
     let removed = engine.store.remove_dataset_file(&lock, &dataset).await;
     if let Err(error) = removed {
         tracing::warn!(%error, "the file of a removed dataset stays until the next sweep");

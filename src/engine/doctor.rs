@@ -14,19 +14,17 @@ use crate::config::settings::{ProviderKind, PythonSettings, Settings};
 use crate::engine::backups;
 use crate::engine::core::Engine;
 use crate::engine::escalation;
+use crate::engine::findings::{fail, ok, warn};
 use crate::engine::hooks::exec_permissions;
 use crate::engine::hygiene;
 use crate::engine::listener;
 use crate::engine::mcp;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::skills::list;
 use crate::engine::telemetry;
 use crate::engine::views;
 use crate::protocol::channel::Channel;
-use crate::protocol::doctor::{
-    AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Standing,
-};
+use crate::protocol::doctor::{AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult};
 use crate::protocol::enums::{ChannelState, HygieneState, SkillState};
 use crate::protocol::problem::Problem;
 use crate::protocol::rule::PYTHON;
@@ -71,32 +69,6 @@ pub struct Facts<'a> {
     pub process: Process,
 }
 
-fn finding(
-    verdict: Standing,
-    about: &str,
-    detail: impl Into<String>,
-    fix: Option<&str>,
-) -> Finding {
-    Finding {
-        verdict,
-        about: about.to_owned(),
-        detail: detail.into(),
-        fix: fix.map(str::to_owned),
-    }
-}
-
-fn ok(about: &str, detail: impl Into<String>) -> Finding {
-    finding(Standing::Ok, about, detail, None)
-}
-
-fn warn(about: &str, detail: impl Into<String>, fix: &str) -> Finding {
-    finding(Standing::Warn, about, detail, Some(fix))
-}
-
-fn fail(about: &str, detail: impl Into<String>, fix: &str) -> Finding {
-    finding(Standing::Fail, about, detail, Some(fix))
-}
-
 /// Bytes in words, with one decimal.
 fn bytes(count: u64) -> String {
     let mut value = count as f64;
@@ -135,42 +107,35 @@ fn differing_keys(settings: &Settings) -> Option<String> {
 
 /// How the configuration stands.
 pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> {
-    let one = match settings {
-        Ok(settings) => {
-            let file = settings.paths.config_file.display();
-            if let Err(why) = ownership::check(&settings.paths.config_file) {
-                fail(
-                    "configuration",
-                    why.to_string(),
-                    "the next start refuses it",
-                )
-            } else if let Some(keys) = differing_keys(settings) {
-                warn(
-                    "configuration",
-                    format!("{file} differs from the configuration in use: {keys}"),
-                    "`leverframe reload` applies what needs no restart; with --preview it only shows it",
-                )
-            } else if settings.paths.config_file.exists() {
-                ok(
-                    "configuration",
-                    format!("{file}, which only you or root can change"),
-                )
-            } else {
-                warn(
-                    "configuration",
-                    format!("there is no {file}: defaults and the scripted model are used"),
-                    "write one with `leverframe init`",
-                )
-            }
-        }
+    let about = "configuration";
+    let settings = match settings {
+        Ok(settings) => settings,
         Err(faults) => {
+            let faults = faults.iter();
             return faults
-                .iter()
-                .map(|why| fail("configuration", why.clone(), "mend what it names"))
+                .map(|why| fail(about, why, "mend what it names"))
                 .collect();
         }
     };
-    vec![one]
+    let path = &settings.paths.config_file;
+    let file = path.display();
+    vec![if let Err(why) = ownership::check(path) {
+        fail(about, why.to_string(), "the next start refuses it")
+    } else if let Some(keys) = differing_keys(settings) {
+        warn(
+            about,
+            format!("{file} differs from the configuration in use: {keys}"),
+            "`leverframe reload` applies what needs no restart; with --preview it only shows it",
+        )
+    } else if path.exists() {
+        ok(about, format!("{file}, which only you or root can change"))
+    } else {
+        warn(
+            about,
+            format!("there is no {file}: defaults and the scripted model are used"),
+            "write one with `leverframe init`",
+        )
+    }]
 }
 
 fn directory(dir: &Path) -> Finding {
@@ -656,10 +621,8 @@ async fn verify(engine: &Engine) -> Result<CheckReport, Problem> {
     let mut report = CheckReport::default();
     for number in 0..check::count() {
         let rule: Option<RuleResult> = engine
-            .store
             .read(move |reader| check::run(reader, number))
-            .await
-            .map_err(from_store)?;
+            .await?;
         if let Some(rule) = rule {
             report.add(rule);
         }
@@ -723,10 +686,8 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     let data_dir = settings.paths.data_dir.clone();
     let files = look(&data_dir.join("leverframe.db"));
     let (database, rows) = engine
-        .store
         .read(|reader| Ok((reader.database_facts()?, reader.channel_rows()?)))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let sandbox = engine.sandbox.report_so_far();
     let python = match settings.python.clone() {
         Some(settings) => Some(python_of(engine, settings).await),
@@ -754,21 +715,16 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
     found.extend(engine.listener.findings(facts.now));
     found.extend(engine.telemetry.findings());
     found.push(backups::doctor::running(engine).await);
-    let stored = engine
-        .store
+    let (drills, on_call) = engine
         .read(|reader| Ok((reader.escalation_drills()?, reader.on_call()?)))
-        .await;
-    let (drills, on_call) = stored.map_err(from_store)?;
+        .await?;
     found.extend(escalation::doctor::look(settings, &drills, facts.now));
     let on_call = on_call.as_ref().map(|one| one.name.as_str());
     found.extend(escalation::doctor::unreached(engine, on_call, facts.now));
     found.extend(escalation::doctor::unasked(engine));
     found.extend(people::doctor::nameless(settings));
-    let operators = engine.store.read(|reader| reader.operator_ids()).await;
-    found.extend(people::doctor::look(
-        settings,
-        &operators.map_err(from_store)?,
-    ));
+    let operators = engine.read(|reader| reader.operator_ids()).await?;
+    found.extend(people::doctor::look(settings, &operators));
     found.extend(skills(&list(engine).await?.items));
     let servers = mcp::review::list(engine).await?.items;
     found.extend(mcp::doctor::running(&servers));
@@ -792,8 +748,6 @@ pub async fn verify_audit(
 ) -> Result<AuditReport, Problem> {
     let noted = anchors::expected(&engine.settings.paths.data_dir);
     engine
-        .store
         .read(move |reader| reader.audit_report(&noted, given.as_ref()))
         .await
-        .map_err(from_store)
 }

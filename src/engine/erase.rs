@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::retention::{Job, Retention, refuse_quarantined};
 use crate::engine::turn::attachments;
@@ -84,7 +83,7 @@ fn counts(person: &str, traces: &Traces) -> Erasure {
 /// What an erasure would remove.
 pub async fn preview(engine: &Engine, person: String) -> Result<Erasure, Problem> {
     checked(&person)?;
-    let traces = engine.store.traces(&person).await.map_err(from_store)?;
+    let traces = engine.store.traces(&person).await?;
     let cached = engine.response_cache.file.count_of(&person).await;
     Ok(Erasure {
         cached: cached.map_err(stats::problem)?,
@@ -148,14 +147,13 @@ async fn erase(engine: Engine, person: String, by: ActorRef) -> Result<Erasure, 
     checked(&person)?;
     refuse_quarantined(&engine).await?;
     let Some(_only) = engine.maintenance.try_sweep() else {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "the database is being swept",
             "what is removed by two at once would be counted twice",
         )
         .hint("try again when the sweep or the other erasure has ended"));
     };
-    let traces = engine.store.traces(&person).await.map_err(from_store)?;
+    let traces = engine.store.traces(&person).await?;
     refuse_open(&traces)?;
     let job = Job::Erase;
     let mut work = Work {
@@ -181,8 +179,7 @@ fn refuse_open(traces: &Traces) -> Result<(), Problem> {
         .take(10)
         .map(ToString::to_string)
         .collect();
-    Err(Problem::new(
-        ProblemKind::Conflict,
+    Err(Problem::conflict(
         "turns of theirs are under way",
         format!(
             "{} of their turns have not ended: {}; nothing was removed",
@@ -196,8 +193,7 @@ fn refuse_open(traces: &Traces) -> Result<(), Problem> {
 /// What is on its way cannot be called back.
 fn refuse_sending(traces: &Traces) -> Result<(), Problem> {
     if traces.sending {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "something is being sent to them",
             "a message to this person is on its way at this moment; nothing was removed",
         )
@@ -225,15 +221,15 @@ impl Work<'_> {
             note: note.to_string(),
             by: by.clone(),
         };
-        self.retention.piece(begin).await.map_err(from_store)?;
+        self.retention.piece(begin).await?;
         // First, while rows still say whose turns these were.
         let other = other_name(self.person);
         let archived = self
             .engine
             .store
             .erase_archived(self.person, &other, &traces);
-        archived.await.map_err(from_store)?;
-        self.rows(traces).await.map_err(from_store)?;
+        archived.await?;
+        self.rows(traces).await?;
         let cache = &self.engine.response_cache.file;
         let day = local_day(self.engine.clock.now());
         let cached = cache.erase(self.person, day).await;
@@ -251,9 +247,9 @@ impl Work<'_> {
             },
             by,
         };
-        self.retention.piece(end).await.map_err(from_store)?;
+        self.retention.piece(end).await?;
         self.shorten().await?;
-        self.gone.left = self.count().await.map_err(from_store)?;
+        self.gone.left = self.count().await?;
         Ok(())
     }
 
@@ -326,12 +322,11 @@ impl Work<'_> {
     async fn files(&self) -> Result<(), Problem> {
         for _ in 0..TRIES {
             let store = &self.engine.store;
-            let removed = store.remove_unnamed_files().await.map_err(from_store)?;
+            let removed = store.remove_unnamed_files().await?;
             let lock = store.dataset_lock().await;
-            let swept = store.sweep_dataset_files(&lock, false).await;
-            swept.map_err(from_store)?;
+            store.sweep_dataset_files(&lock, false).await?;
             let left = store.sweep_dataset_files(&lock, true).await;
-            if removed.is_some() && left.map_err(from_store)?.files == 0 {
+            if removed.is_some() && left?.files == 0 {
                 return Ok(());
             }
             tokio::time::sleep(PAUSE).await;
@@ -344,9 +339,9 @@ impl Work<'_> {
     /// Gives every free page back and empties the log.
     async fn shorten(&self) -> Result<(), Problem> {
         let store = &self.engine.store;
-        self.retention.reclaim_all().await.map_err(from_store)?;
+        self.retention.reclaim_all().await?;
         for _ in 0..TRIES {
-            store.checkpoint().await.map_err(from_store)?;
+            store.checkpoint().await?;
             if store.log_bytes() == 0 {
                 return Ok(());
             }
@@ -376,10 +371,6 @@ impl Work<'_> {
 }
 
 fn half(why: &str) -> Problem {
-    Problem::new(
-        ProblemKind::Unavailable,
-        "erased, but not yet gone from the disk",
-        why,
-    )
-    .hint("repeat it when that has ended; what is gone already stays gone")
+    Problem::unavailable("erased, but not yet gone from the disk", why)
+        .hint("repeat it when that has ended; what is gone already stays gone")
 }

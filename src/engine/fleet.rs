@@ -3,7 +3,6 @@
 use crate::clock::Day;
 use crate::engine::core::Engine;
 use crate::engine::costs;
-use crate::engine::problem::from_store;
 use crate::engine::views::channel;
 use crate::protocol::costs::BudgetUsage;
 use crate::protocol::enums::CostGrouping;
@@ -15,7 +14,6 @@ use crate::protocol::snapshot::Page;
 pub async fn list(engine: &Engine) -> Result<Page<FleetChannel>, Problem> {
     let now = engine.clock.now();
     let (rows, oldest, mut turns) = engine
-        .store
         .read(move |reader| {
             Ok((
                 reader.channel_rows()?,
@@ -23,8 +21,7 @@ pub async fn list(engine: &Engine) -> Result<Page<FleetChannel>, Problem> {
                 reader.turns_by_hour(now)?,
             ))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let today = Day::local(now);
     let costs = costs::costs(engine, CostGrouping::Channel, Some(today), Some(today)).await?;
     let items = rows.into_iter().map(|row| {

@@ -5,17 +5,14 @@ use crate::engine::core::Engine;
 use crate::engine::handle::messages;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::inbound_files;
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::slash;
 use crate::protocol::bridge::{Inbound, InboundBody, InboundFile, Ingestion, Sender};
-use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
-use crate::protocol::enums::{DecisionKind, Disposition, OutboxClass};
-use crate::protocol::options::TurnOptions;
+use crate::protocol::command::{DecisionRequest, MAX_TEXT_BYTES};
+use crate::protocol::enums::{DecisionKind, Disposition};
 use crate::protocol::problem::Problem;
 use crate::store::commands::announce_emergency_stop::AnnounceEmergencyStop;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
-use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
+use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::input::{SessionChoice, TurnCache};
 
 /// Told to whoever writes during an emergency stop.
 const HELD: &str = "The operator has stopped everything for now. Your message is stored; you hear more after the \
@@ -42,27 +39,13 @@ impl Engine {
         let settings = self.channel(channel)?;
         let arrival = self.arrival(channel, settings, &inbound);
         match (&inbound.body, &inbound.sender) {
-            (InboundBody::Other { what }, _) => {
-                self.record(&arrival, Disposition::Ignored, what.clone(), None)
+            (InboundBody::Other { what }, _) => self.ignore(&arrival, what, None).await,
+            (_, None) => {
+                self.ignore(&arrival, "the platform named no sender", None)
                     .await
             }
-            (_, None) => {
-                self.record(
-                    &arrival,
-                    Disposition::Ignored,
-                    "the platform named no sender".to_owned(),
-                    None,
-                )
-                .await
-            }
             (_, Some(sender)) if sender.is_bot => {
-                self.record(
-                    &arrival,
-                    Disposition::Ignored,
-                    "written by a bot".to_owned(),
-                    None,
-                )
-                .await
+                self.ignore(&arrival, "written by a bot", None).await
             }
             (InboundBody::Click { token }, Some(_)) => self.click(&arrival, token).await,
             (
@@ -105,17 +88,10 @@ impl Engine {
         if !self.is_held() {
             return Ok(());
         }
-        let mut record = self.record_row(
-            arrival,
-            Disposition::Command,
-            String::new(),
-            Some(HELD.to_owned()),
-        );
+        let reply = Some(HELD.to_owned());
+        let mut record = self.record_row(arrival, Disposition::Command, "", reply);
         match record.notices.pop() {
-            Some(notice) => {
-                let told = self.store.write(AnnounceEmergencyStop { notice }).await;
-                told.map_err(from_store)
-            }
+            Some(notice) => self.write(AnnounceEmergencyStop { notice }).await,
             None => Ok(()),
         }
     }
@@ -133,14 +109,7 @@ impl Engine {
             && arrival.settings.require_mention
             && !self.joins(arrival, text.group).await?
         {
-            return self
-                .record(
-                    arrival,
-                    Disposition::Ignored,
-                    "not addressed to the bot".to_owned(),
-                    None,
-                )
-                .await;
+            return self.ignore(arrival, "not addressed to the bot", None).await;
         }
         let done = self.addressed(arrival, text).await?;
         self.tell_held(arrival).await?;
@@ -153,12 +122,9 @@ impl Engine {
         let Some(group) = group.map(str::to_owned) else {
             return Ok(false);
         };
-        let channel = arrival.channel.to_owned();
-        let conversation = arrival.origin.conversation.clone();
-        self.store
-            .read_here(move |reader| reader.group_waits(&channel, &conversation, &group))
+        let (channel, conversation) = arrival.place();
+        self.read_here(move |reader| reader.group_waits(&channel, &conversation, &group))
             .await
-            .map_err(from_store)
     }
 
     /// A text of somebody who may talk, meant for the bot.
@@ -176,40 +142,23 @@ impl Engine {
         if text.trim_start().starts_with('/') {
             if *is_indirect {
                 // It is somebody else's word, or not what was first said: it may be read, and orders nothing.
+                let (detail, reply) =
+                    ("a forwarded, quoted or edited command", INDIRECT.to_owned());
                 return self
-                    .record(
-                        arrival,
-                        Disposition::Command,
-                        "a forwarded, quoted or edited command".to_owned(),
-                        Some(INDIRECT.to_owned()),
-                    )
+                    .record(arrival, Disposition::Command, detail, Some(reply))
                     .await;
             }
             return slash::carry_out(self, arrival, text.trim()).await;
         }
         if text.trim().is_empty() && files.is_empty() {
-            return self
-                .record(
-                    arrival,
-                    Disposition::Ignored,
-                    "empty message".to_owned(),
-                    None,
-                )
-                .await;
+            return self.ignore(arrival, "empty message", None).await;
         }
         if text.len() > MAX_TEXT_BYTES {
             let reply = format!(
                 "That message is too long; at most {} KiB are read.",
                 MAX_TEXT_BYTES / 1024
             );
-            return self
-                .record(
-                    arrival,
-                    Disposition::Ignored,
-                    "message too long".to_owned(),
-                    Some(reply),
-                )
-                .await;
+            return self.ignore(arrival, "message too long", Some(reply)).await;
         }
         if let Some(refused) = self.one_too_many(arrival).await? {
             return Ok(refused);
@@ -219,27 +168,35 @@ impl Engine {
             inbound_files::is_audio(media_type) && !inbound_files::is_transcribed(self, media_type)
         };
         if text.trim().is_empty() && files.iter().all(unheard) {
-            let reply = "I cannot listen to recordings here. Please write what you need.";
+            let reply =
+                "I cannot listen to recordings here. Please write what you need.".to_owned();
             return self
-                .record(
-                    arrival,
-                    Disposition::Ignored,
-                    "a recording without text".to_owned(),
-                    Some(reply.to_owned()),
-                )
+                .ignore(arrival, "a recording without text", Some(reply))
                 .await;
         }
         let mut turn = self.turn(arrival, text, None);
-        turn.files = TurnFiles {
-            stored: Vec::new(),
-            untranscribed: Vec::new(),
-            notes: Vec::new(),
-            remote: files.iter().map(inbound_files::checked).collect(),
-            group: group.map(str::to_owned),
-        };
-        let outcome = self.store.write(turn).await.map_err(from_store)?;
-        if !files.is_empty() {
-            inbound_files::announce(self, arrival.channel);
+        turn.files.remote = files.iter().map(inbound_files::checked).collect();
+        turn.files.group = group.map(str::to_owned);
+        self.take_up(turn).await
+    }
+
+    async fn ignore(
+        &self,
+        arrival: &Arrival<'_>,
+        detail: &str,
+        reply: Option<String>,
+    ) -> Result<Ingestion, Problem> {
+        self.record(arrival, Disposition::Ignored, detail, reply)
+            .await
+    }
+
+    /// Stores a turn and starts it.
+    pub async fn take_up(&self, turn: IngestTurn) -> Result<Ingestion, Problem> {
+        let waits = turn.retry_of.is_some() || !turn.files.remote.is_empty();
+        let channel = turn.origin.channel.clone();
+        let outcome = self.write(turn).await?;
+        if waits {
+            inbound_files::announce(self, &channel);
         }
         if !outcome.repeated
             && let Some(session) = outcome.session_id
@@ -264,8 +221,7 @@ impl Engine {
         let reply = heard.then(|| {
             format!("I can read text and files, and this is {what}. Please write what you need.")
         });
-        self.record(arrival, Disposition::Ignored, what.to_owned(), reply)
-            .await
+        self.ignore(arrival, what, reply).await
     }
 
     /// Records a message that is one too many as ignored. Its sender is told, once a minute.
@@ -282,7 +238,7 @@ impl Engine {
             Some(audit) => self.store.write((record, audit)).await.map(|both| both.0),
             None => self.store.write(record).await,
         };
-        Ok(Some(ingested(&outcome.map_err(from_store)?, None)))
+        Ok(Some(ingested(&outcome?, None)))
     }
 
     /// A message as a turn.
@@ -293,28 +249,13 @@ impl Engine {
         retry_of: Option<crate::protocol::ids::ContinuationId>,
     ) -> IngestTurn {
         let max_queue = arrival.settings.max_queue;
+        let origin = arrival.origin.clone();
+        let text = self.redactor.redact(text).into_owned();
         IngestTurn {
-            files: TurnFiles::default(),
-            origin: arrival.origin.clone(),
-            session: SessionChoice::Conversation,
-            text: self.redactor.redact(text).into_owned(),
-            role: people::role_word(&self.settings, &arrival.origin.requester).to_owned(),
-            said_at: messages::said_at(self, arrival.channel),
-            model: None,
-            limits: messages::limits(&self.settings.budgets, &BudgetRequest::default()),
-            max_queue,
-            unlimited_queue: self.is_held(),
             retry_of,
-            queue_full_notice: Some(NewNotice {
-                channel: arrival.channel.to_owned(),
-                conversation: arrival.origin.conversation.clone(),
-                class: OutboxClass::Notice,
-                text: format!(
-                    "{max_queue} messages wait already; please send this again after an answer."
-                ),
-                reply_to: arrival.inbound.message_ref.clone(),
-                continuation_id: None,
-            }),
+            queue_full_notice: Some(arrival.notice(format!(
+                "{max_queue} messages wait already; please send this again after an answer."
+            ))),
             title: arrival.inbound.conversation_title.clone(),
             cache: TurnCache {
                 fresh: retry_of.is_some(),
@@ -325,8 +266,7 @@ impl Engine {
                     | InboundBody::Other { .. } => true,
                 },
             },
-            options: TurnOptions::default(),
-            bounds: TurnBounds::default(),
+            ..messages::turn(self, origin, SessionChoice::Conversation, text)
         }
     }
 
@@ -337,28 +277,20 @@ impl Engine {
         detail: String,
     ) -> Result<bool, Problem> {
         let channel = arrival.channel.to_owned();
-        self.store
-            .read_here(move |reader| reader.refused_before(&channel, &detail))
+        self.read_here(move |reader| reader.refused_before(&channel, &detail))
             .await
             .map(|before| !before)
-            .map_err(from_store)
     }
 
     async fn click(&self, arrival: &Arrival<'_>, token: &str) -> Result<Ingestion, Problem> {
         let wanted = token.to_owned();
         let found = self
-            .store
             .read_here(move |reader| reader.card_token(&wanted))
-            .await
-            .map_err(from_store)?;
+            .await?;
         let Some(found) = found else {
+            let detail = "a button that is not valid any more";
             let mut ingested = self
-                .record(
-                    arrival,
-                    Disposition::Command,
-                    "a button that is not valid any more".to_owned(),
-                    None,
-                )
+                .record(arrival, Disposition::Command, detail, None)
                 .await?;
             ingested.feedback = Some("This button is no longer valid.".to_owned());
             return Ok(ingested);

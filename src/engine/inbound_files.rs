@@ -12,14 +12,13 @@ use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::delivery::Link;
 use crate::engine::embeddings::priced;
-use crate::engine::problem::from_store;
 use crate::model::limits::Lane;
 use crate::model::retry::retry_delay;
 use crate::model::transcription::Transcript;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::bridge::{FetchedFile, FileRequest, InboundFile};
 use crate::protocol::enums::{OutboxClass, Surface};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
 use crate::store::commands::embed::{EmbeddingCall, ReserveEmbedding, SettleEmbedding};
 use crate::store::commands::receive_file::{ReceiveFile, ReceivedFile};
@@ -38,10 +37,8 @@ pub async fn next(engine: &Engine, link: &Link, channel: &str) -> Result<FileReq
     loop {
         let name = channel.to_owned();
         let next = engine
-            .store
             .read(move |reader| reader.next_inbound_file(&name))
-            .await
-            .map_err(from_store)?;
+            .await?;
         if let Some(file) = next {
             return Ok(FileRequest {
                 id: file.id,
@@ -53,7 +50,7 @@ pub async fn next(engine: &Engine, link: &Link, channel: &str) -> Result<FileReq
             () = link.file_announced() => {}
             () = engine.shutdown.cancelled() => {
                 let stopping = "the engine is stopping";
-                return Err(Problem::new(ProblemKind::Unavailable, "shutting down", stopping));
+                return Err(Problem::unavailable("shutting down", stopping));
             }
         }
     }
@@ -73,10 +70,8 @@ pub async fn put(
     fetched: FetchedFile,
 ) -> Result<(), Problem> {
     let found = engine
-        .store
         .read_here(move |reader| reader.inbound_file(id))
-        .await
-        .map_err(from_store)?;
+        .await?;
     // Its turn was cancelled meanwhile.
     let Some(row) = found.filter(|row| row.channel == channel) else {
         return Ok(());
@@ -92,7 +87,7 @@ pub async fn put(
                 };
                 let now = engine.clock.now();
                 let put = engine.store.put_artifact(content, &row.media_type, now);
-                let stored = put.await.map_err(from_store)?;
+                let stored = put.await?;
                 let artifact = stored.artifact.clone();
                 let file = if is_transcribed(engine, &row.media_type) {
                     ReceivedFile::Stored(artifact)
@@ -121,7 +116,7 @@ pub async fn put(
     // Until then nothing sweeps it.
     drop(stored);
     engine.delivery.announce_recording();
-    if let Some(session) = received.map_err(from_store)? {
+    if let Some(session) = received? {
         engine.wake(session);
     }
     Ok(())

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::problem::Problem;
@@ -80,11 +79,7 @@ fn redacted(engine: &Engine, mut new: NewPlaces) -> NewPlaces {
 /// Looks through the workspaces in which programs ran when the process died, and sets aside what they added. Nothing
 /// runs yet. Of a restored copy nobody knows what was there when its runs began: that is told, and nothing is renamed.
 pub async fn look_again(engine: &Engine, is_copy: bool) -> Result<(), Problem> {
-    let open = engine
-        .store
-        .read(|reader| reader.open_runs())
-        .await
-        .map_err(from_store)?;
+    let open = engine.read(|reader| reader.open_runs()).await?;
     for run in open {
         let workspace = PathBuf::from(&run.workspace);
         let guard = Guard::of(workspace.clone(), engine.hidden_directories(&workspace));

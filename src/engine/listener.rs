@@ -10,10 +10,13 @@ use rustls::pki_types::pem::PemObject as _;
 
 use crate::clock::Timestamp;
 use crate::config::settings::Settings;
+use crate::engine::findings::{fail, ok, warn};
 use crate::protocol::certificate::Certificate;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::protocol::doctor::Finding;
 use crate::protocol::listener::ListenerRefusal;
 
+/// What findings about it are about.
+const CERTIFICATE: &str = "certificate";
 /// Days before the end of a certificate from which on somebody should look.
 const WARNING_DAYS: i64 = 14;
 
@@ -114,15 +117,9 @@ impl Listener {
                 })
             })
             .collect();
-        (!recent.is_empty()).then(|| Finding {
-            verdict: Standing::Warn,
-            about: "listener".to_owned(),
-            detail: format!("turned away: {}", recent.join(", ")),
-            fix: Some(
-                "check who calls; the limits are under [server], and you can revoke tokens"
-                    .to_owned(),
-            ),
-        })
+        let fix = "check who calls; the limits are under [server], and you can revoke tokens";
+        let detail = || format!("turned away: {}", recent.join(", "));
+        (!recent.is_empty()).then(|| warn("listener", detail(), fix))
     }
 
     fn traffic(&self) -> std::sync::MutexGuard<'_, Traffic> {
@@ -141,10 +138,10 @@ impl Listener {
             problem,
         } = self.lock().clone();
         let problem = problem.map(|why| {
-            finding(
-                Standing::Warn,
+            warn(
+                CERTIFICATE,
                 format!("{why}; the previous one stays in use"),
-                Some("correct the file; the daemon reads it again by itself"),
+                "correct the file; the daemon reads it again by itself",
             )
         });
         let served = certificate.map(|served| about(&served, now));
@@ -166,23 +163,12 @@ pub fn configured(settings: &Settings, now: Timestamp) -> Option<Finding> {
     let files = settings.tls.as_ref()?;
     Some(match read(&files.certificate) {
         Ok(certificate) => about(&certificate, now),
-        Err(why) => finding(
-            Standing::Fail,
+        Err(why) => fail(
+            CERTIFICATE,
             format!("{}: {why}", files.certificate.display()),
-            Some(
-                "name another under [server.tls], or make one with `leverframe certificate create`",
-            ),
+            "name another under [server.tls], or make one with `leverframe certificate create`",
         ),
     })
-}
-
-fn finding(verdict: Standing, detail: String, fix: Option<&str>) -> Finding {
-    Finding {
-        verdict,
-        about: "certificate".to_owned(),
-        detail,
-        fix: fix.map(str::to_owned),
-    }
 }
 
 fn read(path: &Path) -> Result<Certificate, String> {
@@ -201,18 +187,17 @@ fn about(certificate: &Certificate, now: Timestamp) -> Finding {
     let shown = format!("{fingerprint} for {}", names.join(", "));
     let left = not_after.as_millis() - now.as_millis();
     let day = not_after.day_in_zone();
-    let (verdict, said, fix) = if left <= 0 {
-        (Standing::Fail, format!(": it ended on {day}"), FIX)
+    if left <= 0 {
+        fail(CERTIFICATE, format!("{shown}: it ended on {day}"), FIX)
     } else if *not_before > now {
         let begins = not_before.day_in_zone();
         let fix = "set the clock right, or use another";
-        (Standing::Fail, format!(": it begins on {begins}"), fix)
+        fail(CERTIFICATE, format!("{shown}: it begins on {begins}"), fix)
     } else if left < WARNING_DAYS * DAY_MS {
         let days = left / DAY_MS;
-        let said = format!(": it ends on {day}, in {days} days");
-        (Standing::Warn, said, FIX)
+        let detail = format!("{shown}: it ends on {day}, in {days} days");
+        warn(CERTIFICATE, detail, FIX)
     } else {
-        return finding(Standing::Ok, format!("{shown}, until {day}"), None);
-    };
-    finding(verdict, format!("{shown}{said}"), Some(fix))
+        ok(CERTIFICATE, format!("{shown}, until {day}"))
+    }
 }

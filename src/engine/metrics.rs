@@ -12,7 +12,6 @@ use prometheus_client::registry::Registry;
 
 use crate::clock::{Day, Timestamp};
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::process_facts;
 use crate::engine::views::health;
 use crate::protocol::budget::Limit;
@@ -29,10 +28,8 @@ type Numbers<const N: usize> = Family<Labels<N>, Gauge<f64, AtomicU64>>;
 pub async fn metrics(engine: &Engine) -> Result<Metrics, Problem> {
     let today = Day::local(engine.clock.now());
     let rows = engine
-        .store
         .read(move |reader| reader.metric_rows(today.0))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let text = write(engine, &rows).map_err(|error| Problem::internal(error.to_string()))?;
     Ok(Metrics { text })
 }

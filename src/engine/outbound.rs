@@ -7,15 +7,14 @@ use std::time::Duration;
 use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::core::Engine;
 use crate::engine::delivery::{HeldPart, Link, platform_conversation};
-use crate::engine::problem::from_store;
 use crate::engine::reconcile;
 use crate::engine::views::announce_channel;
-use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::approval::Preview;
 use crate::protocol::bridge::{CardButton, Delivery, Outbound, OutboundBody, SendOutcome};
 use crate::protocol::channel::{ChannelHealth, SendIdempotency};
 use crate::protocol::enums::{ApprovalKind, OutboxClass, Risk};
 use crate::protocol::ids::{ContinuationId, OutboxId};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use crate::store::commands::drop_expired_notice::DropExpiredNotice;
 use crate::store::commands::end_look_up::{EndLookUp, LookUpResult};
@@ -87,7 +86,7 @@ impl Engine {
                 .await
             {
                 Ok(next) => next,
-                Err(error @ StoreError::Closed) => return Err(from_store(error)),
+                Err(error @ StoreError::Closed) => return Err(Problem::from(error)),
                 Err(error) => {
                     tracing::warn!(%channel, %error, "cannot read the outbox; looking again");
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -134,10 +133,8 @@ impl Engine {
     ) -> Result<Option<Vec<Outbound>>, Problem> {
         let (channel, message_ref) = (channel.to_owned(), message_ref.to_owned());
         let rows = self
-            .store
             .read(move |reader| reader.settled_answer(&channel, turn, &message_ref))
-            .await
-            .map_err(from_store)?;
+            .await?;
         Ok(rows.map(|rows| rows.into_iter().filter_map(outbound).collect()))
     }
 
@@ -147,18 +144,14 @@ impl Engine {
             return Ok(false);
         }
         let stale = DropExpiredNotice { outbox_id: row.id };
-        self.store.write(stale).await.map_err(from_store)
+        self.write(stale).await
     }
 
     /// Records that a part is about to leave. An error means: do not send.
     pub async fn begin_send(&self, link: &Link, id: OutboxId) -> Result<(), Problem> {
-        let is_own = async || {
-            let own = self.store.read_here(move |reader| reader.is_own_word(id));
-            own.await.map_err(from_store)
-        };
+        let is_own = async || self.read_here(move |reader| reader.is_own_word(id)).await;
         if self.is_held() && !is_own().await? {
-            return Err(Problem::new(
-                ProblemKind::Unavailable,
+            return Err(Problem::unavailable(
                 "held",
                 "an emergency stop holds all sends",
             ));
@@ -176,18 +169,15 @@ impl Engine {
         idempotency: SendIdempotency,
     ) -> Result<(), Problem> {
         let begun = self
-            .store
             .write(BeginSend {
                 outbox_id: id,
                 epoch: self.store.epoch(),
                 idempotency,
             })
-            .await
-            .map_err(from_store)?;
+            .await?;
         match begun {
             BeginSendOutcome::Begun => Ok(()),
-            BeginSendOutcome::KeyRanOut => Err(Problem::new(
-                ProblemKind::Conflict,
+            BeginSendOutcome::KeyRanOut => Err(Problem::conflict(
                 "the key ran out",
                 format!("an earlier send of {id} may have arrived; a person is asked"),
             )),
@@ -210,10 +200,8 @@ impl Engine {
             changes.mark_unchanged();
             let (name, besides) = (channel.to_owned(), asked.clone());
             let found = self
-                .store
                 .read(move |reader| reader.next_look_up(&name, &besides))
-                .await
-                .map_err(from_store)?;
+                .await?;
             if let Some(part) = found.and_then(outbound) {
                 return Ok(part);
             }
@@ -244,94 +232,58 @@ impl Engine {
                 why: reconcile::said(self, &detail),
             },
         };
-        self.store
-            .write(EndLookUp {
-                outbox_id: id,
-                attempt,
-                found,
-            })
-            .await
-            .map_err(from_store)
+        self.write(EndLookUp {
+            outbox_id: id,
+            attempt,
+            found,
+        })
+        .await
     }
 
     /// Records how a send ended; an unknown one becomes a question.
     pub async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
         crate::mutant!("sending_before_io" => self.mark_sending(id, SendIdempotency::None).await?);
         let redact = |text: String| self.redactor.redact(&text).into_owned();
-        let (outcome, unknown) = match outcome {
-            SendOutcome::Sent { external_refs } => (
-                StoredOutcome::Sent {
-                    refs: external_refs,
-                },
-                None,
-            ),
-            SendOutcome::Shortened { external_refs } => (
-                StoredOutcome::Shortened {
-                    refs: external_refs,
-                },
-                None,
-            ),
-            SendOutcome::Retry { not_before, error } => (
-                StoredOutcome::Retry {
-                    not_before,
-                    error: redact(error),
-                },
-                None,
-            ),
-            SendOutcome::Failed { error } => (
-                StoredOutcome::Failed {
-                    error: redact(error),
-                },
-                None,
-            ),
+        let mut unknown = None;
+        let outcome = match outcome {
+            SendOutcome::Sent {
+                external_refs: refs,
+            } => StoredOutcome::Sent { refs },
+            SendOutcome::Shortened {
+                external_refs: refs,
+            } => StoredOutcome::Shortened { refs },
+            SendOutcome::Retry { not_before, error } => StoredOutcome::Retry {
+                not_before,
+                error: redact(error),
+            },
+            SendOutcome::Failed { error } => StoredOutcome::Failed {
+                error: redact(error),
+            },
             SendOutcome::Unknown { detail } => {
                 let detail = redact(detail);
-                (
-                    StoredOutcome::Unknown {
-                        detail: detail.clone(),
-                    },
-                    Some(detail),
-                )
+                unknown = Some(detail.clone());
+                StoredOutcome::Unknown { detail }
             }
         };
         let resend = match unknown {
             None => None,
             Some(detail) => {
-                let item = self
-                    .store
-                    .read(move |reader| reader.delivery(id))
-                    .await
-                    .map_err(from_store)?;
+                let item = self.read(move |reader| reader.delivery(id)).await?;
                 let origin = Origin {
-                    channel: item.channel.clone(),
-                    conversation: item.conversation.clone(),
-                    requester: Requester {
-                        id: "engine".to_owned(),
-                        display: "engine".to_owned(),
-                        person: None,
-                    },
-                    message_ref: None,
+                    channel: &item.channel,
+                    requester: "engine",
                 };
+                let (id, attempts) = (id.to_string(), item.attempts.to_string());
+                let digest = crate::tools::canonical::digest(&["resend", &id, &attempts]);
+                let question = format!(
+                    "part {} of {} for {} may have been delivered: {detail}",
+                    item.part, item.parts, item.conversation
+                );
                 let ask = Ask {
-                    kind: ApprovalKind::Resend,
-                    digest: crate::tools::canonical::digest(&[
-                        "resend",
-                        &id.to_string(),
-                        &item.attempts.to_string(),
-                    ]),
-                    risk: Risk::Medium,
-                    taint: Vec::new(),
-                    preview: Preview::Text {
-                        text: item.preview.clone(),
-                    },
-                    model_reason: None,
-                    question: Some(format!(
-                        "part {} of {} for {} may have been delivered: {detail}",
-                        item.part, item.parts, item.conversation
-                    )),
-                    choices: Vec::new(),
+                    preview: Preview::Text { text: item.preview },
+                    ..Ask::new(ApprovalKind::Resend, digest, Risk::Medium, question)
                 };
-                let mut approval = approvals::build(self, &origin, ask, self.clock.now());
+                let mut approval = approvals::build(self, origin, ask);
                 // The platform just failed to answer; a card there would only add to the doubt.
                 approval.cards.clear();
                 // A delivery question has no deadline: it waits until somebody looks.
@@ -341,7 +293,7 @@ impl Engine {
         };
         self.record_end(id, outcome, resend)
             .await
-            .map_err(from_store)
+            .map_err(Problem::from)
     }
 
     async fn record_end(
@@ -387,11 +339,7 @@ fn note_unrecorded(id: OutboxId, recorded: Result<(), StoreError>) {
 }
 
 fn stopping() -> Problem {
-    Problem::new(
-        ProblemKind::Unavailable,
-        "shutting down",
-        "the engine is stopping",
-    )
+    Problem::unavailable("shutting down", "the engine is stopping")
 }
 
 /// A stored part as a bridge renders it. None when a card lost its approval, which cannot be rendered.

@@ -32,7 +32,7 @@ pub fn person<'a>(settings: &'a Settings, stable_id: &str) -> Option<Person<'a>>
 
 /// The actor with the person that they are linked to now.
 pub fn named(settings: &Settings, mut actor: Actor) -> Actor {
-    let linked = person(settings, &actor_id(&actor)).map(|person| person.name.to_owned());
+    let linked = person(settings, &actor.id()).map(|person| person.name.to_owned());
     match &mut actor {
         Actor::Operator { person, .. } => *person = linked,
         // The token's own record has said it, where it is somebody's.
@@ -50,11 +50,6 @@ pub fn chat_actor(settings: &Settings, platform_id: String) -> Actor {
         role: person.map_or(Role::User, |person| person.settings.role),
         platform_id,
     }
-}
-
-/// The stable id of an actor, as stored with what they do.
-pub fn actor_id(actor: &Actor) -> String {
-    actor.id()
 }
 
 /// Where somebody reads direct messages: each a channel and a conversation key.
@@ -75,7 +70,7 @@ pub fn direct_conversations(settings: &Settings, platform_id: &str) -> Vec<(Stri
 /// Who asks, when the asking is done by an actor directly (console, HTTP, command line).
 pub fn requester(actor: &Actor) -> Requester {
     Requester {
-        id: actor_id(actor),
+        id: actor.id(),
         display: actor.label(),
         person: actor.person().map(str::to_owned),
     }
@@ -202,7 +197,7 @@ fn is_requester(settings: &Settings, actor: &Actor, requester: &Requester) -> bo
         requester.person.as_deref() == Some(name)
             || person(settings, &requester.id).is_some_and(|person| person.name == name)
     });
-    same_person || same_human(settings, &actor_id(actor), &requester.id)
+    same_person || same_human(settings, &actor.id(), &requester.id)
 }
 
 /// Whether a surface is one on which requesters decide what they asked themselves, where `self_approval` is `console`:
@@ -236,19 +231,16 @@ pub fn may_not_decide(
         return Some(reason);
     }
     if is_requester(settings, actor, &approval.requester) {
-        match settings.approvals.self_approval {
-            SelfApproval::Always => {}
-            SelfApproval::Console if is_console(surface) => {}
-            SelfApproval::Console => {
-                return Some(
-                    "your own request is decided from the console (approvals.self_approval = \"console\")".to_owned(),
-                );
-            }
-            SelfApproval::Never => {
-                return Some(
-                    "your own request is decided by somebody else (approvals.self_approval = \"never\")".to_owned(),
-                );
-            }
+        let by = match settings.approvals.self_approval {
+            SelfApproval::Always => None,
+            SelfApproval::Console if is_console(surface) => None,
+            SelfApproval::Console => Some(("from the console", "console")),
+            SelfApproval::Never => Some(("by somebody else", "never")),
+        };
+        if let Some((by, setting)) = by {
+            return Some(format!(
+                "your own request is decided {by} (approvals.self_approval = \"{setting}\")"
+            ));
         }
     }
     let chat_max_risk = channel.map_or(Risk::Medium, |channel| channel.chat_max_risk);

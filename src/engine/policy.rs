@@ -11,6 +11,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Policy, Verdict};
 use crate::protocol::rule::Rule;
 use crate::store::input::Basis;
+use crate::store::queries::approvals::Grant;
 
 /// What the policy looks at in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,30 +31,10 @@ pub struct CallFacts {
     pub taint: Vec<String>,
 }
 
-/// A person's permission for one exact call shape in one session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionGrant {
-    pub tool: String,
-    /// Digest of the canonical arguments and of where they lead.
-    pub args_digest: String,
-    /// Id of the requester it was given for.
-    pub requester_id: String,
-    /// Who gave it.
-    pub by: String,
-    /// The approval it was given with.
-    pub approval_id: ApprovalId,
-    /// The turn that it ends with; none = it ends with the session.
-    pub continuation_id: Option<ContinuationId>,
-    /// When it ends; none = with its turn or session.
-    pub expires_at: Option<Timestamp>,
-}
-
-impl SessionGrant {
-    /// Whether it has not ended at `now`, seen from a turn; none = from no turn.
-    fn holds(&self, now: Timestamp, turn: Option<ContinuationId>) -> bool {
-        self.expires_at.is_none_or(|at| at > now)
-            && self.continuation_id.is_none_or(|id| turn == Some(id))
-    }
+/// Whether a permission has not ended at `now`, seen from a turn; none = from no turn.
+fn holds(grant: &Grant, now: Timestamp, turn: Option<ContinuationId>) -> bool {
+    grant.expires_at.is_none_or(|at| at > now)
+        && grant.continuation_id.is_none_or(|id| turn == Some(id))
 }
 
 /// Everything beside the call itself.
@@ -66,7 +47,7 @@ pub struct PolicyInput {
     /// Whether an emergency stop is engaged.
     pub held: bool,
     /// Grants of the session; those that have ended or belong to another turn answer nothing.
-    pub grants: Vec<SessionGrant>,
+    pub grants: Vec<Grant>,
     /// Rules that match the call; those that have ended or belong to another turn answer nothing.
     pub rules: Vec<Rule>,
     /// The time of the verdict.
@@ -124,7 +105,7 @@ pub fn once_only(facts: &CallFacts, policy_input: &PolicyInput) -> Option<String
     let granted = PolicyInput {
         // A stop ends; what it holds back is evaluated again then.
         held: false,
-        grants: vec![SessionGrant {
+        grants: vec![Grant {
             tool: facts.tool.clone(),
             args_digest: facts.args_digest.clone(),
             requester_id: policy_input.requester_id.clone(),
@@ -249,7 +230,7 @@ fn verdict_under(
         grant.tool == facts.tool
             && grant.args_digest == facts.args_digest
             && grant.requester_id == policy_input.requester_id
-            && grant.holds(now, turn)
+            && holds(grant, now, turn)
     });
     if let Some(grant) = grant
         && only_once(facts.risk, &facts.taint, facts.always_asks.as_deref()).is_none()

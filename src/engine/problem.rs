@@ -5,79 +5,68 @@ use crate::store::backup::BackupError;
 use crate::store::error::StoreError;
 use crate::store::restore::RestoreError;
 
-/// A store error as a problem.
-pub fn from_store(error: StoreError) -> Problem {
-    match error {
-        StoreError::NotFound { what, id } => Problem::not_found(what, id),
-        StoreError::Fenced { what }
-        | StoreError::Conflict { what }
-        | StoreError::Rejected { what } => {
-            Problem::new(ProblemKind::NotOffered, "not possible now", what)
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound { what, id } => Problem::not_found(what, id),
+            StoreError::Fenced { what }
+            | StoreError::Conflict { what }
+            | StoreError::Rejected { what } => Problem::not_offered("not possible now", what),
+            StoreError::KeyConflict => Problem::conflict(
+                "idempotency key reused",
+                "this idempotency key was used before with another body",
+            )
+            .hint("use a new key for a new message; repeat the same body to repeat a request"),
+            StoreError::VersionConflict { current } => Problem::conflict(
+                "the policy changed",
+                format!("it is at version {current} now"),
+            )
+            .hint("read the channel again and repeat with its version"),
+            StoreError::Full(detail) => Problem::unavailable("the store cannot write", detail)
+                .hint("free disk space; nothing was changed and nothing was acknowledged"),
+            StoreError::Closed => Problem::unavailable("shutting down", "the engine is stopping"),
+            StoreError::Locked { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Older { .. }
+            | StoreError::Foreign(_)
+            | StoreError::TooOldSqlite(_)
+            | StoreError::Bug { .. }
+            | StoreError::Sqlite(_)
+            | StoreError::Corrupt(_) => Problem::internal(error.to_string()),
         }
-        StoreError::KeyConflict => Problem::new(
-            ProblemKind::Conflict,
-            "idempotency key reused",
-            "this idempotency key was used before with another body",
-        )
-        .hint("use a new key for a new message; repeat the same body to repeat a request"),
-        StoreError::VersionConflict { current } => Problem::new(
-            ProblemKind::Conflict,
-            "the policy changed",
-            format!("it is at version {current} now"),
-        )
-        .hint("read the channel again and repeat with its version"),
-        StoreError::Full(detail) => {
-            Problem::new(ProblemKind::Unavailable, "the store cannot write", detail)
-                .hint("free disk space; nothing was changed and nothing was acknowledged")
-        }
-        StoreError::Closed => Problem::new(
-            ProblemKind::Unavailable,
-            "shutting down",
-            "the engine is stopping",
-        ),
-        StoreError::Locked { .. }
-        | StoreError::Newer { .. }
-        | StoreError::Older { .. }
-        | StoreError::Foreign(_)
-        | StoreError::TooOldSqlite(_)
-        | StoreError::Bug { .. }
-        | StoreError::Sqlite(_)
-        | StoreError::Corrupt(_) => Problem::internal(error.to_string()),
     }
 }
 
-/// Why there is no backup, as a problem.
-pub fn from_backup(error: BackupError) -> Problem {
-    let detail = error.to_string();
-    match error {
-        BackupError::Exists(_) => Problem::new(ProblemKind::Conflict, "the file exists", detail)
-            .hint("nothing was written; name another file, or remove that one first"),
-        BackupError::Place { .. } => Problem::new(
-            ProblemKind::Invalid,
-            "no backup can be written there",
-            detail,
-        )
-        .hint("name a file in a directory that this user can write to"),
-        BackupError::Full(_) => Problem::new(ProblemKind::Unavailable, "the disk is full", detail)
-            .hint(
+impl From<BackupError> for Problem {
+    fn from(error: BackupError) -> Self {
+        let detail = error.to_string();
+        match error {
+            BackupError::Exists(_) => Problem::conflict("the file exists", detail)
+                .hint("nothing was written; name another file, or remove that one first"),
+            BackupError::Place { .. } => Problem::new(
+                ProblemKind::Invalid,
+                "no backup can be written there",
+                detail,
+            )
+            .hint("name a file in a directory that this user can write to"),
+            BackupError::Full(_) => Problem::unavailable("the disk is full", detail).hint(
                 "nothing was changed and what was begun is gone; free space or name another disk",
             ),
-        BackupError::Nothing(_) => {
-            Problem::new(ProblemKind::NotFound, "nothing to back up", detail)
-                .hint("name the data directory with --data-dir")
+            BackupError::Nothing(_) => {
+                Problem::new(ProblemKind::NotFound, "nothing to back up", detail)
+                    .hint("name the data directory with --data-dir")
+            }
+            BackupError::Damaged(_) => Problem::new(ProblemKind::Internal, "not sound", detail),
+            BackupError::Store(StoreError::Locked { .. }) => Problem::conflict("in use", detail),
+            BackupError::Store(error) => Self::from(error),
         }
-        BackupError::Damaged(_) => Problem::new(ProblemKind::Internal, "not sound", detail),
-        BackupError::Store(StoreError::Locked { .. }) => {
-            Problem::new(ProblemKind::Conflict, "in use", detail)
-        }
-        BackupError::Store(error) => from_store(error),
     }
 }
 
-/// Why nothing was restored, as a problem.
-pub fn from_restore(error: RestoreError) -> Problem {
-    let detail = error.to_string();
-    match error {
+impl From<RestoreError> for Problem {
+    fn from(error: RestoreError) -> Self {
+        let detail = error.to_string();
+        match error {
         RestoreError::NotABackup { .. } => {
             Problem::new(ProblemKind::Internal, "cannot be restored", detail)
                 .hint("nothing was changed; try another backup")
@@ -86,16 +75,17 @@ pub fn from_restore(error: RestoreError) -> Problem {
             Problem::new(ProblemKind::Internal, "cannot be restored", detail)
                 .hint("nothing was changed")
         }
-        RestoreError::InUse(_) => Problem::new(ProblemKind::Conflict, "in use", detail)
+        RestoreError::InUse(_) => Problem::conflict("in use", detail)
             .hint("nothing was changed; stop that process first, then restore"),
-        RestoreError::Occupied(_) => Problem::new(ProblemKind::Conflict, "a database is there", detail)
+        RestoreError::Occupied(_) => Problem::conflict("a database is there", detail)
             .hint("nothing was changed; --force moves the data directory aside (it is never deleted), --data-dir names another"),
         RestoreError::Place { .. } => {
             Problem::new(ProblemKind::Invalid, "cannot be restored there", detail)
                 .hint("nothing was changed")
         }
-        RestoreError::Full(_) => Problem::new(ProblemKind::Unavailable, "the disk is full", detail)
+        RestoreError::Full(_) => Problem::unavailable("the disk is full", detail)
             .hint("nothing was changed and what was unpacked is gone"),
-        RestoreError::Store(error) => from_store(error),
+        RestoreError::Store(error) => Self::from(error),
+    }
     }
 }

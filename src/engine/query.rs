@@ -10,7 +10,6 @@ use crate::engine::handle::{
     datasets, emergency, escalation, file_changes, hygiene, mcp, memory, on_call, routines,
     rule_suggestions, rules, shell, tools,
 };
-use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::views::{channel, channel_view, engine_status, status};
 use crate::engine::{
@@ -24,12 +23,10 @@ use crate::protocol::request::{Answer, Query, dispatch};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::{Page, Snapshot};
 use crate::protocol::summary::ShiftSummary;
-use crate::store::error::StoreError;
 use crate::store::queries::approvals::ApprovalFilter;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::outbox::OutboxFilter;
 use crate::store::queries::sessions::SessionFilter;
-use crate::store::reader::Reader;
 
 /// How far a summary goes back when nothing else is said: a shift of eight hours.
 const SHIFT_SECONDS: i64 = 8 * 3600;
@@ -40,35 +37,35 @@ impl Engine {
         dispatch!(query, Query => Answer {
             GetSnapshot(_) => snapshot(self),
             GetEngine(_) => engine_status(self),
-            ListSessions(q) => read(self, move |rows| {
+            ListSessions(q) => self.read(move |rows| {
                 rows.sessions(&SessionFilter { state: q.state, channel: q.channel, prefix: q.prefix }, &q.page)
             }),
             GetSession(q) => session(self, q.id),
-            GetTranscript(q) => read(self, move |rows| rows.transcript(q.session_id, q.before, q.limit)),
-            GetTranscriptFrom(q) => read(self, move |rows| rows.transcript_from(q.session_id, q.from, q.limit)),
-            ListContinuations(q) => read(self, move |rows| {
+            GetTranscript(q) => self.read(move |rows| rows.transcript(q.session_id, q.before, q.limit)),
+            GetTranscriptFrom(q) => self.read(move |rows| rows.transcript_from(q.session_id, q.from, q.limit)),
+            ListContinuations(q) => self.read(move |rows| {
                 rows.continuations(&ContinuationFilter { state: q.state, session_id: q.session_id }, &q.page)
             }),
-            GetContinuation(q) => read_here(self, move |rows| rows.continuation(q.id)),
-            ListSteps(q) => read(self, move |rows| {
+            GetContinuation(q) => self.read_here(move |rows| rows.continuation(q.id)),
+            ListSteps(q) => self.read(move |rows| {
                 rows.continuation(q.continuation_id)?;
                 rows.steps(q.continuation_id).map(Page::from)
             }),
-            ListApprovals(q) => read(self, move |rows| {
+            ListApprovals(q) => self.read(move |rows| {
                 rows.approvals(&ApprovalFilter { state: q.state }, &q.page)
             }),
-            GetApproval(q) => read_here(self, move |rows| rows.approval(q.id)),
+            GetApproval(q) => self.approval(q.id),
             ListChannels(_) => channels(self),
             GetChannel(q) => channel_view(self, &q.name),
             GetWhatIf(q) => what_if::what_if(self, q.channel, q.patch, q.limit),
-            ListDeliveries(q) => read(self, move |rows| rows.outbox(&OutboxFilter { state: q.state }, &q.page)),
-            GetDelivery(q) => read(self, move |rows| rows.delivery(q.id)),
+            ListDeliveries(q) => self.read(move |rows| rows.outbox(&OutboxFilter { state: q.state }, &q.page)),
+            GetDelivery(q) => self.read(move |rows| rows.delivery(q.id)),
             ExplainCall(q) => why::why(self, q.tool_call_id),
             GetCallDiff(q) => call_diff::call_diff(self, q.tool_call_id),
             ListUncertain(_) => emergency::uncertain(self),
-            GetArtifact(q) => self.store.artifact(q.hash).map_err(from_store),
+            GetArtifact(q) => self.store.artifact(q.hash).map_err(Problem::from),
             GetDoctor(q) => doctor::doctor(self, q.check),
-            ListAudit(q) => read(self, move |rows| rows.audit_rows(&q.filter, &q.page)),
+            ListAudit(q) => self.read(move |rows| rows.audit_rows(&q.filter, &q.page)),
             VerifyAudit(q) => doctor::verify_audit(self, q.anchor),
             ListModels(_) => ready(Ok(Page::from(catalogue::list(&self.settings)))),
             GetCache(_) => stats::stats(self).map(Ok),
@@ -76,21 +73,21 @@ impl Engine {
             GetCacheEntry(q) => self.response_cache.file.entry(q.id).map_err(stats::problem),
             GetCosts(q) => costs::costs(self, q.by, q.since, q.until),
             GetMemoryStats(_) => memory::stats(self),
-            ListMemories(q) => read(self, move |rows| rows.memories(&q.filter, &q.page)),
+            ListMemories(q) => self.read(move |rows| rows.memories(&q.filter, &q.page)),
             SearchMemories(q) => memory::search(self, q.text, q.filter, q.limit),
-            GetMemory(q) => read_here(self, move |rows| rows.memory(q.id)),
+            GetMemory(q) => self.read_here(move |rows| rows.memory(q.id)),
             ReviewMemories(q) => memory::review(self, q.limit),
-            GetSessionSummary(q) => read_here(self, move |rows| {
+            GetSessionSummary(q) => self.read_here(move |rows| {
                 rows.session(q.session_id)?;
                 rows.summary(q.session_id)
             }),
-            ListCompactions(q) => read(self, move |rows| rows.compactions(q.session_id, &q.page)),
+            ListCompactions(q) => self.read(move |rows| rows.compactions(q.session_id, &q.page)),
             PreviewEraseUser(q) => erase::preview(self, q.person),
             GetHygiene(_) => hygiene::status(self),
             PreviewHygiene(_) => crate::engine::hygiene::preview(self),
-            ListHygieneRuns(q) => read(self, move |rows| rows.hygiene_runs(&q.page)),
+            ListHygieneRuns(q) => self.read(move |rows| rows.hygiene_runs(&q.page)),
             ListHooks(_) => ready(Ok(Page::from(self.hooks.list()))),
-            ListRoutines(_) => read_here(self, |rows| rows.routines().map(Page::from)),
+            ListRoutines(_) => self.read_here(|rows| rows.routines().map(Page::from)),
             GetRoutine(q) => routines::find(self, &q.routine),
             ListRoutineRuns(q) => routines::runs(self, &q.routine, q.page),
             ListUpcomingRuns(q) => ready(routines::next_times(self, &q.schedule, q.time_zone, q.limit)),
@@ -101,7 +98,7 @@ impl Engine {
             SuggestRules(q) => rule_suggestions::suggestions(self, q.days, q.channel),
             TestRules(q) => rules::test(self, q.tool, q.args, q.channel, q.session_id),
             GetShiftSummary(q) => shift(self, q.since),
-            ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),
+            ListPairings(q) => self.read(move |rows| rows.pairings(q.state).map(Page::from)),
             GetOnCall(q) => on_call::status(self, q.actor.as_ref()),
             ListPeople(_) => on_call::people(self),
             ListEscalations(_) => escalation::list(self),
@@ -122,43 +119,28 @@ impl Engine {
                 ready(Ok(self.log.read(q.level, q.after, q.limit, filter)))
             },
             GetMetrics(_) => metrics::metrics(self),
-            ListAgentJobs(q) => read(self, move |rows| rows.agent_jobs(&q.page)),
-            GetAgentJob(q) => read(self, move |rows| rows.agent_job(q.id)),
+            ListAgentJobs(q) => self.read(move |rows| rows.agent_jobs(&q.page)),
+            GetAgentJob(q) => self.read(move |rows| rows.agent_job(q.id)),
             ListFleet(_) => fleet::list(self),
-            ListTokens(q) => read_here(self, move |rows| rows.tokens(q.all).map(Page::from)),
-            ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
+            ListTokens(q) => self.read_here(move |rows| rows.tokens(q.all).map(Page::from)),
+            ListLeftovers(q) => self.read(move |rows| rows.leftovers(q.all).map(Page::from)),
             GetStats(q) => crate::engine::stats::stats(self, q),
         })
     }
 }
 
-/// Reads off the async threads.
-async fn read<T: Send + 'static>(
-    engine: &Engine,
-    query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, Problem> {
-    engine.store.read(query).await.map_err(from_store)
-}
-
-/// Reads here: one row, or few.
-async fn read_here<T>(
-    engine: &Engine,
-    query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
-) -> Result<T, Problem> {
-    engine.store.read_here(query).await.map_err(from_store)
-}
-
 async fn session(engine: &Engine, id: SessionId) -> Result<Session, Problem> {
-    read_here(engine, move |rows| {
-        let mut session = rows.session(id)?;
-        session.memory = Some(rows.session_memory(id)?);
-        Ok(session)
-    })
-    .await
+    engine
+        .read_here(move |rows| {
+            let mut session = rows.session(id)?;
+            session.memory = Some(rows.session_memory(id)?);
+            Ok(session)
+        })
+        .await
 }
 
 async fn channels(engine: &Engine) -> Result<Page<Channel>, Problem> {
-    let rows = read(engine, |rows| rows.channel_rows()).await?;
+    let rows = engine.read(|rows| rows.channel_rows()).await?;
     let items: Vec<Channel> = rows.into_iter().map(|row| channel(engine, row)).collect();
     Ok(items.into())
 }
@@ -166,16 +148,12 @@ async fn channels(engine: &Engine) -> Result<Page<Channel>, Problem> {
 async fn shift(engine: &Engine, since: Option<Timestamp>) -> Result<ShiftSummary, Problem> {
     let now = engine.clock.now();
     let since = since.unwrap_or_else(|| now.plus_seconds(-SHIFT_SECONDS));
-    read(engine, move |rows| rows.shift(since, now)).await
+    engine.read(move |rows| rows.shift(since, now)).await
 }
 
 async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
     let now = engine.clock.now();
-    let rows = engine
-        .store
-        .read(move |reader| reader.snapshot_rows(now))
-        .await
-        .map_err(from_store)?;
+    let rows = engine.read(move |reader| reader.snapshot_rows(now)).await?;
     let remembered = memory::stats(engine).await?;
     let streams = engine.open_calls.streams();
     let status = status(engine, rows.usage_today).await?;

@@ -13,11 +13,10 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decide;
 use crate::engine::handle::decision;
-use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate;
 use crate::engine::turn::policy_context::PolicyContext;
-use crate::protocol::command::{Actor, DecisionRequest};
-use crate::protocol::enums::{DecisionKind, Surface, ToolCallState, VerdictKind};
+use crate::protocol::command::DecisionRequest;
+use crate::protocol::enums::{DecisionKind, ToolCallState, VerdictKind};
 use crate::protocol::problem::Problem;
 use crate::store::commands::record_unknown_call::RecordUnknownCall;
 use crate::store::queries::turn::{CallRow, TurnRows};
@@ -75,11 +74,7 @@ async fn look(engine: &Engine, call: UnknownCall) {
 /// Whether the look was made; not when the engine was held or stopped meanwhile.
 async fn settle(engine: &Engine, call: UnknownCall) -> Result<bool, Problem> {
     let id = call.continuation_id;
-    let rows = engine
-        .store
-        .read(move |reader| reader.turn(id))
-        .await
-        .map_err(from_store)?;
+    let rows = engine.turn_rows(id).await?;
     let Some(row) = rows
         .calls
         .iter()
@@ -106,11 +101,11 @@ async fn settle(engine: &Engine, call: UnknownCall) -> Result<bool, Problem> {
             }
             Some(why) => {
                 let text = format!("it did not happen; it is not run again by itself: {why}");
-                engine.store.write(note(text)).await.map_err(from_store)?;
+                engine.write(note(text)).await?;
             }
         },
         Probe::Unclear { why } => {
-            engine.store.write(note(why)).await.map_err(from_store)?;
+            engine.write(note(why)).await?;
         }
     }
     Ok(true)
@@ -188,9 +183,7 @@ async fn denied(
     rows: &TurnRows,
     row: &CallRow,
 ) -> Result<Option<String>, Problem> {
-    let policy_context = PolicyContext::read(engine, rows)
-        .await
-        .map_err(from_store)?;
+    let policy_context = PolicyContext::read(engine, rows).await?;
     let evaluation = evaluate::evaluate(
         engine,
         &policy_context,
@@ -224,17 +217,8 @@ async fn answer(
     content: Option<String>,
 ) -> Result<(), Problem> {
     let id = call.approval_id;
-    let approval = engine
-        .store
-        .read(move |reader| reader.approval(id))
-        .await
-        .map_err(from_store)?;
-    let caller = Caller {
-        actor: Actor::Engine,
-        surface: Surface::Engine,
-        key: None,
-        trace: None,
-    };
+    let approval = engine.approval(id).await?;
+    let caller = Caller::engine();
     let request = DecisionRequest {
         revision: Some(approval.revision),
         reason: Some(reason),
@@ -246,7 +230,7 @@ async fn answer(
         command.result_content =
             crate::tools::output::fit(engine.redactor.redact(&content).into_owned());
     }
-    let report = engine.store.write(command).await.map_err(from_store)?;
+    let report = engine.write(command).await?;
     decision::settle(engine, &report);
     decision::outcome(id, report).map(|_| ())
 }

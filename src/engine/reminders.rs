@@ -98,12 +98,10 @@ impl Plan {
             next: times().find(|at| *at > now),
         };
         let origin = Origin {
-            channel: approval.channel.clone(),
-            conversation: approval.conversation.clone(),
-            requester: approval.requester.clone(),
-            message_ref: None,
+            channel: &approval.channel,
+            requester: &approval.requester.id,
         };
-        let asked = approvals::recipients(engine, &origin, approval.risk, |name| {
+        let asked = approvals::recipients(engine, origin, approval.risk, |name| {
             match &approval.assigned_to {
                 Some(to) => to == name,
                 None => approvals::is_asked(engine, &approval.channel, name),

@@ -2,8 +2,7 @@
 //! pieces. Whoever waits for the writer comes between two pieces, and a stop ends the work there.
 
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::store::command::WriteCommand;
 use crate::store::commands::reclaim_space::ReclaimSpace;
 use crate::store::commands::remove::{CHUNK, Removal, Remove, RemovedCount};
@@ -31,12 +30,11 @@ pub enum Job {
 
 /// Refuses a job on a restored copy.
 pub async fn refuse_quarantined(engine: &Engine) -> Result<(), Problem> {
-    let flags = engine.store.read_here(|reader| reader.flags()).await;
-    if !flags.map_err(from_store)?.quarantine && !engine.emergency.is_quarantined() {
+    let flags = engine.read_here(|reader| reader.flags()).await?;
+    if !flags.quarantine && !engine.emergency.is_quarantined() {
         return Ok(());
     }
-    Err(Problem::new(
-        ProblemKind::NotOffered,
+    Err(Problem::not_offered(
         "quarantined",
         "the database is a restored copy: nothing is removed or brought back before it is released",
     )

@@ -204,6 +204,13 @@ impl Sessions {
         }
     }
 
+    /// Makes the drivers of cancelled continuations let go.
+    pub fn cancel_all(&self, cancelled: Vec<ContinuationId>) {
+        for continuation in cancelled {
+            self.halt(continuation, Halt::Cancelled);
+        }
+    }
+
     /// Makes every driver let go.
     pub fn halt_all(&self, halt: Halt) {
         for entry in self.running.borrow().values() {

@@ -1,26 +1,21 @@
 //! Slash commands. They touch only their own conversation; an unknown one gets the help text.
 
-use crate::engine::arrival::{Arrival, ingested, reply};
+use crate::engine::arrival::{Arrival, reply};
 use crate::engine::core::Engine;
 use crate::engine::handle::continuations;
-use crate::engine::inbound_files;
-use crate::engine::problem::from_store;
 use crate::engine::slash_decide;
 use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingestion;
 use crate::protocol::command::MAX_TEXT_BYTES;
-use crate::protocol::enums::{
-    ApprovalState, ContinuationState, DecisionKind, Disposition, SessionState,
-};
+use crate::protocol::enums::{ApprovalState, ContinuationState, DecisionKind, SessionState};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};
 use crate::protocol::slash::SlashCommand;
 use crate::protocol::snapshot::PageRequest;
 use crate::store::commands::end_session::EndSession;
-use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::resume::Resume;
 use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::update_session::UpdateSession;
@@ -54,16 +49,11 @@ pub async fn carry_out(
     let Some(command) = SlashCommand::named(word) else {
         return reply(engine, arrival, "help", help()).await;
     };
+    let decide = async |decision| slash_decide::carry_out(engine, arrival, decision, rest).await;
     let said = match command {
-        SlashCommand::Approve => {
-            return slash_decide::carry_out(engine, arrival, DecisionKind::Approve, rest).await;
-        }
-        SlashCommand::Deny => {
-            return slash_decide::carry_out(engine, arrival, DecisionKind::Deny, rest).await;
-        }
-        SlashCommand::Answer => {
-            return slash_decide::carry_out(engine, arrival, DecisionKind::Answer, rest).await;
-        }
+        SlashCommand::Approve => return decide(DecisionKind::Approve).await,
+        SlashCommand::Deny => return decide(DecisionKind::Deny).await,
+        SlashCommand::Answer => return decide(DecisionKind::Answer).await,
         SlashCommand::New => return new(engine, arrival).await,
         SlashCommand::Cancel => return cancel(engine, arrival, rest).await,
         SlashCommand::Resume => return resume(engine, arrival, rest).await,
@@ -81,15 +71,10 @@ pub async fn carry_out(
 }
 
 async fn active(engine: &Engine, arrival: &Arrival<'_>) -> Result<Option<SessionId>, Problem> {
-    let (channel, conversation) = (
-        arrival.channel.to_owned(),
-        arrival.origin.conversation.clone(),
-    );
+    let (channel, conversation) = arrival.place();
     engine
-        .store
         .read(move |reader| reader.active_session(&channel, &conversation))
         .await
-        .map_err(from_store)
 }
 
 /// The newest continuations of this conversation's active session, newest first.
@@ -106,11 +91,9 @@ async fn recent(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Continuati
         cursor: None,
     };
     engine
-        .store
         .read(move |reader| reader.continuations(&filter, &page))
         .await
         .map(|page| page.items)
-        .map_err(from_store)
 }
 
 async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>, Problem> {
@@ -120,7 +103,6 @@ async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>
         .flat_map(|continuation| continuation.approvals)
         .collect();
     engine
-        .store
         .read(move |reader| {
             ids.iter()
                 .map(|id| reader.approval(*id))
@@ -132,27 +114,21 @@ async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>
                 .filter(|approval| approval.state == ApprovalState::Pending)
                 .collect()
         })
-        .map_err(from_store)
 }
 
 async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
-    let text = "A new session begins with your next message.".to_owned();
+    let text = "A new session begins with your next message.";
     let Some(session_id) = active(engine, arrival).await? else {
         return reply(engine, arrival, "new", text).await;
     };
-    let once = IdempotentIngest {
-        record: engine.record_row(arrival, Disposition::Command, "/new".to_owned(), Some(text)),
-        then: EndSession {
-            session_id,
-            reason: "/new".to_owned(),
-            by: arrival.caller.reference(),
-        },
+    let end = EndSession {
+        session_id,
+        reason: "/new".to_owned(),
+        by: arrival.caller.reference(),
     };
-    let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
-    for continuation in cancelled.into_iter().flatten() {
-        engine.sessions.halt(continuation, Halt::Cancelled);
-    }
-    Ok(ingested(&outcome, None))
+    let (ingested, cancelled) = engine.once(arrival, "/new", Some(text), end).await?;
+    engine.sessions.cancel_all(cancelled.unwrap_or_default());
+    Ok(ingested)
 }
 
 async fn cancel(
@@ -166,28 +142,16 @@ async fn cancel(
         .rev()
         .find(|continuation| !continuation.state.is_terminal());
     let Some(open) = open else {
-        return reply(
-            engine,
-            arrival,
-            "cancel",
-            "Nothing runs or waits here.".to_owned(),
-        )
-        .await;
+        return reply(engine, arrival, "cancel", "Nothing runs or waits here.").await;
     };
     let reason = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
-    let once = IdempotentIngest {
-        record: engine.record_row(
-            arrival,
-            Disposition::Command,
-            "/cancel".to_owned(),
-            Some("Cancelled.".to_owned()),
-        ),
-        then: continuations::cancellation(engine, &arrival.caller, open.id, reason, false).await?,
-    };
-    let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
+    let cancel = continuations::cancellation(engine, &arrival.caller, open.id, reason, false);
+    let (ingested, _) = engine
+        .once(arrival, "/cancel", Some("Cancelled."), cancel.await?)
+        .await?;
     engine.sessions.halt(open.id, Halt::Cancelled);
     engine.wake(open.session_id);
-    Ok(ingested(&outcome, None))
+    Ok(ingested)
 }
 
 /// Goes back to a session of the sender in this conversation.
@@ -216,23 +180,13 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<In
         title if title.is_empty() => "Back in that session.".to_owned(),
         title => format!("Back in the session: {title}"),
     };
-    let once = IdempotentIngest {
-        record: engine.record_row(
-            arrival,
-            Disposition::Command,
-            "/resume".to_owned(),
-            Some(text),
-        ),
-        then: ResumeSession {
-            session_id: session.id,
-            by: arrival.caller.reference(),
-        },
+    let resume = ResumeSession {
+        session_id: session.id,
+        by: arrival.caller.reference(),
     };
-    let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
-    for continuation in cancelled.into_iter().flatten() {
-        engine.sessions.halt(continuation, Halt::Cancelled);
-    }
-    Ok(ingested(&outcome, None))
+    let (ingested, cancelled) = engine.once(arrival, "/resume", Some(&text), resume).await?;
+    engine.sessions.cancel_all(cancelled.unwrap_or_default());
+    Ok(ingested)
 }
 
 /// Goes on with the newest interrupted request.
@@ -242,29 +196,17 @@ async fn go_on(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Prob
         .into_iter()
         .find(|continuation| continuation.state == ContinuationState::Interrupted);
     let Some(interrupted) = interrupted else {
-        return reply(
-            engine,
-            arrival,
-            "continue",
-            "Nothing here was interrupted.".to_owned(),
-        )
-        .await;
+        return reply(engine, arrival, "continue", "Nothing here was interrupted.").await;
     };
-    let once = IdempotentIngest {
-        record: engine.record_row(
-            arrival,
-            Disposition::Command,
-            "/continue".to_owned(),
-            Some("Going on.".to_owned()),
-        ),
-        then: Resume {
-            continuation_id: interrupted.id,
-            by: arrival.caller.reference(),
-        },
+    let resume = Resume {
+        continuation_id: interrupted.id,
+        by: arrival.caller.reference(),
     };
-    let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
+    let (ingested, _) = engine
+        .once(arrival, "/continue", Some("Going on."), resume)
+        .await?;
     engine.wake(interrupted.session_id);
-    Ok(ingested(&outcome, None))
+    Ok(ingested)
 }
 
 async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
@@ -273,29 +215,14 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingestion, Prob
         .into_iter()
         .find(|continuation| continuation.state.is_terminal());
     let Some(ended) = ended else {
-        return reply(
-            engine,
-            arrival,
-            "retry",
-            "There is nothing to ask again.".to_owned(),
-        )
-        .await;
+        return reply(engine, arrival, "retry", "There is nothing to ask again.").await;
     };
     if let Some(refused) = engine.one_too_many(arrival).await? {
         return Ok(refused);
     }
-    let asked = ended.id;
-    let asked = engine.store.read_here(move |reader| reader.turn(asked));
     let mut turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
-    turn.options = asked.await.map_err(from_store)?.options;
-    let outcome = engine.store.write(turn).await.map_err(from_store)?;
-    inbound_files::announce(engine, arrival.channel);
-    if !outcome.repeated
-        && let Some(session) = outcome.session_id
-    {
-        engine.wake(session);
-    }
-    Ok(ingested(&outcome, None))
+    turn.options = engine.turn_rows(ended.id).await?.options;
+    engine.take_up(turn).await
 }
 
 async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ingestion, Problem> {
@@ -304,7 +231,7 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
             engine,
             arrival,
             "fresh",
-            "Send /fresh QUESTION to ask the model even if a response is cached.".to_owned(),
+            "Send /fresh QUESTION to ask the model even if a response is cached.",
         )
         .await;
     }
@@ -313,13 +240,7 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
     }
     let mut turn = engine.turn(arrival, text, None);
     turn.cache.fresh = true;
-    let outcome = engine.store.write(turn).await.map_err(from_store)?;
-    if !outcome.repeated
-        && let Some(session) = outcome.session_id
-    {
-        engine.wake(session);
-    }
-    Ok(ingested(&outcome, None))
+    engine.take_up(turn).await
 }
 
 async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<Ingestion, Problem> {
@@ -328,37 +249,27 @@ async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<I
             engine,
             arrival,
             "rename",
-            "Send /rename TITLE in a session.".to_owned(),
+            "Send /rename TITLE in a session.",
         )
         .await;
     };
-    let once = IdempotentIngest {
-        record: engine.record_row(
-            arrival,
-            Disposition::Command,
-            "/rename".to_owned(),
-            Some("Renamed.".to_owned()),
-        ),
-        then: UpdateSession {
-            session_id,
-            title: Some(crate::engine::handle::sessions::clean_title(engine, title)),
-            model: None,
-            paused: None,
-            preferences: None,
-            by: arrival.caller.reference(),
-        },
+    let rename = UpdateSession {
+        session_id,
+        title: Some(crate::engine::handle::sessions::clean_title(engine, title)),
+        model: None,
+        paused: None,
+        preferences: None,
+        by: arrival.caller.reference(),
     };
-    let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
-    Ok(ingested(&outcome, None))
+    let (ingested, _) = engine
+        .once(arrival, "/rename", Some("Renamed."), rename)
+        .await?;
+    Ok(ingested)
 }
 
 async fn status(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
     let channel = arrival.channel.to_owned();
-    let policy = engine
-        .store
-        .read(move |reader| reader.policy(&channel))
-        .await
-        .map_err(from_store)?;
+    let policy = engine.read(move |reader| reader.policy(&channel)).await?;
     let mut text = format!("Autonomy here: {}.", policy.autonomy);
     if engine.is_held() {
         text.push_str("\nThe operator has stopped everything for now; messages are stored.");
@@ -383,18 +294,13 @@ async fn status(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Proble
 
 /// The newest sessions of this conversation in which the sender asked, newest first.
 async fn own_sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Session>, Problem> {
-    let (channel, conversation) = (
-        arrival.channel.to_owned(),
-        arrival.origin.conversation.clone(),
-    );
+    let (channel, conversation) = arrival.place();
     let requester = arrival.origin.requester.id.clone();
     engine
-        .store
         .read(move |reader| {
             reader.conversation_sessions(&channel, &conversation, &requester, SESSIONS_SHOWN)
         })
         .await
-        .map_err(from_store)
 }
 
 /// What a session is called in a list: its title, or its last line.

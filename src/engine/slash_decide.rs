@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use crate::engine::approvals::{self, Origin};
-use crate::engine::arrival::{Arrival, ingested};
-use crate::engine::arrival::{reply, tell};
+use crate::engine::approvals;
+use crate::engine::arrival::{Arrival, reply, tell};
 use crate::engine::core::Engine;
 use crate::engine::handle::{decide, decision};
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingestion;
 use crate::protocol::command::DecisionRequest;
@@ -16,7 +14,6 @@ use crate::protocol::enums::{ApprovalState, DecisionKind, Disposition};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::store::commands::decide::DecideReport;
-use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::store::commands::queue_cards::QueueCards;
 use crate::store::error::StoreError;
 use crate::store::queries::approvals::CardDelivery;
@@ -31,27 +28,22 @@ pub async fn carry_out(
     decision: DecisionKind,
     rest: &str,
 ) -> Result<Ingestion, Problem> {
-    let say = async |text: String| reply(engine, arrival, decision.as_str(), text).await;
+    let say = async |text: &str| reply(engine, arrival, decision.as_str(), text).await;
     let (code, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if code.is_empty() {
-        return say(format!(
-            "Which one? Send /{decision} CODE; /pending lists the codes."
-        ))
-        .await;
+        let text = format!("Which one? Send /{decision} CODE; /pending lists the codes.");
+        return say(&text).await;
     }
     let Some(approval) = named(engine, code).await? else {
-        return say(
-            "There is no decision with that code. /pending lists what waits here.".to_owned(),
-        )
-        .await;
+        return say("There is no decision with that code. /pending lists what waits here.").await;
     };
     let text = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let is_answer = decision == DecisionKind::Answer;
     if is_answer && text.is_none() {
-        return say(format!(
+        let text = format!(
             "What is the answer? Send /answer {code} and your text, or the number of a choice."
-        ))
-        .await;
+        );
+        return say(&text).await;
     }
     let (answer, reason) = if is_answer {
         (text, None)
@@ -70,8 +62,7 @@ pub async fn carry_out(
         let shown = shown(engine, arrival, &approval).await?;
         let Some(revision) = shown.revision else {
             return say(
-                "Not decided: no card of it was shown to you. Decide it in the console, or where its card is."
-                    .to_owned(),
+                "Not decided: no card of it was shown to you. Decide it in the console, or where its card is.",
             )
             .await;
         };
@@ -81,12 +72,12 @@ pub async fn carry_out(
             return changed(engine, arrival, &approval, shown, decision).await;
         }
         if decision == DecisionKind::Approve && !shown.whole {
-            return say(format!(
+            let text = format!(
                 "Not decided: its card was shortened, or nobody knows whether it arrived. Read it whole in the \
                  console to allow it; /deny {} refuses it here.",
                 approval.short_code
-            ))
-            .await;
+            );
+            return say(&text).await;
         }
     }
     let done = engine
@@ -113,7 +104,7 @@ async fn named(engine: &Engine, code: &str) -> Result<Option<Approval>, Problem>
     match found {
         Ok(found) => Ok(found),
         Err(StoreError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(from_store(error)),
+        Err(error) => Err(Problem::from(error)),
     }
 }
 
@@ -134,10 +125,8 @@ async fn shown(
         changes.mark_unchanged();
         let (id, places) = (approval.id, places.clone());
         let shown = engine
-            .store
             .read_here(move |reader| reader.shown_of(id, &places))
-            .await
-            .map_err(from_store)?;
+            .await?;
         // A card that is on the screen may not be recorded as delivered yet.
         if shown.revision == Some(approval.revision) || !shown.on_its_way {
             return Ok(shown);
@@ -159,45 +148,25 @@ async fn changed(
     shown: CardDelivery,
     decision: DecisionKind,
 ) -> Result<Ingestion, Problem> {
-    let origin = Origin {
-        channel: approval.channel.clone(),
-        conversation: approval.conversation.clone(),
-        requester: approval.requester.clone(),
-        message_ref: None,
-    };
     let person = people::person(&engine.settings, &arrival.origin.requester.id);
-    let cards = approvals::cards_for(
-        engine,
-        &origin,
-        approval.kind,
-        &approval.choices(),
-        approval.risk,
-        |name| person.as_ref().is_some_and(|person| person.name == name),
-    );
+    let cards = approvals::cards_of(engine, approval, |name| {
+        person.as_ref().is_some_and(|person| person.name == name)
+    });
     let text = if cards.is_empty() {
         "Not decided: it changed since you were shown it. Decide it in the console."
     } else {
         "Not decided: it changed since you were shown it. Its current card is in your direct messages."
     };
     if shown.revision == Some(approval.revision) || shown.on_its_way || shown.queued {
-        return reply(engine, arrival, decision.as_str(), text.to_owned()).await;
+        return reply(engine, arrival, decision.as_str(), text).await;
     }
-    let record = engine.record_row(
-        arrival,
-        Disposition::Command,
-        format!("/{decision}"),
-        Some(text.to_owned()),
-    );
-    let then = QueueCards {
+    let queue = QueueCards {
         approval_id: approval.id,
         cards,
     };
-    let (outcome, _) = engine
-        .store
-        .write(IdempotentIngest { record, then })
-        .await
-        .map_err(from_store)?;
-    Ok(ingested(&outcome, None))
+    let detail = format!("/{decision}");
+    let (ingested, _) = engine.once(arrival, detail, Some(text), queue).await?;
+    Ok(ingested)
 }
 
 impl Engine {
@@ -208,11 +177,7 @@ impl Engine {
         id: ApprovalId,
         request: DecisionRequest,
     ) -> Result<Ingestion, Problem> {
-        let approval = self
-            .store
-            .read_here(move |reader| reader.approval(id))
-            .await
-            .map_err(from_store)?;
+        let approval = self.approval(id).await?;
         let word = request.decision;
         let detail = format!("{word} {id}");
         if let Err(problem) = decide::check(self, &arrival.caller, &approval, &request) {
@@ -222,22 +187,15 @@ impl Engine {
             ingested.feedback = Some(format!("Not decided: {}.", problem.detail));
             return Ok(ingested);
         }
-        let once = IdempotentIngest {
-            record: self.record_row(arrival, Disposition::Command, detail, None),
-            then: decide::by_two(
-                self,
-                &arrival.caller,
-                &approval,
-                decide::command(self, &arrival.caller, &approval, request),
-            ),
-        };
-        let (outcome, report) = self.store.write(once).await.map_err(from_store)?;
-        let feedback = match report {
+        let command = decide::command(self, &arrival.caller, &approval, request);
+        let command = decide::by_two(self, &arrival.caller, &approval, command);
+        let (mut ingested, report) = self.once(arrival, detail, None, command).await?;
+        ingested.feedback = Some(match report {
             None => "Already carried out.".to_owned(),
             Some(report) => self.feedback(id, word, report),
-        };
+        });
         decision::follow_up(self, &approval, word).await;
-        Ok(ingested(&outcome, Some(feedback)))
+        Ok(ingested)
     }
 
     fn feedback(&self, id: ApprovalId, word: DecisionKind, report: DecideReport) -> String {

@@ -1,18 +1,14 @@
 //! `/routines` in a chat: owners see, run, enable and disable routines there. Making and changing them needs a
 //! command line or the API, where what is written is seen whole.
 
-use crate::engine::arrival::{Arrival, ingested};
-use crate::engine::arrival::{reply, tell};
+use crate::engine::arrival::{Arrival, reply, tell};
 use crate::engine::core::Engine;
 use crate::engine::handle::routines;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::bridge::Ingestion;
-use crate::protocol::enums::{Disposition, Scope};
+use crate::protocol::enums::Scope;
 use crate::protocol::problem::Problem;
 use crate::protocol::routine::{Routine, RoutinePatch};
-use crate::store::command::WriteCommand;
-use crate::store::commands::idempotent_ingest::IdempotentIngest;
 use crate::text::untrusted::limit_line;
 
 const USAGE: &str =
@@ -27,7 +23,7 @@ pub async fn carry_out(
     rest: &str,
 ) -> Result<Ingestion, Problem> {
     if !people::has_scope(&arrival.caller.actor, Scope::Admin) {
-        let text = "Only owners (role = \"owner\" under [people]) see and run routines.".to_owned();
+        let text = "Only owners (role = \"owner\" under [people]) see and run routines.";
         return reply(engine, arrival, "routines", text).await;
     }
     let (verb, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -46,7 +42,7 @@ pub async fn carry_out(
                 }
             }
         }
-        _ => reply(engine, arrival, "routines", USAGE.to_owned()).await,
+        _ => reply(engine, arrival, "routines", USAGE).await,
     }
 }
 
@@ -78,11 +74,12 @@ async fn act(
 ) -> Result<Ingestion, Problem> {
     let routine = routines::find(engine, name).await?;
     let by = arrival.caller.reference();
+    let detail = format!("/routines {verb}");
     if verb == "run" {
         // The message that ordered it is stored with it, and repeats nothing when it comes again.
-        let principal = people::actor_id(&arrival.caller.actor);
+        let principal = arrival.caller.actor.id();
         let run = routines::asked(engine, by, &routine, principal, None)?;
-        let (ingested, begun) = once(engine, arrival, verb, run).await?;
+        let (ingested, begun) = engine.once(arrival, detail, None, run).await?;
         if let Some(begun) = begun {
             let text = match routines::ran(engine, &routine, begun) {
                 Ok(_) => format!("Routine {} runs.", routine.name),
@@ -97,7 +94,7 @@ async fn act(
         ..RoutinePatch::default()
     };
     let change = routines::changed(engine, by, &routine, patch)?;
-    let (ingested, changed) = once(engine, arrival, verb, change).await?;
+    let (ingested, changed) = engine.once(arrival, detail, None, change).await?;
     if let Some(changed) = changed {
         engine.scheduler.routines_changed();
         let text = match changed.due_at {
@@ -107,20 +104,4 @@ async fn act(
         tell(engine, arrival, text).await;
     }
     Ok(ingested)
-}
-
-async fn once<C: WriteCommand>(
-    engine: &Engine,
-    arrival: &Arrival<'_>,
-    verb: &str,
-    then: C,
-) -> Result<(Ingestion, Option<C::Output>), Problem> {
-    let detail = format!("/routines {verb}");
-    let record = engine.record_row(arrival, Disposition::Command, detail, None);
-    let (outcome, done) = engine
-        .store
-        .write(IdempotentIngest { record, then })
-        .await
-        .map_err(from_store)?;
-    Ok((ingested(&outcome, None), done))
 }

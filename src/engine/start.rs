@@ -5,7 +5,6 @@
 //! The store has classified everything in flight already; nothing here repeats an effect.
 
 use crate::engine::backups;
-use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::deadlines;
@@ -20,7 +19,6 @@ use crate::engine::inbound_files;
 use crate::engine::interpreters;
 use crate::engine::leftovers;
 use crate::engine::mcp;
-use crate::engine::problem::from_store;
 use crate::engine::progress;
 use crate::engine::reconcile;
 use crate::engine::routine::begin_due;
@@ -37,6 +35,7 @@ use crate::protocol::request::{Command, Envelope, ResumeContinuation};
 use crate::store::commands::recover::Recovery;
 use crate::store::commands::set_emergency_stop::SetEmergencyStop;
 use crate::store::commands::tell_interrupted::TellInterrupted;
+use crate::store::input::ActorRef;
 
 /// Oldest interrupted continuation that resumes by itself.
 const RESUME_WITHIN_MS: u64 = 3600 * 1000;
@@ -76,22 +75,12 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             since: engine.clock.now(),
             reason: reason.clone(),
         });
-        let by = Caller {
-            actor: Actor::Engine,
-            surface: Surface::Engine,
-            key: None,
-            trace: None,
-        }
-        .reference();
-        engine
-            .store
-            .write(SetEmergencyStop {
-                held: Some(reason),
-                by,
-                drop_full: true,
-            })
-            .await
-            .map_err(from_store)?;
+        let stop = SetEmergencyStop {
+            held: Some(reason),
+            by: ActorRef::engine(),
+            drop_full: true,
+        };
+        engine.write(stop).await?;
     }
     if recovery.quarantine {
         engine.emergency.set_quarantine(true);
@@ -139,12 +128,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     if !engine.is_held() {
         reconcile::begin(engine);
     }
-    for session in engine
-        .store
-        .read(|reader| reader.sessions_with_pending())
-        .await
-        .map_err(from_store)?
-    {
+    for session in engine.read(|reader| reader.sessions_with_pending()).await? {
         engine.wake(session);
     }
     Ok(())
@@ -162,11 +146,7 @@ async fn once_released(engine: Engine, task: impl Future<Output = ()>) {
 
 /// Tells the chats whose requests wait for somebody since a crash. Those of an earlier start may not have been told.
 async fn tell_interrupted(engine: &Engine) -> Result<(), Problem> {
-    let interrupted = engine
-        .store
-        .read(|reader| reader.interrupted())
-        .await
-        .map_err(from_store)?;
+    let interrupted = engine.read(|reader| reader.interrupted()).await?;
     let continuations: Vec<ContinuationId> = interrupted
         .into_iter()
         .filter(|(_, channel)| engine.has_bridge(channel))
@@ -179,20 +159,18 @@ async fn tell_interrupted(engine: &Engine) -> Result<(), Problem> {
         continuations,
         text: INTERRUPTED.to_owned(),
     };
-    engine.store.write(told).await.map_err(from_store)
+    engine.write(told).await
 }
 
 /// `full`: resumes when young and not tried too often. Every other level waits for a person.
 async fn resume_by_policy(engine: &Engine, id: ContinuationId) -> Result<(), Problem> {
     let (continuation, policy) = engine
-        .store
         .read(move |reader| {
             let continuation = reader.continuation(id)?;
             let policy = reader.policy(&continuation.channel)?;
             Ok((continuation, policy))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let young = engine.clock.now().millis_since(continuation.created_at) <= RESUME_WITHIN_MS;
     if policy.autonomy != Autonomy::Full || !young || continuation.attempt >= RESUME_ATTEMPTS {
         return Ok(());

@@ -10,7 +10,6 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::file_changes;
-use crate::engine::problem::from_store;
 use crate::engine::retention::{Batches, Job, Retention, refuse_quarantined};
 use crate::engine::turn::attachments;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -107,8 +106,7 @@ pub fn rules(engine: &Engine) -> SweepRules {
 async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepReport, Problem> {
     refuse_quarantined(engine).await?;
     let Some(_only) = engine.maintenance.try_sweep() else {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "a sweep is under way",
             "two sweeps at once would count the same things",
         )
@@ -127,12 +125,11 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
             ..SweepReport::default()
         },
     };
-    sweep.walk(by).await.map_err(from_store)?;
+    sweep.walk(by).await?;
     let mut report = sweep.report;
     report.duration_ms = began.elapsed().as_millis() as u64;
     if !preview {
-        let head = engine.store.read(|reader| reader.audit_head()).await;
-        let head = head.map_err(from_store)?;
+        let head = engine.read(|reader| reader.audit_head()).await?;
         let (dir, epoch) = (&engine.settings.paths.data_dir, engine.store.epoch());
         anchors::note(dir, engine.clock.now(), epoch, &head, false);
         tracing::info!(

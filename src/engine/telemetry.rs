@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::telemetry::TelemetrySettings;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::engine::findings::{ok, warn};
+use crate::protocol::doctor::Finding;
 use crate::protocol::telemetry::{ExportOutcome, Signal};
 
+const ABOUT: &str = "telemetry";
 /// Whether this program was built with the exporter.
 pub const IS_BUILT: bool = cfg!(feature = "otel");
 
@@ -58,12 +60,14 @@ impl Telemetry {
         let (spans, logs) = (lost(Signal::Spans), lost(Signal::Logs));
         let problem = problem.map(|why| {
             warn(
+                ABOUT,
                 why,
                 "look at the collector and at [telemetry]; turns go on without it",
             )
         });
         let dropped = (spans + logs > 0).then(|| {
             warn(
+                ABOUT,
                 format!("{spans} spans and {logs} log records were dropped since the start"),
                 "the collector was away, too slow, or refused them; the log has the reason",
             )
@@ -87,24 +91,11 @@ impl Telemetry {
 pub fn configured(settings: &TelemetrySettings, is_built: bool) -> Finding {
     let endpoint = &settings.endpoint;
     if is_built {
-        return Finding {
-            verdict: Standing::Ok,
-            about: "telemetry".to_owned(),
-            detail: format!("traces and logs go to {endpoint}"),
-            fix: None,
-        };
+        return ok(ABOUT, format!("traces and logs go to {endpoint}"));
     }
     warn(
+        ABOUT,
         format!("{endpoint} gets nothing: this program was built without OpenTelemetry"),
         "build it with `--features otel`, or leave the endpoint out",
     )
-}
-
-fn warn(detail: String, fix: &str) -> Finding {
-    Finding {
-        verdict: Standing::Warn,
-        about: "telemetry".to_owned(),
-        detail,
-        fix: Some(fix.to_owned()),
-    }
 }

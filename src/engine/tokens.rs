@@ -4,7 +4,6 @@ use crate::clock::Timestamp;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::{Scope, Surface};
 use crate::protocol::problem::Problem;
@@ -17,8 +16,8 @@ const CERTIFICATE_NAME: usize = 21;
 /// Reads the tokens from the database.
 pub async fn load(engine: &Engine) -> Result<(), Problem> {
     let _only = engine.tokens.refresh.lock().await;
-    let records = engine.store.read_here(|reader| reader.token_records());
-    engine.tokens.set(records.await.map_err(from_store)?);
+    let records = engine.read_here(|reader| reader.token_records()).await?;
+    engine.tokens.set(records);
     Ok(())
 }
 

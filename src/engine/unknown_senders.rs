@@ -3,13 +3,11 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::engine::approvals::{self, Ask};
+use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::arrival::{Arrival, ingested};
 use crate::engine::core::Engine;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::views;
-use crate::protocol::approval::Preview;
 use crate::protocol::bridge::{InboundBody, Ingestion, Invitation, Sender};
 use crate::protocol::enums::{ApprovalKind, Disposition, Risk};
 use crate::protocol::hex::hex;
@@ -34,10 +32,8 @@ impl Engine {
             arrival.channel.to_owned(),
             arrival.origin.requester.id.clone(),
         );
-        self.store
-            .read_here(move |reader| reader.is_paired(&channel, &id))
+        self.read_here(move |reader| reader.is_paired(&channel, &id))
             .await
-            .map_err(from_store)
     }
 
     /// Whether the configuration lets a sender talk where they write. On some platforms direct messages have a
@@ -68,10 +64,8 @@ impl Engine {
         }
         let (channel, id) = (channel.to_owned(), format!("{}:{user}", settings.id_prefix));
         let is_paired = self
-            .store
             .read_here(move |reader| reader.is_paired(&channel, &id))
-            .await
-            .map_err(from_store)?;
+            .await?;
         Ok(match (is_paired, direct && settings.pairing) {
             (true, _) => Invitation::Accept,
             (false, true) => Invitation::AcceptToAsk,
@@ -109,32 +103,22 @@ impl Engine {
 
     async fn ask_pairing(&self, arrival: &Arrival<'_>) -> Result<Ingestion, Problem> {
         let requester = &arrival.origin.requester;
-        let origin = approvals::Origin {
-            channel: arrival.channel.to_owned(),
-            conversation: arrival.origin.conversation.clone(),
-            requester: requester.clone(),
-            message_ref: None,
+        let (channel, id) = (arrival.channel, requester.id.as_str());
+        let expires_at = self.clock.now().plus_seconds(LIFE_SECONDS);
+        let about = [channel, id, &arrival.origin.conversation].join("\n");
+        let digest = hex(&Sha256::digest(about));
+        let question = format!(
+            "{id} wrote to `{channel}` and is not on its list. With access they talk to the agent as a user, and decide nothing. \
+             Their name can be anybody's: compare the code they were told, or ask them."
+        );
+        let origin = Origin {
+            channel,
+            requester: id,
         };
-        let now = self.clock.now();
-        let expires_at = now.plus_seconds(LIFE_SECONDS);
-        let about = [arrival.channel, &requester.id, &origin.conversation].join("\n");
-        let ask = Ask {
-            kind: ApprovalKind::Pairing,
-            digest: hex(&Sha256::digest(about)),
-            risk: Risk::High,
-            taint: Vec::new(),
-            preview: Preview::None,
-            model_reason: None,
-            question: Some(format!(
-                "{} wrote to `{}` and is not on its list. With access they talk to the agent as a user, and decide nothing. \
-                 Their name can be anybody's: compare the code they were told, or ask them.",
-                requester.id, arrival.channel
-            )),
-            choices: Vec::new(),
-        };
+        let ask = Ask::new(ApprovalKind::Pairing, digest, Risk::High, question);
         let approval = NewApproval {
             expires_at: Some(expires_at),
-            ..approvals::build(self, &origin, ask, now)
+            ..approvals::build(self, origin, ask)
         };
         let notice = format!(
             "You are not on this bot's list, so your message was not read. Its operator has your request: tell them \
@@ -147,7 +131,7 @@ impl Engine {
             approval,
             expires_at,
         };
-        let (outcome, asked) = self.store.write(ask).await.map_err(from_store)?;
+        let (outcome, asked) = self.write(ask).await?;
         if asked {
             self.scheduler.deadlines_changed();
             views::announce_channel(self, arrival.channel).await;

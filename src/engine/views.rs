@@ -2,7 +2,6 @@
 
 use crate::clock::Day;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::enums::{ChannelKind, ChannelState};
 use crate::protocol::event::EventBody;
@@ -18,10 +17,8 @@ pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Proble
     engine.channel(name)?;
     let wanted = name.to_owned();
     let row = engine
-        .store
         .read_here(move |reader| reader.channel_row(&wanted))
-        .await
-        .map_err(from_store)?;
+        .await?;
     Ok(channel(engine, row))
 }
 
@@ -106,11 +103,7 @@ pub fn health(
 /// The engine as a whole.
 pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
     let today = Day::local(engine.clock.now());
-    let usage = engine
-        .store
-        .read(move |reader| reader.usage_on(today.0))
-        .await
-        .map_err(from_store)?;
+    let usage = engine.read(move |reader| reader.usage_on(today.0)).await?;
     status(engine, usage).await
 }
 
@@ -119,7 +112,6 @@ pub async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus,
     let today = Day::local(engine.clock.now());
     let limit = engine.settings.budgets.day.max_cost_usd;
     let (flags, budget_today_usd) = engine
-        .store
         .read_here(move |reader| {
             let budget = limit
                 .map(|limit| {
@@ -129,8 +121,7 @@ pub async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus,
                 .transpose()?;
             Ok((reader.flags()?, budget))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let held = engine.emergency.held();
     let settings = &engine.settings;
     Ok(EngineStatus {

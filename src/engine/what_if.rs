@@ -4,7 +4,6 @@ use crate::engine::call_shape::CallShape;
 use crate::engine::core::Engine;
 use crate::engine::handle::policy::check_lists;
 use crate::engine::policy::{self, CallFacts, PolicyInput};
-use crate::engine::problem::from_store;
 use crate::engine::rules;
 use crate::protocol::enums::{Autonomy, Effect, Risk, VerdictKind};
 use crate::protocol::policy::{PolicyPatch, WhatIf, WhatIfCall};
@@ -33,7 +32,6 @@ pub async fn what_if(
     let name = channel.clone();
     let now = engine.clock.now();
     let (policy, past, rules) = engine
-        .store
         .read(move |reader| {
             let rules = reader.rules_in_force(&name, None, None, now)?;
             Ok((
@@ -42,8 +40,7 @@ pub async fn what_if(
                 rules,
             ))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     check_lists(engine, &patch)?;
     let policy = patch.applied(policy);
     let autonomy = policy.autonomy;

@@ -1,7 +1,6 @@
 //! Why a call ran, asked or was refused: recorded facts, told in order. Nothing is guessed.
 
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::approval::Approval;
 use crate::protocol::enums::VerdictKind;
 use crate::protocol::hook::{HookNote, HookVerdict};
@@ -12,11 +11,7 @@ use crate::store::queries::why::WhyRows;
 
 /// Explains a call.
 pub async fn why(engine: &Engine, id: ToolCallId) -> Result<Why, Problem> {
-    let rows = engine
-        .store
-        .read(move |reader| reader.why_rows(id))
-        .await
-        .map_err(from_store)?;
+    let rows = engine.read(move |reader| reader.why_rows(id)).await?;
     let story = story(&rows);
     let hooks = rows.hooks.clone();
     let approval = rows.approvals.last().cloned();

@@ -99,6 +99,26 @@ impl Problem {
         Self::new(ProblemKind::Invalid, "invalid request", detail)
     }
 
+    /// Somebody was faster, or the thing changed.
+    pub fn conflict(title: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Conflict, title, detail)
+    }
+
+    /// Not possible for this thing.
+    pub fn not_offered(title: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::NotOffered, title, detail)
+    }
+
+    /// The actor may not do this.
+    pub fn forbidden(title: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Forbidden, title, detail)
+    }
+
+    /// Not possible now.
+    pub fn unavailable(title: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Unavailable, title, detail)
+    }
+
     /// Our fault.
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Internal, "internal error", detail)

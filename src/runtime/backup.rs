@@ -10,7 +10,6 @@ use crate::config::environment::Environment;
 use crate::config::flags::Flags;
 use crate::config::layers;
 use crate::config::settings::Paths;
-use crate::engine::problem::{from_backup, from_restore};
 use crate::protocol::backup::{BackupReport, BackupVerification, RestoreReport};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::runtime::start;
@@ -45,12 +44,12 @@ pub fn at_rest(
         extras: found.files,
         notes: found.notes,
     };
-    backup_at_rest(&paths.data_dir, INSTANCE, &request).map_err(from_backup)
+    backup_at_rest(&paths.data_dir, INSTANCE, &request).map_err(Problem::from)
 }
 
 /// Restores the backup `file` into a new directory in `within`, and looks at all of it.
 pub fn verify(file: &Path, within: &Path) -> Result<BackupVerification, Problem> {
-    backup_check::run(file, within, Clock::System.now()).map_err(from_restore)
+    backup_check::run(file, within, Clock::System.now()).map_err(Problem::from)
 }
 
 /// Puts the backup `file` into the data directory of `paths`, and its configuration where none is. With `force`, a
@@ -73,8 +72,7 @@ pub fn restore_into(paths: &Paths, file: &Path, force: bool) -> Result<RestoreRe
         instance: INSTANCE.to_owned(),
         now,
         stamp: stamp.clone(),
-    })
-    .map_err(from_restore)?;
+    })?;
     let mut config_files = Vec::new();
     for (inside, content) in &restored.config {
         let target = match inside.as_str() {

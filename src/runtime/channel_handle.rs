@@ -14,7 +14,6 @@ use crate::client::channel_port::{ChannelPort, CheckRequest, Lease};
 use crate::engine::core::Engine;
 use crate::engine::delivery::{HeldPart, Link};
 use crate::engine::inbound_files;
-use crate::engine::problem::from_store;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::bridge::{
     AccountState, Delivery, FetchedFile, FileRequest, Inbound, Ingestion, Invitation, Outbound,
@@ -73,8 +72,7 @@ impl ChannelPort for ChannelHandle {
             .engine
             .store
             .read(move |reader| reader.account(&channel))
-            .await
-            .map_err(from_store)?;
+            .await?;
         Ok(AccountState { cursor, paused })
     }
 
@@ -141,7 +139,7 @@ impl ChannelPort for ChannelHandle {
 
     async fn file_content(&self, hash: ArtifactHash) -> Result<Vec<u8>, Problem> {
         let content = self.engine.store.artifact_content(hash).await;
-        content.map_err(from_store)
+        content.map_err(Problem::from)
     }
 
     fn health(&self) -> &BridgeHealth {
@@ -172,7 +170,7 @@ impl ChannelPort for ChannelHandle {
             continuation_id: id,
             message_ref,
         };
-        self.engine.store.write(record).await.map_err(from_store)
+        self.engine.store.write(record).await.map_err(Problem::from)
     }
 
     async fn shown_progress(&self) -> Result<Vec<ShownProgress>, Problem> {
@@ -181,7 +179,7 @@ impl ChannelPort for ChannelHandle {
             .store
             .read(move |reader| reader.shown_progress(&channel))
             .await
-            .map_err(from_store)
+            .map_err(Problem::from)
     }
 
     async fn next_check(&self) -> CheckRequest {

@@ -10,7 +10,6 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Answer, Command, Envelope, Outcome, Query};
@@ -59,10 +58,7 @@ impl ConsoleClient for InProcessClient {
         let receiver = store.subscribe();
         let last_seq = match (filter.after, filter.since) {
             (Some(after), _) => after,
-            (None, Some(since)) => store
-                .read(move |reader| reader.cursor_at(since))
-                .await
-                .map_err(from_store)?,
+            (None, Some(since)) => store.read(move |reader| reader.cursor_at(since)).await?,
             (None, None) => store.last_seq(),
         };
         let follower = Follower {
@@ -126,7 +122,7 @@ impl Follower {
                     }
                     Err(error) => {
                         self.ended = true;
-                        return Some(Err(from_store(error)));
+                        return Some(Err(Problem::from(error)));
                     }
                 }
                 continue;

@@ -68,6 +68,14 @@ pub struct TurnCache {
     pub private: bool,
 }
 
+impl TurnCache {
+    /// Its answer is given to nobody else, and nobody's to it.
+    pub const APART: Self = Self {
+        fresh: true,
+        private: true,
+    };
+}
+
 /// What bounds a turn beside the policy of its channel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnBounds {

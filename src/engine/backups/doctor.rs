@@ -5,19 +5,11 @@ use crate::config::backup::BackupSettings;
 use crate::config::settings::Settings;
 use crate::engine::backups::state::FailedTry;
 use crate::engine::core::Engine;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::engine::findings::{fail, ok, warn};
+use crate::protocol::doctor::Finding;
 use crate::store::queries::backups::MadeBackup;
 
 const ABOUT: &str = "backup";
-
-fn finding(verdict: Standing, detail: String, fix: Option<&str>) -> Finding {
-    Finding {
-        verdict,
-        about: ABOUT.to_owned(),
-        detail,
-        fix: fix.map(str::to_owned),
-    }
-}
 
 /// What the database knows of backups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,46 +42,32 @@ pub fn look(
         |at| format!("the newest is of {at}, {} old", age(now.millis_since(at))),
     );
     let Some(settings) = settings else {
-        return finding(
-            Standing::Ok,
-            format!("{newest}; no backup is scheduled ([backup] `every` and `folder`)"),
-            None,
-        );
+        let detail = format!("{newest}; no backup is scheduled ([backup] `every` and `folder`)");
+        return ok(ABOUT, detail);
     };
     if let Some(failed) = failed {
-        return finding(
-            Standing::Fail,
-            format!(
-                "the backup of {} failed: {}; {newest}; next try at {}",
-                failed.at, failed.why, failed.again_at
-            ),
-            Some("correct what it names; `leverframe reload` tries at once"),
+        let detail = format!(
+            "the backup of {} failed: {}; {newest}; next try at {}",
+            failed.at, failed.why, failed.again_at
         );
+        let fix = "correct what it names; `leverframe reload` tries at once";
+        return fail(ABOUT, detail, fix);
     }
     let folder = settings.folder.display();
     let last = known.made.iter().map(|one| one.created_at).max();
     let detail = format!("{newest}; {} in {folder}", known.made.len());
     let Some(last) = last else {
-        return finding(
-            Standing::Warn,
-            format!("{detail}; the first is due"),
-            Some("the daemon makes it when it starts"),
-        );
+        let detail = format!("{detail}; the first is due");
+        return warn(ABOUT, detail, "the daemon makes it when it starts");
     };
     let every = settings.every_seconds.unsigned_abs() * 1000;
     if now.millis_since(last) > 2 * every {
-        return finding(
-            Standing::Warn,
-            format!("{detail}; the next is overdue"),
-            Some("it is made while the daemon runs, unless that is quarantined"),
-        );
+        let detail = format!("{detail}; the next is overdue");
+        let fix = "it is made while the daemon runs, unless that is quarantined";
+        return warn(ABOUT, detail, fix);
     }
     let next = last.plus_seconds(settings.every_seconds);
-    finding(
-        Standing::Ok,
-        format!("{detail}; the next about {next}"),
-        None,
-    )
+    ok(ABOUT, format!("{detail}; the next about {next}"))
 }
 
 /// How they stand in a running engine.
@@ -110,10 +88,10 @@ pub async fn running(engine: &Engine) -> Finding {
             engine.backups.failed().as_ref(),
             engine.clock.now(),
         ),
-        Err(error) => finding(
-            Standing::Warn,
+        Err(error) => warn(
+            ABOUT,
             format!("what the database knows of backups cannot be read: {error}"),
-            Some("`leverframe doctor --check` looks at all of it"),
+            "`leverframe doctor --check` looks at all of it",
         ),
     }
 }

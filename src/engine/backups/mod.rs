@@ -12,7 +12,6 @@ use crate::engine::backups::keep::superfluous;
 use crate::engine::backups::state::FailedTry;
 use crate::engine::core::Engine;
 use crate::engine::handle::backup;
-use crate::engine::problem::from_store;
 use crate::engine::views::announce_if_changed;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::backup_check;
@@ -98,8 +97,7 @@ async fn look(engine: &Engine, settings: &BackupSettings) -> Duration {
 
 /// Those that the daemon made and that are not gone.
 async fn made(engine: &Engine) -> Result<Vec<MadeBackup>, Problem> {
-    let made = engine.store.read_here(|reader| reader.made_backups()).await;
-    made.map_err(from_store)
+    engine.read_here(|reader| reader.made_backups()).await
 }
 
 /// When the next one is due.
@@ -127,8 +125,7 @@ async fn make(engine: &Engine, settings: &BackupSettings, now: Timestamp) -> Res
     let folder = &settings.folder;
     // Not made here: an empty directory may be the place of a disk that is not mounted.
     if !folder.is_dir() {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
+        return Err(Problem::unavailable(
             "no backup can be written there",
             format!(
                 "{} is not there: make it, or mount its disk",
@@ -169,7 +166,7 @@ async fn remove_superfluous(engine: &Engine, settings: &BackupSettings) -> Resul
         by: ActorRef::engine(),
         paths,
     };
-    engine.store.write(forget).await.map_err(from_store)
+    engine.write(forget).await
 }
 
 /// Removes the file of a backup, if it still is that backup. Whether it needs no more thought.

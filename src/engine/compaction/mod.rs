@@ -12,12 +12,11 @@ use crate::engine::budget;
 use crate::engine::compaction::limits::{beyond, history_tokens, room, sent_along};
 use crate::engine::compaction::run::{Occasion, Pass};
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::turn::reply::ModelReply;
 use crate::protocol::enums::CompactionState;
 use crate::protocol::ids::SessionId;
 use crate::protocol::memory::Compaction;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::store::error::StoreError;
 use crate::store::queries::turn::TurnRows;
 
@@ -104,30 +103,22 @@ pub async fn on_demand(engine: &Engine, session: SessionId) -> Result<Compaction
     let pass = task
         .await
         .map_err(|error| Problem::internal(format!("the compaction did not end: {error}")))?;
-    match pass.map_err(from_store)? {
+    match pass? {
         Pass::Ended(compaction) => Ok(*compaction),
-        Pass::Nothing => Err(Problem::new(
-            ProblemKind::Conflict,
-            "nothing to compact",
+        Pass::Nothing => Err(Problem::conflict("nothing to compact",
             format!(
                 "session {session} has no completed turn beside its newest that its summary does not cover"
             ),
         )
         .hint("`leverframe memory summary SESSION` shows what its summary says")),
-        Pass::UnderWay => Err(Problem::new(
-            ProblemKind::Conflict,
-            "under way",
+        Pass::UnderWay => Err(Problem::conflict("under way",
             format!("session {session} is being compacted already"),
         )
         .hint("`leverframe memory compactions` shows when it has ended")),
-        Pass::NotNow(why) => Err(Problem::new(
-            ProblemKind::Unavailable,
-            "not now",
+        Pass::NotNow(why) => Err(Problem::unavailable("not now",
             format!("session {session} is not compacted: {why}"),
         )),
-        Pass::Refused(stop) => Err(Problem::new(
-            ProblemKind::Conflict,
-            "a budget is used up",
+        Pass::Refused(stop) => Err(Problem::conflict("a budget is used up",
             budget::of_stop(&stop).text,
         )
         .hint("raise the budget under [budgets], or try again when it begins anew")),

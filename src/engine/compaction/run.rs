@@ -390,6 +390,14 @@ fn taint(
     taint
 }
 
+/// Whether what a command was about had changed meanwhile.
+fn is_overtaken(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Conflict { .. } | StoreError::Rejected { .. } | StoreError::NotFound { .. }
+    )
+}
+
 /// How an asking ended, with what it used.
 struct ModelOutcome {
     how: How,
@@ -449,12 +457,11 @@ impl Work<'_> {
         let mut asked_again = false;
         loop {
             let said = self.ask(&text, place).await;
+            let made = Some((attempt, said.usage));
             crash_point!("compact.post_model");
             let answer = match said.how {
                 How::Answered(answer) => answer,
-                How::Failed(error) => {
-                    return self.fail(id, Some((attempt, said.usage)), &error).await;
-                }
+                How::Failed(error) => return self.fail(id, made, &error).await,
             };
             let wrong = match self.usable(&answer) {
                 Ok(found) => return self.commit(id, attempt, said.usage, found).await,
@@ -465,21 +472,17 @@ impl Work<'_> {
                     "two answers of {} could not be used; the second: {wrong}",
                     self.name
                 );
-                return self.fail(id, Some((attempt, said.usage)), &error).await;
+                return self.fail(id, made, &error).await;
             }
             asked_again = true;
             text = prompt::again(&self.lines, &wrong);
             place = tokio::select! {
                 biased;
-                why = stopped(self.engine) => {
-                    return self.fail(id, Some((attempt, said.usage)), why).await;
-                }
+                why = stopped(self.engine) => return self.fail(id, made, why).await,
                 place = self.place() => place,
             };
             let Some(call) = self.call(&text) else {
-                return self
-                    .fail(id, Some((attempt, said.usage)), "there is no turn")
-                    .await;
+                return self.fail(id, made, "there is no turn").await;
             };
             let reserved = self
                 .engine
@@ -494,13 +497,8 @@ impl Work<'_> {
                 .await;
             match reserved {
                 // Something else ended it while the model was asked.
-                Err(
-                    error @ (StoreError::Conflict { .. }
-                    | StoreError::Rejected { .. }
-                    | StoreError::NotFound { .. }),
-                ) => {
-                    let call = Some((attempt, said.usage));
-                    return self.fail(id, call, &error.to_string()).await;
+                Err(error) if is_overtaken(&error) => {
+                    return self.fail(id, made, &error.to_string()).await;
                 }
                 Err(error) => return Err(error),
                 Ok(Reservation::Granted(next)) => attempt = next,
@@ -560,11 +558,7 @@ impl Work<'_> {
             }
             Ok(Err(error)) => {
                 let usage = match error.usage {
-                    Some(count) => Usage {
-                        input_tokens: count.input,
-                        output_tokens: count.output,
-                        ..Usage::default()
-                    },
+                    Some(count) => Usage::from(count),
                     None if shown.is_empty() => Usage::default(),
                     None => begun,
                 };
@@ -628,11 +622,7 @@ impl Work<'_> {
             .await;
         match committed {
             // The session ended, or a turn was removed, while the model was asked.
-            Err(
-                error @ (StoreError::Conflict { .. }
-                | StoreError::Rejected { .. }
-                | StoreError::NotFound { .. }),
-            ) => {
+            Err(error) if is_overtaken(&error) => {
                 self.fail(id, Some((attempt, usage)), &error.to_string())
                     .await
             }

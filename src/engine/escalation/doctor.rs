@@ -7,8 +7,8 @@ use crate::config::settings::Settings;
 use crate::engine::approvals::{self, Origin};
 use crate::engine::core::Engine;
 use crate::engine::escalation::reach::{Reach, StepMoment, reach};
-use crate::protocol::approval::Requester;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::engine::findings::{fail, ok, warn};
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::{Risk, Role};
 use crate::protocol::escalation::EscalationDrill;
 
@@ -26,15 +26,13 @@ pub fn unreached(engine: &Engine, on_call: Option<&str>, now: Timestamp) -> Vec<
             let missed = missed(engine, channel, policy, on_call, now);
             let all = missed.len() == policy.steps.len();
             let which = if all { "no step" } else { "not every step" };
-            (!missed.is_empty()).then(|| Finding {
-                verdict: Standing::Warn,
-                about: format!("escalation {channel}"),
-                detail: format!("{which} reaches somebody now: {}", missed.join("; ")),
-                fix: Some(
+            (!missed.is_empty()).then(|| {
+                warn(
+                    format!("escalation {channel}"),
+                    format!("{which} reaches somebody now: {}", missed.join("; ")),
                     "give the people it names an id of a channel with a bot, and set who is on call: \
-                     `leverframe on-call NAME`"
-                        .to_owned(),
-                ),
+                     `leverframe on-call NAME`",
+                )
             })
         })
         .collect()
@@ -52,39 +50,26 @@ pub fn unasked(engine: &Engine) -> Option<Finding> {
     let channels = settings.channels.iter();
     let silent = channels.filter(|(channel, known)| {
         known.escalation.is_none()
-            && approvals::recipients(engine, &from_nobody(channel), Risk::Low, |name| {
-                approvals::is_asked(engine, channel, name)
-            })
-            .is_empty()
+            && approvals::asked_recipients(engine, from_nobody(channel), Risk::Low).is_empty()
     });
     let names: Vec<&str> = silent.map(|(channel, _)| channel.as_str()).collect();
-    (!names.is_empty()).then(|| Finding {
-        verdict: Standing::Warn,
-        about: "approvals".to_owned(),
-        detail: format!(
+    let detail = || {
+        format!(
             "only the console shows a question of {} before it expires after {} minutes: no person is asked in a chat, and \
              nothing escalates",
             names.join(", "),
             approvals::life_seconds(settings, Risk::Low) / 60
-        ),
-        fix: Some(
-            "give the people in `approval_to` an id of a channel with a bot, or set `escalation` of the channel"
-                .to_owned(),
-        ),
-    })
+        )
+    };
+    let fix = "give the people in `approval_to` an id of a channel with a bot, or set `escalation` of the channel";
+    (!names.is_empty()).then(|| warn("approvals", detail(), fix))
 }
 
 /// A request that belongs to no person.
-fn from_nobody(channel: &str) -> Origin {
+fn from_nobody(channel: &str) -> Origin<'_> {
     Origin {
-        channel: channel.to_owned(),
-        conversation: String::new(),
-        requester: Requester {
-            id: "doctor".to_owned(),
-            display: "doctor".to_owned(),
-            person: None,
-        },
-        message_ref: None,
+        channel,
+        requester: "doctor",
     }
 }
 
@@ -96,9 +81,8 @@ fn missed(
     on_call: Option<&str>,
     now: Timestamp,
 ) -> Vec<String> {
-    let origin = from_nobody(channel);
     let moment = StepMoment {
-        origin: &origin,
+        origin: from_nobody(channel),
         risk: Risk::Low,
         on_call,
         // The last one waits for nobody's sleep.
@@ -127,46 +111,27 @@ pub fn look(settings: &Settings, drills: &[EscalationDrill], now: Timestamp) -> 
         .map(|(channel, policy)| {
             let drill = drills.iter().find(|drill| drill.channel == *channel);
             let again = format!("`leverframe escalation drill {channel} --fast` tries all steps");
-            let (verdict, detail, fix) = match drill {
-                None => (
-                    Standing::Warn,
-                    "it was never drilled".to_owned(),
-                    Some(again),
-                ),
-                Some(drill) if drill.ended_at.is_none() => (
-                    Standing::Ok,
-                    format!("a drill runs since {}", drill.started_at),
-                    None,
-                ),
-                Some(drill) => match drill.problem() {
-                    Some(why) => (
-                        Standing::Fail,
-                        format!(
-                            "the drill of {} did not reach everybody: {why}",
-                            drill.started_at
-                        ),
-                        Some(format!("correct what it names; {again}")),
-                    ),
-                    None if drill.is_old(now) => (
-                        Standing::Warn,
-                        format!(
-                            "the last drill is of {}, more than 90 days ago",
-                            drill.started_at
-                        ),
-                        Some(again),
-                    ),
-                    None => (
-                        Standing::Ok,
-                        format!("every step arrived in the drill of {}", drill.started_at),
-                        None,
-                    ),
-                },
+            let about = format!("escalation {channel}");
+            let Some(drill) = drill else {
+                return warn(
+                    about,
+                    format!("policy {policy}: it was never drilled"),
+                    again,
+                );
             };
-            Finding {
-                verdict,
-                about: format!("escalation {channel}"),
-                detail: format!("policy {policy}: {detail}"),
-                fix,
+            let of = drill.started_at;
+            if drill.ended_at.is_none() {
+                ok(about, format!("policy {policy}: a drill runs since {of}"))
+            } else if let Some(why) = drill.problem() {
+                let detail = format!("the drill of {of} did not reach everybody: {why}");
+                let fix = format!("correct what it names; {again}");
+                fail(about, format!("policy {policy}: {detail}"), fix)
+            } else if drill.is_old(now) {
+                let detail = format!("the last drill is of {of}, more than 90 days ago");
+                warn(about, format!("policy {policy}: {detail}"), again)
+            } else {
+                let detail = format!("every step arrived in the drill of {of}");
+                ok(about, format!("policy {policy}: {detail}"))
             }
         })
         .collect()

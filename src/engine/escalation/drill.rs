@@ -6,12 +6,11 @@ use crate::config::escalation::{EscalationPolicy, Target};
 use crate::engine::approvals::Origin;
 use crate::engine::core::Engine;
 use crate::engine::escalation::ntfy::{Notification, Posts};
-use crate::engine::escalation::outcome::{LOOK_SECONDS, delivered, number};
-use crate::engine::escalation::reach::{Reach, StepMoment, person_of, reach};
+use crate::engine::escalation::outcome::{LOOK_SECONDS, delivered};
+use crate::engine::escalation::reach::{self, StepMoment};
 use crate::engine::escalation::schedule::Schedule;
-use crate::protocol::approval::Requester;
 use crate::protocol::enums::{OutboxClass, Risk};
-use crate::protocol::escalation::{EscalationDrill, EscalationStep, StepOutcome, in_words};
+use crate::protocol::escalation::{EscalationDrill, StepOutcome, in_words};
 use crate::store::commands::put_drill::PutDrill;
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
@@ -132,40 +131,19 @@ fn take(
     let Some(target) = policy.steps.get(index).map(|step| &step.target) else {
         return Vec::new();
     };
-    let origin = Origin {
-        channel: drill.channel.clone(),
-        conversation: String::new(),
-        requester: Requester {
-            id: "drill".to_owned(),
-            display: "drill".to_owned(),
-            person: None,
-        },
-        message_ref: None,
-    };
     let moment = StepMoment {
-        origin: &origin,
+        origin: Origin {
+            channel: &drill.channel,
+            requester: "drill",
+        },
         risk: Risk::Low,
         on_call,
         is_last: index + 1 == policy.steps.len(),
         now,
     };
-    let person = person_of(target, on_call).map(str::to_owned);
-    let (outcome, detail, recipients) = match reach(engine, target, &moment) {
-        Reach::Chats(recipients) => (StepOutcome::Queued, None, recipients),
-        Reach::Topic => (StepOutcome::Queued, None, Vec::new()),
-        Reach::Nobody(why) => (StepOutcome::Skipped, Some(why), Vec::new()),
-    };
-    let text = text(drill, index, target, person.as_deref());
-    drill.escalation.steps.push(EscalationStep {
-        step: number(index),
-        to: target.name(),
-        person,
-        at: now,
-        outcome,
-        detail,
-        settled_at: (outcome != StepOutcome::Queued).then_some(now),
-        deliveries: Vec::new(),
-    });
+    let (step, recipients) = reach::take(engine, target, index, &moment);
+    let text = text(drill, index, target, step.person.as_deref());
+    drill.escalation.steps.push(step);
     let notice = |recipient: crate::engine::approvals::Recipient| NewNotice {
         channel: recipient.channel,
         conversation: recipient.conversation,

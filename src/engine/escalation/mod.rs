@@ -14,7 +14,7 @@ use crate::engine::approvals::Origin;
 use crate::engine::core::Engine;
 use crate::engine::escalation::ntfy::{Notification, Posts};
 use crate::engine::escalation::outcome::{LOOK_SECONDS, delivered, number};
-use crate::engine::escalation::reach::{Reach, StepMoment, person_of, reach};
+use crate::engine::escalation::reach::{StepMoment, person_of, take};
 use crate::engine::escalation::schedule::Schedule;
 use crate::engine::reminders::{Waiting, waits};
 use crate::protocol::enums::Risk;
@@ -181,27 +181,19 @@ impl Escalator<'_> {
         index: usize,
     ) -> Option<Escalate> {
         let target = &policy.steps.get(index)?.target;
-        let origin = Origin {
-            channel: approval.channel.clone(),
-            conversation: approval.conversation.clone(),
-            requester: approval.requester.clone(),
-            message_ref: None,
-        };
         let moment = StepMoment {
-            origin: &origin,
+            origin: Origin {
+                channel: &approval.channel,
+                requester: &approval.requester.id,
+            },
             risk: approval.risk,
             on_call: self.on_call,
             is_last: index + 1 == policy.steps.len(),
             now: self.now,
         };
-        let person = person_of(target, self.on_call).map(str::to_owned);
-        let (outcome, detail, recipients) = match reach(self.engine, target, &moment) {
-            Reach::Chats(recipients) => (StepOutcome::Queued, None, recipients),
-            Reach::Topic => (StepOutcome::Queued, None, Vec::new()),
-            Reach::Nobody(why) => (StepOutcome::Skipped, Some(why), Vec::new()),
-        };
+        let (step, recipients) = take(self.engine, target, index, &moment);
         let choices: Vec<&str> = approval.choices.iter().map(String::as_str).collect();
-        let you = match (target, &person) {
+        let you = match (target, &step.person) {
             (Target::OnCall, Some(_)) => "you, because you are on call",
             (Target::Person(_), _) => "you",
             (Target::OnCall, None) | (Target::Webhook(_) | Target::Ntfy { .. }, _) => "this system",
@@ -210,16 +202,7 @@ impl Escalator<'_> {
             approval_id: approval.id,
             revision: approval.revision,
             policy: name.to_owned(),
-            step: EscalationStep {
-                step: number(index),
-                to: target.name(),
-                person,
-                at: self.now,
-                outcome,
-                detail,
-                settled_at: (outcome != StepOutcome::Queued).then_some(self.now),
-                deliveries: Vec::new(),
-            },
+            step,
             cards: recipients
                 .iter()
                 .map(|recipient| recipient.card(approval.kind, &choices))

@@ -4,7 +4,9 @@ use crate::clock::Timestamp;
 use crate::config::escalation::Target;
 use crate::engine::approvals::{self, Origin, Recipient};
 use crate::engine::core::Engine;
+use crate::engine::escalation::outcome::number;
 use crate::protocol::enums::Risk;
+use crate::protocol::escalation::{EscalationStep, StepOutcome};
 
 /// The conversation of a webhook channel that gets steps.
 pub const CONVERSATION: &str = "escalation";
@@ -24,7 +26,7 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct StepMoment<'a> {
     /// Where the question came from.
-    pub origin: &'a Origin,
+    pub origin: Origin<'a>,
     /// Its risk.
     pub risk: Risk,
     /// Who is on call.
@@ -62,6 +64,31 @@ pub fn reach(engine: &Engine, target: &Target, moment: &StepMoment<'_>) -> Reach
         Target::Webhook(channel) => Reach::Nobody(format!("there is no webhook channel {channel}")),
         Target::Ntfy { .. } => Reach::Topic,
     }
+}
+
+/// The step of this index as it is taken now, and who hears of it.
+pub fn take(
+    engine: &Engine,
+    target: &Target,
+    index: usize,
+    moment: &StepMoment<'_>,
+) -> (EscalationStep, Vec<Recipient>) {
+    let (outcome, detail, recipients) = match reach(engine, target, moment) {
+        Reach::Chats(recipients) => (StepOutcome::Queued, None, recipients),
+        Reach::Topic => (StepOutcome::Queued, None, Vec::new()),
+        Reach::Nobody(why) => (StepOutcome::Skipped, Some(why), Vec::new()),
+    };
+    let step = EscalationStep {
+        step: number(index),
+        to: target.name(),
+        person: person_of(target, moment.on_call).map(str::to_owned),
+        at: moment.now,
+        outcome,
+        detail,
+        settled_at: (outcome != StepOutcome::Queued).then_some(moment.now),
+        deliveries: Vec::new(),
+    };
+    (step, recipients)
 }
 
 fn person(engine: &Engine, name: &str, moment: &StepMoment<'_>) -> Reach {

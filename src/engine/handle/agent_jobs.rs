@@ -8,22 +8,19 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::{continuations, messages, sessions};
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::reconcile;
 use crate::protocol::agent_job::{AgentJob, AgentRun, RUN_AGENT};
 use crate::protocol::approval::Requester;
 use crate::protocol::budget::TurnLimits;
-use crate::protocol::command::Actor;
-use crate::protocol::enums::{ContinuationState, ExternalAgent, Surface, ToolCallState};
+use crate::protocol::enums::{ContinuationState, ExternalAgent, ToolCallState};
 use crate::protocol::gate::GATE;
 use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::options::{DirectCall, TurnOptions};
+use crate::protocol::options::DirectCall;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::RunAgent;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::error::StoreError;
-use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
+use crate::store::input::{Origin, SessionChoice, TurnCache};
 use crate::store::queries::turn::TurnRows;
 use crate::store::queries::unknown::UnknownCall;
 use crate::text::untrusted::limit_line;
@@ -35,15 +32,6 @@ const MAX_ACTIVE_MS: u64 = 30 * 24 * 3600 * 1000;
 const TITLE: usize = 60;
 /// Why a question ends whose program goes on without it.
 const STARTED_AGAIN: &str = "the agent was started again and does not wait for this answer";
-
-fn by_engine() -> Caller {
-    Caller {
-        actor: Actor::Engine,
-        surface: Surface::Engine,
-        key: None,
-        trace: None,
-    }
-}
 
 /// A UUID of random numbers (version 4).
 fn uuid() -> Result<String, Problem> {
@@ -98,8 +86,7 @@ pub async fn start(engine: &Engine, caller: &Caller, job: RunAgent) -> Result<Ag
         after: None,
     };
     let origin = messages::origin(caller, GATE, &run.job(), body);
-    let outcome = engine.store.write(turn(engine, origin, &run)?).await;
-    let outcome = outcome.map_err(from_store)?;
+    let outcome = engine.write(turn(engine, origin, &run)?).await?;
     if let Some(session) = outcome.session_id {
         engine.sessions.add_agent(session);
     }
@@ -117,61 +104,42 @@ fn turn(engine: &Engine, origin: Origin, run: &AgentRun) -> Result<IngestTurn, P
         None => run.task.clone(),
         Some(_) => format!("{product} goes on after the decision about its call."),
     };
+    engine.channel(GATE)?;
+    let call = DirectCall {
+        tool: RUN_AGENT.to_owned(),
+        arguments,
+        external: None,
+    };
+    let turn = messages::turn_of_call(engine, origin, SessionChoice::Conversation, text, call);
     Ok(IngestTurn {
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: messages::said_at(engine, GATE),
-        origin,
-        session: SessionChoice::Conversation,
-        text,
-        model: None,
-        // One step and one call, and then no budget is asked for more.
         limits: TurnLimits {
-            max_steps: 2,
-            max_tool_calls: 2,
             max_active_ms: MAX_ACTIVE_MS,
-            ..engine.settings.budgets.turn
+            ..turn.limits
         },
-        max_queue: engine.channel(GATE)?.max_queue,
         unlimited_queue: true,
-        retry_of: None,
-        queue_full_notice: None,
         title: Some(format!("{product} job · {}", limit_line(&run.task, TITLE))),
-        cache: TurnCache {
-            fresh: true,
-            private: true,
-        },
-        options: TurnOptions {
-            call: Some(Box::new(DirectCall {
-                tool: RUN_AGENT.to_owned(),
-                arguments,
-                external: None,
-            })),
-            ..TurnOptions::default()
-        },
-        bounds: TurnBounds::default(),
-        files: TurnFiles::default(),
+        cache: TurnCache::APART,
+        ..turn
     })
 }
 
 /// A job.
 pub async fn job_of(engine: &Engine, id: SessionId) -> Result<AgentJob, Problem> {
-    let found = engine.store.read(move |rows| rows.agent_job(id)).await;
-    found.map_err(from_store)
+    engine.read(move |rows| rows.agent_job(id)).await
 }
 
 /// Ends a job, with its program and the question that it waits for.
 pub async fn cancel(engine: &Engine, caller: &Caller, id: SessionId) -> Result<AgentJob, Problem> {
     let job = job_of(engine, id).await?;
     if job.state.is_over() {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "not possible now",
             format!("the job {id} is {}: it cannot go on", job.state),
         ));
     }
     let why = Some("the job was cancelled".to_owned());
-    let open = engine.store.read(move |rows| rows.open_turns(id)).await;
-    for turn in open.map_err(from_store)? {
+    let open = engine.read(move |rows| rows.open_turns(id)).await?;
+    for turn in open {
         engine.gate.let_go(turn);
         cancel_open(engine, caller, turn, why.clone()).await?;
     }
@@ -204,10 +172,9 @@ async fn end_questions(
 ) -> Result<(), Problem> {
     let key = conversation.to_owned();
     let open = engine
-        .store
         .read(move |rows| rows.open_gate_turns_of(&key))
-        .await;
-    for turn in open.map_err(from_store)? {
+        .await?;
+    for turn in open {
         engine.gate.forget(conversation, turn.continuation_id);
         let why = Some(why.to_owned());
         cancel_open(engine, caller, turn.continuation_id, why).await?;
@@ -219,11 +186,10 @@ async fn end_questions(
 async fn end_session(engine: &Engine, conversation: &str) -> Result<(), Problem> {
     let key = conversation.to_owned();
     let found = engine
-        .store
         .read(move |rows| rows.active_session(GATE, &key))
-        .await;
-    if let Some(session) = found.map_err(from_store)? {
-        sessions::end(engine, &by_engine(), session).await?;
+        .await?;
+    if let Some(session) = found {
+        sessions::end(engine, &Caller::engine(), session).await?;
     }
     Ok(())
 }
@@ -245,7 +211,7 @@ pub async fn run_changed(
             return Ok(());
         }
         AgentRunChange::GoesOn => {
-            end_questions(engine, &by_engine(), &conversation, STARTED_AGAIN).await
+            end_questions(engine, &Caller::engine(), &conversation, STARTED_AGAIN).await
         }
         AgentRunChange::Deferred(call) => go_on_later(engine, rows, run, &call).await,
         AgentRunChange::Ended => {
@@ -265,7 +231,7 @@ pub async fn run_changed(
                     Ok(())
                 }
                 Ok(_) => end_session(engine, &conversation).await,
-                Err(error) => Err(from_store(error)),
+                Err(error) => Err(Problem::from(error)),
             }
         }
     };
@@ -281,8 +247,8 @@ async fn go_on_later(
 ) -> Result<(), Problem> {
     let request = format!("{}/{call}", run.conversation());
     let key = request.clone();
-    let asked = engine.store.read(move |rows| rows.gate_turn(&key)).await;
-    if asked.map_err(from_store)?.is_none() {
+    let asked = engine.read(move |rows| rows.gate_turn(&key)).await?;
+    if asked.is_none() {
         let product = run.agent.product();
         return Err(Problem::invalid(format!(
             "{product} deferred a call that did not ask here: another hook of its settings did that"
@@ -295,7 +261,7 @@ async fn go_on_later(
     let caller = Caller {
         // One run is followed by one.
         key: Some(format!("after/{}", rows.id)),
-        ..by_engine()
+        ..Caller::engine()
     };
     let body = messages::body_digest(&["agent", &rows.id.to_string(), call]);
     let origin = Origin {
@@ -304,8 +270,7 @@ async fn go_on_later(
         surface: rows.surface,
         ..messages::origin(&caller, GATE, &rows.conversation, body)
     };
-    let outcome = engine.store.write(turn(engine, origin, &next)?).await;
-    let outcome = outcome.map_err(from_store)?;
+    let outcome = engine.write(turn(engine, origin, &next)?).await?;
     let Some(turn) = outcome.continuation_id else {
         return Err(Problem::internal("a run was stored without a turn"));
     };
@@ -360,8 +325,7 @@ async fn decided(engine: &Engine, request: &str) -> Result<(), StoreError> {
 
 /// What came of a run is known where another one follows it.
 async fn settle(engine: &Engine, turn: ContinuationId) -> Result<(), Problem> {
-    let rows = engine.store.read(move |rows| rows.turn(turn)).await;
-    let rows = rows.map_err(from_store)?;
+    let rows = engine.turn_rows(turn).await?;
     let unknown = rows
         .calls
         .iter()
@@ -382,8 +346,7 @@ async fn settle(engine: &Engine, turn: ContinuationId) -> Result<(), Problem> {
 
 /// At the start: the runs that wait for a decision wait on.
 pub async fn recover(engine: &Engine) -> Result<(), Problem> {
-    let open = engine.store.read(|rows| rows.open_agent_runs()).await;
-    let open = open.map_err(from_store)?;
+    let open = engine.read(|rows| rows.open_agent_runs()).await?;
     for (index, (turn, session, _)) in open.iter().enumerate() {
         let mut later = open.iter().skip(index + 1);
         if later.any(|(_, other, next)| other == session && next.after.is_some()) {

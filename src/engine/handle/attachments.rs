@@ -7,7 +7,6 @@ use sha2::{Digest as _, Sha256};
 use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::inbound_files::{self, is_media_type, plain_name};
-use crate::engine::problem::from_store;
 use crate::protocol::artifact::NewAttachment;
 use crate::protocol::hex::hex;
 use crate::protocol::problem::Problem;
@@ -92,7 +91,7 @@ pub async fn store(
         let put = engine
             .store
             .put_artifact(file.content, &file.media_type, now);
-        let artifact = put.await.map_err(from_store)?;
+        let artifact = put.await?;
         let named = (file.name, artifact.artifact.clone());
         if inbound_files::is_transcribed(engine, &file.media_type) {
             turn.files.untranscribed.push(named);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::config::backup_files::{self, Secrets};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::{from_backup, from_restore, from_store};
 use crate::protocol::backup::BackupReport;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::backup::BackupRequest;
@@ -56,8 +55,7 @@ pub async fn on_demand(
 /// Writes it. One at a time: two would only fight for the disk.
 pub async fn write(engine: &Engine, order: &Order) -> Result<BackupReport, Problem> {
     let Some(_only) = engine.maintenance.try_backup() else {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "a backup is being written",
             "another backup has not ended yet",
         )
@@ -69,7 +67,6 @@ pub async fn write(engine: &Engine, order: &Order) -> Result<BackupReport, Probl
     let report = made?;
     tracing::info!(path = %report.path, by = %order.by.label, size = report.size, "backup written");
     engine
-        .store
         .write(RecordBackup {
             by: order.by.clone(),
             path: report.path.clone(),
@@ -77,8 +74,7 @@ pub async fn write(engine: &Engine, order: &Order) -> Result<BackupReport, Probl
             created_at: report.created_at,
             scheduled: order.scheduled,
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     Ok(report)
 }
 
@@ -97,7 +93,7 @@ async fn make(engine: &Engine, order: &Order) -> Result<BackupReport, Problem> {
         extras: found.files,
         notes: found.notes,
     };
-    let report = engine.store.backup(request).await.map_err(from_backup)?;
+    let report = engine.store.backup(request).await?;
     if let Some(within) = &order.check_in {
         check(engine, &order.file, within.clone()).await?;
     }
@@ -111,7 +107,7 @@ async fn check(engine: &Engine, file: &Path, within: PathBuf) -> Result<(), Prob
     let why = match checked {
         Ok(Ok(found)) if found.violations.is_empty() => return Ok(()),
         Ok(Ok(found)) => found.violations.join("; "),
-        Ok(Err(error)) => from_restore(error).detail,
+        Ok(Err(error)) => Problem::from(error).detail,
         Err(error) => error.to_string(),
     };
     let left = match std::fs::remove_file(file) {

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats::problem;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurgeResult};
 use crate::protocol::problem::Problem;
@@ -31,7 +30,7 @@ pub async fn pin(
         subject: entry.id.clone(),
         detail: json!({ "scope": entry.scope, "model": entry.model }),
     };
-    engine.store.write(record).await.map_err(from_store)?;
+    engine.write(record).await?;
     Ok(entry)
 }
 
@@ -58,6 +57,6 @@ pub async fn purge(
             "entries": purged.entries, "results": purged.results, "bytes": purged.bytes
         }),
     };
-    engine.store.write(record).await.map_err(from_store)?;
+    engine.write(record).await?;
     Ok(purged)
 }

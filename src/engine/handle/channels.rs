@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::config::settings::Settings;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::views::{announce_channel, channel_view};
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::Finding;
@@ -24,8 +23,7 @@ fn bridged(engine: &Engine, channel: &str, what: &str, hint: &str) -> Result<(),
     if engine.has_bridge(channel) {
         return Ok(());
     }
-    Err(Problem::new(
-        ProblemKind::NotOffered,
+    Err(Problem::not_offered(
         "not possible here",
         format!("`{channel}` has no connection to {what}"),
     )
@@ -46,8 +44,7 @@ pub async fn check(engine: &Engine, channel: String) -> Result<Page<Finding>, Pr
     let found = engine.delivery.link(&channel).check();
     match tokio::time::timeout(CHECK_LIMIT, found).await {
         Ok(Ok(findings)) => Ok(Page::from(findings)),
-        Ok(Err(_)) | Err(_) => Err(Problem::new(
-            ProblemKind::Unavailable,
+        Ok(Err(_)) | Err(_) => Err(Problem::unavailable(
             "no answer",
             format!("the bridge of `{channel}` does not answer"),
         )
@@ -64,14 +61,12 @@ pub async fn set_paused(
 ) -> Result<Channel, Problem> {
     bridged(engine, &channel, "pause", "pause a session instead")?;
     engine
-        .store
         .write(SetChannelPaused {
             channel: channel.clone(),
             paused,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     engine.delivery.link(&channel).set_paused(paused);
     channel_view(engine, &channel).await
 }
@@ -85,20 +80,14 @@ pub async fn set_draining(
 ) -> Result<Channel, Problem> {
     engine.channel(&channel)?;
     engine
-        .store
         .write(SetChannelDraining {
             channel: channel.clone(),
             draining,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     if !draining {
-        let held_back = engine
-            .store
-            .read(|reader| reader.sessions_with_pending())
-            .await
-            .map_err(from_store)?;
+        let held_back = engine.read(|reader| reader.sessions_with_pending()).await?;
         for session in held_back {
             engine.wake(session);
         }
@@ -122,10 +111,8 @@ pub async fn test(
     )?;
     let wanted = (channel.clone(), conversation.clone());
     let known = engine
-        .store
         .read(move |reader| reader.known_conversation(&wanted.0, wanted.1.as_deref()))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let Some(known) = known else {
         let what = match conversation {
             Some(key) => format!(
@@ -146,7 +133,6 @@ pub async fn test(
         engine.clock.now()
     );
     let outbox_id = engine
-        .store
         .write(QueueChannelTest {
             notice: NewNotice {
                 channel,
@@ -158,13 +144,10 @@ pub async fn test(
             },
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     engine
-        .store
         .read_here(move |reader| reader.delivery(outbox_id))
         .await
-        .map_err(from_store)
 }
 
 /// Makes every channel of a configuration known, with the policy that it gives each. What is stricter than the policy in
@@ -183,8 +166,6 @@ pub async fn ensure(engine: &Engine, settings: &Settings) -> Result<(), Problem>
             },
         })
     });
-    futures_util::future::try_join_all(known)
-        .await
-        .map_err(from_store)?;
+    futures_util::future::try_join_all(known).await?;
     Ok(())
 }

@@ -11,7 +11,6 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::channels;
 use crate::engine::mcp;
-use crate::engine::problem::from_store;
 use crate::engine::views::{announce_channel, announce_engine};
 use crate::model::registry::Models;
 use crate::protocol::configuration::{ConfigurationReload, SettingChange};
@@ -31,12 +30,10 @@ pub async fn reload(
     // Another reload may have ended while this one waited.
     let engine = engine.current();
     if engine.settings.demo {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "no configuration",
-            "the demo has no configuration file",
-        )
-        .hint("`leverframe init` writes one"));
+        return Err(
+            Problem::not_offered("no configuration", "the demo has no configuration file")
+                .hint("`leverframe init` writes one"),
+        );
     }
     let file = &engine.settings.paths.config_file;
     if !engine.settings.source.values.is_empty() && !file.exists() {
@@ -73,7 +70,7 @@ pub async fn reload(
         changes: report.changes.clone(),
     };
     channels::ensure(&engine, &settings).await?;
-    engine.store.write(record).await.map_err(from_store)?;
+    engine.write(record).await?;
     engine.configure(settings, models);
     if let Err(problem) = mcp::reconfigure(&engine.current(), &engine.settings).await {
         tracing::error!(%problem, "the tool servers of the new configuration cannot be put into use");

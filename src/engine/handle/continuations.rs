@@ -3,16 +3,14 @@
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::messages;
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call;
 use crate::protocol::enums::OutboxClass;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::session::Continuation;
 use crate::store::commands::cancel::Cancel;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::resume::Resume;
 use crate::store::commands::start_model_test;
 use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
@@ -25,11 +23,7 @@ pub async fn cancellation(
     reason: Option<String>,
     tell_chat: bool,
 ) -> Result<Cancel, Problem> {
-    let rows = engine
-        .store
-        .read(move |reader| reader.turn(continuation_id))
-        .await
-        .map_err(from_store)?;
+    let rows = engine.turn_rows(continuation_id).await?;
     let notices = if tell_chat && engine.has_bridge(&rows.channel) {
         vec![NewNotice {
             channel: rows.channel,
@@ -61,7 +55,7 @@ pub async fn cancel(
     reason: Option<String>,
 ) -> Result<Continuation, Problem> {
     let cancel = cancellation(engine, caller, continuation_id, reason, true).await?;
-    engine.store.write(cancel).await.map_err(from_store)?;
+    engine.write(cancel).await?;
     engine.sessions.halt(continuation_id, Halt::Cancelled);
     let ended = continuation(engine, continuation_id).await?;
     engine.wake(ended.session_id);
@@ -75,13 +69,11 @@ pub async fn resume(
     continuation_id: ContinuationId,
 ) -> Result<Continuation, Problem> {
     engine
-        .store
         .write(Resume {
             continuation_id,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let resumed = continuation(engine, continuation_id).await?;
     engine.wake(resumed.session_id);
     Ok(resumed)
@@ -94,13 +86,10 @@ pub async fn retry(
     continuation_id: ContinuationId,
 ) -> Result<Continuation, Problem> {
     let ended = engine
-        .store
         .read(move |reader| reader.continuation(continuation_id))
-        .await
-        .map_err(from_store)?;
+        .await?;
     if !ended.state.is_terminal() {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "not possible now",
             format!(
                 "{continuation_id} is {}; only an ended continuation is retried",
@@ -109,23 +98,17 @@ pub async fn retry(
         )
         .hint("resume an interrupted continuation, or cancel it first"));
     }
-    let rows = engine
-        .store
-        .read(move |reader| reader.turn(continuation_id))
-        .await
-        .map_err(from_store)?;
+    let rows = engine.turn_rows(continuation_id).await?;
     if let Some(external) = rows.options.external() {
         let agent = external.agent.product();
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "not possible now",
             format!("{agent} makes its own calls and waits for no other answer"),
         )
         .hint("ask the agent to try again"));
     }
     if rows.temporary && rows.conversation == start_model_test::CONVERSATION {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "not possible now",
             format!("{continuation_id} was the test of a model, not a turn"),
         )
@@ -137,27 +120,15 @@ pub async fn retry(
     origin.requester = rows.requester;
     origin.surface = rows.surface;
     origin.message_ref = rows.message_ref;
+    engine.channel(&rows.channel)?;
+    let session = if rows.temporary {
+        SessionChoice::Temporary
+    } else {
+        SessionChoice::Conversation
+    };
     let turn = IngestTurn {
-        files: TurnFiles::default(),
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: messages::said_at(engine, &origin.channel),
-        origin,
-        session: if rows.temporary {
-            SessionChoice::Temporary
-        } else {
-            SessionChoice::Conversation
-        },
-        text: rows.text,
         model: ended.model,
-        limits: messages::limits(
-            &engine.settings.budgets,
-            &crate::protocol::command::BudgetRequest::default(),
-        ),
-        max_queue: engine.channel(&rows.channel)?.max_queue,
-        unlimited_queue: engine.is_held(),
         retry_of: Some(continuation_id),
-        queue_full_notice: None,
-        title: None,
         // Whoever asks again wants another answer.
         cache: TurnCache {
             fresh: true,
@@ -166,10 +137,10 @@ pub async fn retry(
         // Whoever asks again is there to answer; what it may do by itself stays.
         options: rows.options,
         bounds: TurnBounds {
-            unattended: None,
             autonomy_ceiling: rows.bounds.autonomy_ceiling,
-            alone: false,
+            ..TurnBounds::default()
         },
+        ..messages::turn(engine, origin, session, rows.text)
     };
     let accepted = messages::submit(engine, turn).await?;
     continuation(engine, accepted.continuation_id).await
@@ -177,9 +148,5 @@ pub async fn retry(
 
 /// A continuation with its calls.
 pub async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Continuation, Problem> {
-    engine
-        .store
-        .read(move |reader| reader.continuation(id))
-        .await
-        .map_err(from_store)
+    engine.read(move |reader| reader.continuation(id)).await
 }

@@ -2,15 +2,13 @@
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::handle::{attachments, messages, sessions};
-use crate::engine::people;
-use crate::engine::problem::from_store;
+use crate::engine::handle::{messages, sessions};
 use crate::protocol::chat::{may_talk, own_prefix, with_earlier};
 use crate::protocol::command::Accepted;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::Converse;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
-use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
+use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::input::SessionChoice;
 
 /// Longest key of a conversation, in characters.
 const MAX_KEY: usize = 128;
@@ -35,10 +33,8 @@ pub async fn converse(
         options,
     } = message;
     let settings = engine.channel(&channel)?;
-    let max_queue = settings.max_queue;
     if !may_talk(&caller.actor, settings.kind) {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
+        return Err(Problem::forbidden(
             "not this channel",
             format!(
                 "{} does not talk to the agent of `{channel}` as a chat client",
@@ -53,19 +49,10 @@ pub async fn converse(
         )));
     }
     let conversation = own_prefix(&caller.actor) + &conversation;
-    let files = attachments::read(engine, attachments)?;
-    if files.is_empty() || !text.is_empty() {
-        messages::check_text(&text)?;
-    }
-    messages::check_budgets(&budgets)?;
-    let options = messages::check_options(engine, options)?;
+    let (files, options) = messages::check_content(engine, &text, &budgets, attachments, options)?;
     let session = match session_id {
         Some(id) => {
-            let session = engine
-                .store
-                .read_here(move |reader| reader.session(id))
-                .await
-                .map_err(from_store)?;
+            let session = engine.session(id).await?;
             if session.channel != channel || session.conversation != conversation {
                 return Err(Problem::not_found("session", id));
             }
@@ -76,12 +63,7 @@ pub async fn converse(
     };
     messages::check_rate(engine, caller, &channel).await?;
     // Neither session nor earlier messages: a client that repeats its request sees another standing than the first time.
-    let mut parts = vec!["converse", &channel, &text];
-    let digests = attachments::digests(&files);
-    parts.extend(digests.iter().map(String::as_str));
-    let asked = messages::options_text(&options)?;
-    parts.extend(asked.as_deref());
-    let body = messages::body_digest(&parts);
+    let body = messages::content_digest(&["converse", &channel, &text], &files, &options)?;
     let origin = messages::origin(caller, &channel, &conversation, body);
     for message in &mut earlier {
         message.text = engine.redactor.redact(&message.text).into_owned();
@@ -95,22 +77,10 @@ pub async fn converse(
         .take(TITLE_CHARS)
         .collect();
     let turn = IngestTurn {
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: messages::said_at(engine, &channel),
-        origin,
-        session,
-        text: with_earlier(&text, &earlier),
-        model: None,
         limits: messages::limits(&engine.settings.budgets, &budgets),
-        max_queue,
-        unlimited_queue: engine.is_held(),
-        retry_of: None,
-        queue_full_notice: None,
         title: Some(sessions::clean_title(engine, &title)).filter(|title| !title.is_empty()),
-        cache: TurnCache::default(),
         options,
-        bounds: TurnBounds::default(),
-        files: TurnFiles::default(),
+        ..messages::turn(engine, origin, session, with_earlier(&text, &earlier))
     };
     messages::submit_with_files(engine, turn, files).await
 }

@@ -8,14 +8,12 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::dataset_uploads::Upload;
 use crate::engine::datasets::{self as kept, NewDataset};
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::dataset::{
     Base64Bytes, Dataset, DatasetDescription, DatasetPart, DatasetQuery, DatasetRows,
     DatasetUpload, MAX_PART,
 };
 use crate::protocol::ids::DatasetUploadId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::{
     AppendDatasetUpload, BeginDatasetUpload, ExportDataset, ListDatasets,
 };
@@ -34,7 +32,7 @@ pub async fn list(engine: &Engine, query: ListDatasets) -> Result<Page<Dataset>,
         .store
         .read(move |reader| reader.datasets(query.channel.as_deref()))
         .await;
-    all.map(Page::from).map_err(from_store)
+    all.map(Page::from).map_err(Problem::from)
 }
 
 /// One, with what is in its columns.
@@ -60,8 +58,7 @@ pub async fn begin(
     command: BeginDatasetUpload,
 ) -> Result<DatasetUpload, Problem> {
     if !datasets::is_built_in() {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "no datasets",
             "this program is built without datasets",
         ));
@@ -79,7 +76,7 @@ pub async fn begin(
             "`{name}` is not a valid dataset name"
         )));
     }
-    let path = engine.store.new_upload_file().await.map_err(from_store)?;
+    let path = engine.store.new_upload_file().await?;
     let id = DatasetUploadId::generate();
     let upload = Upload {
         channel: command.channel,
@@ -87,7 +84,7 @@ pub async fn begin(
         source: command.file,
         path,
         received: 0,
-        owner: people::actor_id(&by.actor),
+        owner: by.actor.id(),
         at: engine.clock.now(),
     };
     for path in engine.datasets.begin(id, upload)? {
@@ -114,12 +111,11 @@ pub async fn append(
             "`data` has more than {MAX_PART} bytes"
         )));
     }
-    let mut upload = engine.datasets.take(id, &people::actor_id(&by.actor))?;
+    let mut upload = engine.datasets.take(id, &by.actor.id())?;
     if command.offset != upload.received {
         let received = upload.received;
         engine.datasets.put_back(id, upload);
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "not the next part",
             format!(
                 "{received} bytes are here, and the part begins at {}",
@@ -150,12 +146,10 @@ pub async fn append(
         .map_err(|error| Problem::internal(format!("a part was not written: {error}")))?;
     if let Err(error) = written {
         let _ = tokio::fs::remove_file(&upload.path).await;
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
-            "the upload cannot be written",
-            error.to_string(),
-        )
-        .hint("free disk space, then begin it again"));
+        return Err(
+            Problem::unavailable("the upload cannot be written", error.to_string())
+                .hint("free disk space, then begin it again"),
+        );
     }
     upload.received = received;
     upload.at = engine.clock.now();
@@ -169,7 +163,7 @@ pub async fn append(
 
 /// Makes the dataset.
 pub async fn finish(engine: &Engine, by: &Caller, id: DatasetUploadId) -> Result<Dataset, Problem> {
-    let upload = engine.datasets.take(id, &people::actor_id(&by.actor))?;
+    let upload = engine.datasets.take(id, &by.actor.id())?;
     if upload.received == 0 {
         return Err(Problem::invalid("the file is empty"));
     }
@@ -209,7 +203,7 @@ pub async fn export(
             format: command.format,
             by: by.reference(),
         };
-        engine.store.write(record).await.map_err(from_store)?;
+        engine.write(record).await?;
     }
     let (data, next) = kept::export(engine, &dataset, command.format, command.part).await?;
     Ok(DatasetPart {

@@ -1,20 +1,19 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
 use crate::clock::Timestamp;
-use crate::engine::approvals::{self, Origin};
+use crate::engine::approvals;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decision;
 use crate::engine::handle::{edit, rules, unused_rules};
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::approval::{Approval, MAX_LIFE_SECONDS, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{
     ApprovalKind, ApprovalState, DecisionKind, DecisionScope, Risk, Scope,
 };
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::store::commands::allow_by_two::{AllowByTwo, TwoPeople};
 use crate::store::commands::decide::{Decide, DecideOutcome};
 
@@ -34,11 +33,7 @@ pub async fn decide(
     approval_id: ApprovalId,
     request: DecisionRequest,
 ) -> Result<Approval, Problem> {
-    let approval = engine
-        .store
-        .read(move |reader| reader.approval(approval_id))
-        .await
-        .map_err(from_store)?;
+    let approval = engine.approval(approval_id).await?;
     check(engine, caller, &approval, &request)?;
     if allows_shape(request.scope) && approval.state == ApprovalState::Pending {
         check_still_used(engine, &approval).await?;
@@ -47,8 +42,7 @@ pub async fn decide(
     let rule = match request.rule.take() {
         Some(patch) if !people::has_scope(&caller.actor, Scope::Admin) => {
             drop(patch);
-            return Err(Problem::new(
-                ProblemKind::Forbidden,
+            return Err(Problem::forbidden(
                 "not allowed to make rules",
                 format!(
                     "{} may decide; making a rule needs the scope `admin`",
@@ -75,15 +69,14 @@ pub async fn decide(
         ..command(engine, caller, &approval, request)
     };
     let decide = by_two(engine, caller, &approval, decide);
-    let report = engine.store.write(decide).await.map_err(from_store)?;
+    let report = engine.write(decide).await?;
     decision::settle(engine, &report);
     decision::follow_up(engine, &approval, word).await;
     if let DecideOutcome::Lost { approval, .. } = &report.outcome
         && word == DecisionKind::Revoke
         && approval.state == ApprovalState::Consumed
     {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "too late to take it back",
             format!("{approval_id} was used: the call has started"),
         )
@@ -102,11 +95,7 @@ pub fn check(
     if let Some(reason) =
         people::may_not_decide(&engine.settings, approval, &caller.actor, caller.surface)
     {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "not allowed to decide this",
-            reason,
-        ));
+        return Err(Problem::forbidden("not allowed to decide this", reason));
     }
     let word = request.decision;
     if word == DecisionKind::Approve && people::takes_two_people(&engine.settings, approval) {
@@ -117,9 +106,7 @@ pub fn check(
         ApprovalKind::ResolveUnknown | ApprovalKind::Resend
     );
     if engine.emergency.is_quarantined() && !about_the_past {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
-            "quarantined",
+        return Err(Problem::unavailable("quarantined",
             "the database was restored from a copy: until it is released, only what is unknown can be answered",
         )
         .hint("`leverframe release` shows what is uncertain and releases it"));
@@ -127,8 +114,7 @@ pub fn check(
     let always_possible = matches!(word, DecisionKind::Snooze | DecisionKind::Revoke);
     if !always_possible && !approval.offered.contains(&word) {
         let offered: Vec<&str> = approval.offered.iter().map(|word| word.as_str()).collect();
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "not offered",
             format!(
                 "`{word}` is not offered for {}; offered: {}",
@@ -152,8 +138,7 @@ pub fn check(
         && approval.state == ApprovalState::Pending
         && !right_code
     {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
+        return Err(Problem::not_offered(
             "confirmation needed",
             "a critical call is approved with its short code in `confirm_code`",
         )
@@ -189,9 +174,7 @@ pub fn check(
 /// Refuses an approval of somebody whom nobody knows, and one for more than this call, where two people must allow.
 fn check_of_two(caller: &Caller, request: &DecisionRequest) -> Result<(), Problem> {
     if caller.actor.person().is_none() {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "not allowed to decide this",
+        return Err(Problem::forbidden("not allowed to decide this",
             format!(
                 "two people must allow this (two_people of its channel), and {} is none under [people]",
                 caller.actor.label()
@@ -213,26 +196,12 @@ pub fn by_two(engine: &Engine, caller: &Caller, approval: &Approval, decide: Dec
         && people::takes_two_people(&engine.settings, approval);
     let person = caller.actor.person().filter(|_| takes_two);
     let two_people = person.map(|person| {
-        let origin = Origin {
-            channel: approval.channel.clone(),
-            conversation: approval.conversation.clone(),
-            requester: approval.requester.clone(),
-            message_ref: None,
-        };
-        let (choices, now) = (approval.choices(), engine.clock.now());
-        let cards = approvals::cards_for(
-            engine,
-            &origin,
-            approval.kind,
-            &choices,
-            approval.risk,
-            |name| {
-                name != person
-                    && approvals::is_asked(engine, &origin.channel, name)
-                    && approvals::quiet_until(engine, &origin.channel, name, approval.risk, now)
-                        .is_none()
-            },
-        );
+        let (channel, risk, now) = (&approval.channel, approval.risk, engine.clock.now());
+        let cards = approvals::cards_of(engine, approval, |name| {
+            name != person
+                && approvals::is_asked(engine, channel, name)
+                && approvals::quiet_until(engine, channel, name, risk, now).is_none()
+        });
         TwoPeople {
             person: person.to_owned(),
             cards,
@@ -276,8 +245,7 @@ fn grant_ends(engine: &Engine, request: &DecisionRequest) -> Option<Timestamp> {
 }
 
 fn not_for_the_session(why: &str) -> Problem {
-    Problem::new(
-        ProblemKind::NotOffered,
+    Problem::not_offered(
         "not offered",
         format!("this shape cannot be allowed for longer than this call: {why}"),
     )

@@ -2,7 +2,6 @@
 
 use crate::engine::core::Engine;
 use crate::engine::handle::mcp;
-use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate::{self, Evaluation, Refusal};
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::policy_context::PolicyContext;
@@ -26,14 +25,8 @@ pub async fn judged_now(
     else {
         return Ok(None);
     };
-    let rows = engine
-        .store
-        .read(move |reader| reader.turn(continuation_id))
-        .await
-        .map_err(from_store)?;
-    let policy_context = PolicyContext::read(engine, &rows)
-        .await
-        .map_err(from_store)?;
+    let rows = engine.turn_rows(continuation_id).await?;
+    let policy_context = PolicyContext::read(engine, &rows).await?;
     let version = policy_context.policy.version;
     let evaluation = evaluate::evaluate(
         engine,
@@ -90,9 +83,7 @@ pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem
     match report.outcome {
         DecideOutcome::Decided(approval) | DecideOutcome::Same(approval) => Ok(approval),
         DecideOutcome::Lost { winner, .. } => {
-            let mut problem = Problem::new(
-                ProblemKind::Conflict,
-                "already decided",
+            let mut problem = Problem::conflict("already decided",
                 format!(
                     "{id} was answered `{}` by {} ({})",
                     winner.decision, winner.by, winner.surface
@@ -103,9 +94,7 @@ pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem
         }
         DecideOutcome::Stale {
             current_revision, ..
-        } => Err(Problem::new(
-            ProblemKind::Conflict,
-            "it changed since it was shown",
+        } => Err(Problem::conflict("it changed since it was shown",
             format!("{id} is at revision {current_revision} with another digest"),
         )
         .hint("look at it again and decide with its current digest")),
@@ -118,9 +107,7 @@ pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem
             "retry the continuation to be asked again; a call of an external agent can be allowed for the next time: \
              `leverframe approvals allow-later ID`",
         )),
-        DecideOutcome::NotPending(state) => Err(Problem::new(
-            ProblemKind::Conflict,
-            "not waiting any more",
+        DecideOutcome::NotPending(state) => Err(Problem::conflict("not waiting any more",
             format!("{id} is {state}"),
         )),
     }

@@ -3,11 +3,10 @@
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decide;
-use crate::engine::problem::from_store;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::enums::DecisionKind;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::session::OutboxItem;
 use crate::store::commands::resolve_delivery::{ResolveDelivery, Settlement};
 use crate::store::error::StoreError;
@@ -36,16 +35,14 @@ pub async fn resolve(
         })
         .await;
     let item = engine
-        .store
         .read(move |reader| reader.delivery(outbox_id))
-        .await
-        .map_err(from_store)?;
+        .await?;
     match written {
         Ok(()) => Ok(item),
         Err(error @ (StoreError::Conflict { .. } | StoreError::Rejected { .. })) => {
             late(engine, item, word, error).await
         }
-        Err(error) => Err(from_store(error)),
+        Err(error) => Err(Problem::from(error)),
     }
 }
 
@@ -57,19 +54,14 @@ async fn late(
     error: StoreError,
 ) -> Result<OutboxItem, Problem> {
     let Some(question) = item.question else {
-        return Err(from_store(error));
+        return Err(Problem::from(error));
     };
-    let asked = engine
-        .store
-        .read(move |reader| reader.approval(question))
-        .await
-        .map_err(from_store)?;
+    let asked = engine.approval(question).await?;
     match asked.decision {
-        None => Err(from_store(error)),
+        None => Err(Problem::from(error)),
         Some(winner) if winner.decision == word => Ok(item),
         Some(winner) => {
-            let mut problem = Problem::new(
-                ProblemKind::Conflict,
+            let mut problem = Problem::conflict(
                 "already decided",
                 format!(
                     "{} was settled `{}` by {} ({})",

@@ -7,15 +7,11 @@ use serde_json::Value;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::{messages, tools};
-use crate::engine::people;
-use crate::engine::problem::from_store;
-use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, MAX_TEXT_BYTES};
-use crate::protocol::options::{DirectCall, TurnOptions};
+use crate::protocol::options::DirectCall;
 use crate::protocol::problem::Problem;
 use crate::protocol::request::CallTool;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
-use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
+use crate::store::input::SessionChoice;
 use crate::tools::canonical::canonical_json;
 use crate::tools::preview::one_line;
 
@@ -37,11 +33,7 @@ pub async fn call(engine: &Engine, caller: &Caller, call: CallTool) -> Result<Ac
             asked.len()
         )));
     }
-    let session = engine
-        .store
-        .read_here(move |reader| reader.session(session_id))
-        .await
-        .map_err(from_store)?;
+    let session = engine.session(session_id).await?;
     if !tools::is_of_channel(engine.channel(&session.channel)?, &tool) {
         let problem = format!("`tool`: `{tool}` is of a server that this channel does not get");
         return Err(Problem::invalid(problem));
@@ -54,41 +46,12 @@ pub async fn call(engine: &Engine, caller: &Caller, call: CallTool) -> Result<Ac
         .redactor
         .redact(&format!("{tool} {preview}"))
         .into_owned();
-    let configured = engine.settings.budgets.turn;
-    let turn = IngestTurn {
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: messages::said_at(engine, &session.channel),
-        origin,
-        session: SessionChoice::Id(session_id),
-        text,
-        model: None,
-        // One step and one call, and then no budget is asked for more.
-        limits: TurnLimits {
-            max_steps: 2,
-            max_tool_calls: 2,
-            ..configured
-        },
-        max_queue: engine
-            .channel(&session.channel)
-            .map_or(10, |channel| channel.max_queue),
-        unlimited_queue: engine.is_held(),
-        retry_of: None,
-        queue_full_notice: None,
-        title: None,
-        cache: TurnCache {
-            fresh: false,
-            private: false,
-        },
-        options: TurnOptions {
-            call: Some(Box::new(DirectCall {
-                tool,
-                arguments,
-                external: None,
-            })),
-            ..TurnOptions::default()
-        },
-        bounds: TurnBounds::default(),
-        files: TurnFiles::default(),
+    let call = DirectCall {
+        tool,
+        arguments,
+        external: None,
     };
+    let session = SessionChoice::Id(session_id);
+    let turn = messages::turn_of_call(engine, origin, session, text, call);
     messages::submit(engine, turn).await
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::emergency::ActiveStop;
-use crate::engine::problem::from_store;
 use crate::engine::reconcile;
 use crate::engine::turn::input::Halt;
 use crate::engine::views;
@@ -60,7 +59,7 @@ pub async fn stop(
     engine.sessions.wait_for_turns(None, KILL_DEADLINE).await;
     recorded.map_err(|error| {
         let full = matches!(error, StoreError::Full(_));
-        let problem = from_store(error);
+        let problem = Problem::from(error);
         if full {
             problem
                 .hint("the stop is in force all the same; it is recorded as soon as there is space")
@@ -106,20 +105,11 @@ pub async fn release(
         by: caller.reference(),
     };
     engine.emergency.take_unrecorded();
-    engine
-        .store
-        .write((drop, (released, lifted)))
-        .await
-        .map_err(from_store)?;
+    engine.write((drop, (released, lifted))).await?;
     engine.emergency.release();
     engine.emergency.set_quarantine(false);
     reconcile::begin(engine);
-    for session in engine
-        .store
-        .read(|reader| reader.sessions_with_pending())
-        .await
-        .map_err(from_store)?
-    {
+    for session in engine.read(|reader| reader.sessions_with_pending()).await? {
         engine.wake(session);
     }
     announce(engine).await
@@ -129,10 +119,8 @@ pub async fn release(
 pub async fn uncertain(engine: &Engine) -> Result<Uncertain, Problem> {
     let now = engine.clock.now();
     let mut uncertain = engine
-        .store
         .read(move |reader| reader.uncertain(now, Recovered::Yes))
-        .await
-        .map_err(from_store)?;
+        .await?;
     uncertain.held_since = engine.emergency.held().map(|held| held.since);
     Ok(uncertain)
 }

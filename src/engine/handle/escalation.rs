@@ -6,7 +6,6 @@ use crate::config::error::nearest;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::escalation::reach::person_of;
-use crate::engine::problem::from_store;
 use crate::protocol::escalation::{
     DrillRequest, Escalation, EscalationDrill, EscalationStatus, PolicyStep,
 };
@@ -18,10 +17,8 @@ use crate::store::commands::put_drill::BeginDrill;
 pub async fn list(engine: &Engine) -> Result<Page<EscalationStatus>, Problem> {
     let now = engine.clock.now();
     let (on_call, drills) = engine
-        .store
         .read_here(|reader| Ok((reader.on_call()?, reader.escalation_drills()?)))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let on_call = on_call.filter(|one| one.until.is_none_or(|until| until > now));
     let on_call = on_call.as_ref().map(|one| one.name.as_str());
     let mut drills: BTreeMap<String, EscalationDrill> = drills
@@ -101,7 +98,7 @@ pub async fn drill(
         drill: drill.clone(),
         by: caller.reference(),
     };
-    let running = engine.store.write(begin).await.map_err(from_store)?;
+    let running = engine.write(begin).await?;
     engine.scheduler.deadlines_changed();
     // Whoever asks again follows the one that runs.
     Ok(running.unwrap_or(drill))

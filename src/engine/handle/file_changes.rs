@@ -4,10 +4,9 @@ use std::str::FromStr as _;
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::file_change::{FileChange, FileFate, FileOfChange};
 use crate::protocol::ids::{SessionId, ToolCallId};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
 use crate::store::commands::record_file_undo::RecordFileUndo;
 use crate::tools::change_journal::{ChangeRecord, JournalEntry, done_entries};
@@ -43,7 +42,8 @@ fn change(entry: &JournalEntry, record: &ChangeRecord) -> Option<FileChange> {
     })
 }
 
-async fn off_the_async_threads<T: Send + 'static>(
+/// Runs what looks at files off the async threads.
+pub async fn look_at_files<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let task = tokio::task::spawn_blocking(work);
@@ -54,7 +54,7 @@ async fn off_the_async_threads<T: Send + 'static>(
 /// What tools did to files, the newest first.
 pub async fn list(engine: &Engine) -> Result<Page<FileChange>, Problem> {
     let journal = engine.file_changes();
-    let found = off_the_async_threads(move || -> std::io::Result<Vec<FileChange>> {
+    let found = look_at_files(move || -> std::io::Result<Vec<FileChange>> {
         let entries = done_entries(&journal, MAX_LISTED)?;
         let read = entries.iter().filter_map(|entry| {
             let record = entry.read().ok()??;
@@ -77,16 +77,12 @@ pub async fn undo(
     call_id: ToolCallId,
 ) -> Result<FileChange, Problem> {
     let refuse = |why: String| {
-        Problem::new(
-            ProblemKind::Conflict,
-            "the change of files cannot be undone",
-            why,
-        )
-        .hint("`leverframe files list` shows the changes that are kept")
+        Problem::conflict("the change of files cannot be undone", why)
+            .hint("`leverframe files list` shows the changes that are kept")
     };
     let entry = JournalEntry::new(&engine.file_changes(), &call_id.to_string());
     let looked = entry.clone();
-    let record = off_the_async_threads(move || looked.read()).await?;
+    let record = look_at_files(move || looked.read()).await?;
     let record = record
         .map_err(|error| refuse(format!("its record cannot be read: {error}")))?
         .ok_or_else(|| Problem::not_found("kept change of files", call_id))?;
@@ -100,13 +96,9 @@ pub async fn undo(
         files: files.collect(),
         refused: None,
     };
-    engine
-        .store
-        .write(audit.clone())
-        .await
-        .map_err(from_store)?;
+    engine.write(audit.clone()).await?;
     let (own, key) = (engine.clone(), call_id.to_string());
-    let undone = off_the_async_threads(move || {
+    let undone = look_at_files(move || {
         change_recovery::undo(&own.file_changes(), &key, |workspace| {
             own.hidden_directories(workspace)
         })
@@ -118,11 +110,11 @@ pub async fn undo(
                 refused: Some(engine.redactor.redact(&why).into_owned()),
                 ..audit
             };
-            engine.store.write(refused).await.map_err(from_store)?;
+            engine.write(refused).await?;
             return Err(refuse(why));
         }
     }
-    let written = off_the_async_threads(move || {
+    let written = look_at_files(move || {
         let record = entry.read().ok()??;
         change(&entry, &record)
     });

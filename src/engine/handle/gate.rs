@@ -12,24 +12,22 @@ use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::{continuations, messages, rules, sessions};
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::protocol::approval::Requester;
-use crate::protocol::budget::TurnLimits;
-use crate::protocol::command::{Accepted, Actor};
+use crate::protocol::command::Accepted;
 use crate::protocol::enums::{
     ApprovalState, ContinuationState, ExternalAgent, GateVerdict, ReportOutcome, Risk, RuleMatcher,
     RuleScope, Surface, ToolCallState, VerdictKind,
 };
 use crate::protocol::gate::{ExternalCaller, GATE, GateAnswer, LONGEST_GATE_WAIT};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
-use crate::protocol::options::{DirectCall, TurnOptions};
+use crate::protocol::options::DirectCall;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::AskGate;
 use crate::protocol::rule::{Rule, RulePatch};
 use crate::protocol::session::{Continuation, ToolCall};
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::record_call_report::{CloseUnreported, RecordCallReport};
-use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache};
+use crate::store::input::{Origin, SessionChoice, TurnCache};
 use crate::store::queries::gate::GateTurn;
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
@@ -246,11 +244,7 @@ struct Asked<'a> {
 
 /// What a caller hears that may come back: the daemon that starts next knows its question.
 fn stopping() -> Problem {
-    Problem::new(
-        ProblemKind::Unavailable,
-        "stopping",
-        "the daemon stops; ask again under the same key",
-    )
+    Problem::unavailable("stopping", "the daemon stops; ask again under the same key")
 }
 
 fn external(
@@ -293,7 +287,7 @@ fn turn(
     let body = messages::body_digest(&["gate", &tool, &external.directory, &asked]);
     engine.redactor.redact_json(&mut arguments);
     let text = format!("{tool} {}", one_line(&tool, &arguments));
-    let settings = engine.channel(GATE)?;
+    engine.channel(GATE)?;
     let requester = Requester {
         id: format!("{}:{}", external.agent, external.session),
         display: external.label(),
@@ -301,43 +295,24 @@ fn turn(
     };
     let directory = external.directory.rsplit('/').next().unwrap_or_default();
     let title = format!("{} · {directory}", external.agent.product());
+    let origin = Origin {
+        key: Some(external.request.clone()),
+        requester,
+        surface: Surface::Gate,
+        ..messages::origin(caller, GATE, conversation, body)
+    };
+    let call = DirectCall {
+        tool,
+        arguments,
+        external: Some(external),
+    };
+    let text = engine.redactor.redact(&text).into_owned();
     Ok(IngestTurn {
         role: "program".to_owned(),
-        said_at: messages::said_at(engine, GATE),
-        origin: Origin {
-            key: Some(external.request.clone()),
-            requester,
-            surface: Surface::Gate,
-            ..messages::origin(caller, GATE, conversation, body)
-        },
-        session: SessionChoice::Conversation,
-        text: engine.redactor.redact(&text).into_owned(),
-        model: None,
-        // One step and one call, and then no budget is asked for more.
-        limits: TurnLimits {
-            max_steps: 2,
-            max_tool_calls: 2,
-            ..engine.settings.budgets.turn
-        },
-        max_queue: settings.max_queue,
         unlimited_queue: false,
-        retry_of: None,
-        queue_full_notice: None,
         title: Some(engine.redactor.redact(&title).into_owned()),
-        cache: TurnCache {
-            fresh: true,
-            private: true,
-        },
-        options: TurnOptions {
-            call: Some(Box::new(DirectCall {
-                tool,
-                arguments,
-                external: Some(external),
-            })),
-            ..TurnOptions::default()
-        },
-        bounds: TurnBounds::default(),
-        files: TurnFiles::default(),
+        cache: TurnCache::APART,
+        ..messages::turn_of_call(engine, origin, SessionChoice::Conversation, text, call)
     })
 }
 
@@ -475,18 +450,14 @@ async fn record(
     )
     .await?;
     if turns.is_empty() {
-        engine
-            .store
-            .write(written.clone())
-            .await
-            .map_err(from_store)?;
+        engine.write(written.clone()).await?;
     }
     for turn in turns {
         let written = RecordCallReport {
             continuation_id: Some(turn.continuation_id),
             ..written.clone()
         };
-        engine.store.write(written).await.map_err(from_store)?;
+        engine.write(written).await?;
         // Behind the report: whoever waits reads why.
         if !turn.state.is_terminal() {
             end(engine, turn.continuation_id, ANSWERED_ELSEWHERE).await;
@@ -525,7 +496,7 @@ async fn find_questions(
         };
         Ok(before.into_iter().chain(own).collect())
     };
-    engine.store.read(read).await.map_err(from_store)
+    engine.read(read).await
 }
 
 /// Follows what the agent does between its calls.
@@ -544,13 +515,13 @@ async fn follow(
             let closed = CloseUnreported {
                 session_id: session,
             };
-            engine.store.write(closed).await.map_err(from_store)?;
+            engine.write(closed).await?;
         }
         TurnChange::SessionEnd => {
             let closed = CloseUnreported {
                 session_id: session,
             };
-            engine.store.write(closed).await.map_err(from_store)?;
+            engine.write(closed).await?;
             // The program of a job ends often before the job does.
             if !engine.gate.is_run(&conversation) {
                 sessions::end(engine, caller, session).await?;
@@ -566,8 +537,7 @@ pub async fn allow_later(
     caller: &Caller,
     id: ApprovalId,
 ) -> Result<Rule, Problem> {
-    let approval = engine.store.read(move |rows| rows.approval(id)).await;
-    let approval = approval.map_err(from_store)?;
+    let approval = engine.approval(id).await?;
     let is_over = matches!(
         approval.state,
         ApprovalState::Expired | ApprovalState::Revoked
@@ -588,7 +558,7 @@ pub async fn allow_later(
     };
     if let Some(why) = why {
         let detail = format!("{id} cannot be allowed later: {why}");
-        return Err(Problem::new(ProblemKind::NotOffered, "not offered", detail));
+        return Err(Problem::not_offered("not offered", detail));
     }
     let rule = RulePatch {
         tool: Some(approval.tool.clone()),
@@ -637,18 +607,9 @@ async fn end_unless_back(engine: &Engine, request: &str) {
     }
 }
 
-fn by_engine() -> Caller {
-    Caller {
-        actor: Actor::Engine,
-        surface: Surface::Engine,
-        key: None,
-        trace: None,
-    }
-}
-
 /// Ends an open question as neither allowed nor denied.
 async fn end(engine: &Engine, id: ContinuationId, why: &str) {
-    match continuations::cancel(engine, &by_engine(), id, Some(why.to_owned())).await {
+    match continuations::cancel(engine, &Caller::engine(), id, Some(why.to_owned())).await {
         Ok(_) => {}
         // It ended meanwhile.
         Err(problem) if problem.kind == ProblemKind::Conflict => {}
@@ -658,11 +619,11 @@ async fn end(engine: &Engine, id: ContinuationId, why: &str) {
 
 /// At the start: lets questions go on whose callers come back, and ends the others.
 pub async fn recover(engine: &Engine) -> Result<(), Problem> {
-    let open = engine.store.read(|rows| rows.open_gate_turns());
-    for turn in open.await.map_err(from_store)? {
+    let open = engine.read(|rows| rows.open_gate_turns()).await?;
+    for turn in open {
         if turn.state == ContinuationState::Interrupted {
             // Nothing of it is uncertain: an answer goes to the same request, or to nobody.
-            continuations::resume(engine, &by_engine(), turn.continuation_id).await?;
+            continuations::resume(engine, &Caller::engine(), turn.continuation_id).await?;
         }
         if turn.deferred
             && engine

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::protocol::hook::{Hook, HookTrial};
 use crate::protocol::problem::Problem;
 use crate::protocol::request::TryHook;
@@ -34,7 +33,7 @@ pub async fn reset(engine: &Engine, caller: &Caller, name: String) -> Result<Pag
         rows: vec![row],
         ..RecordHooks::default()
     };
-    engine.store.write(record).await.map_err(from_store)?;
+    engine.write(record).await?;
     let mut hooks = engine.hooks.list();
     hooks.retain(|hook| hook.name == name);
     Ok(hooks.into())

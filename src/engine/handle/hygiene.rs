@@ -3,7 +3,6 @@
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::hygiene;
-use crate::engine::problem::from_store;
 use crate::protocol::enums::MemoryScope;
 use crate::protocol::hygiene::{HygieneRun, HygieneStatus};
 use crate::protocol::ids::HygieneRunId;
@@ -45,10 +44,8 @@ pub async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
         cursor: None,
     };
     let (runs, growth) = engine
-        .store
         .read(move |reader| Ok((reader.hygiene_runs(&newest)?, reader.growth()?)))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let days = |scope: &MemoryScope| (*scope, settings.days_of(*scope));
     Ok(HygieneStatus {
         retention_days: MemoryScope::ALL.iter().map(days).collect(),
@@ -58,7 +55,7 @@ pub async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
         problem: engine.hygiene.problem(),
         last: runs.items.into_iter().next(),
         next_at: hygiene::next_at(engine).await?,
-        sizes: hygiene::sizes(engine).await.map_err(from_store)?,
+        sizes: hygiene::sizes(engine).await?,
         growth,
     })
 }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::mcp::{self, review};
-use crate::engine::problem::from_store;
 use crate::protocol::event::EventBody;
 use crate::protocol::mcp::{McpPrompt, McpResource, McpServer, McpServerReview, McpText};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -63,7 +62,7 @@ pub async fn trust(
         tools: request.tools,
         by: caller.reference(),
     };
-    engine.store.write(order).await.map_err(from_store)?;
+    engine.write(order).await?;
     settled(engine, name).await?;
     review::review(engine, name).await
 }
@@ -81,7 +80,7 @@ pub async fn distrust(
         forget: !is_configured,
         by: caller.reference(),
     };
-    engine.store.write(order).await.map_err(from_store)?;
+    engine.write(order).await?;
     settled(engine, &name).await?;
     if is_configured {
         return review::review(engine, &name).await;
@@ -126,7 +125,7 @@ async fn switched(
         started,
         by: caller.reference(),
     };
-    engine.store.write(order).await.map_err(from_store)
+    engine.write(order).await
 }
 
 /// Connects it where that is needed, and lists what it offers.

@@ -6,7 +6,6 @@ use crate::clock::Timestamp;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::embeddings::{self, Searcher};
-use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
 use crate::protocol::enums::{MemoryAuthor, MemoryKind};
 use crate::protocol::ids::MemoryId;
@@ -18,7 +17,7 @@ use crate::protocol::memory::{
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{self, EditMemory};
 use crate::store::commands::add_memory::{AddMemory, NewMemory};
-use crate::store::commands::change_memory::{ChangeMemory, DeleteMemory, MemoryChange};
+use crate::store::commands::change_memory::{ChangeMemory, MemoryChange};
 use crate::store::commands::import_memories::ImportMemories;
 
 /// Writes one.
@@ -46,7 +45,7 @@ pub async fn add(
         by: caller.reference(),
         audited: true,
     };
-    let (memory, _) = engine.store.write(write).await.map_err(from_store)?;
+    let (memory, _) = engine.write(write).await?;
     Ok(memory)
 }
 
@@ -91,13 +90,6 @@ pub async fn supersede(
     change(engine, caller, id, MemoryChange::Supersede(others)).await
 }
 
-/// Removes one for good. A proposed one is refused that way.
-pub async fn delete(engine: &Engine, caller: &Caller, id: MemoryId) -> Result<MemoryId, Problem> {
-    let by = caller.reference();
-    let write = engine.store.write(DeleteMemory { id, by }).await;
-    write.map_err(from_store)
-}
-
 /// Most memories that one replaces at once.
 const MAX_OTHERS: usize = 100;
 
@@ -109,8 +101,7 @@ pub async fn change(
     change: MemoryChange,
 ) -> Result<Memory, Problem> {
     let by = caller.reference();
-    let write = engine.store.write(ChangeMemory { id, change, by }).await;
-    write.map_err(from_store)
+    engine.write(ChangeMemory { id, change, by }).await
 }
 
 /// A text without secrets that may be stored.
@@ -208,15 +199,13 @@ pub async fn import(
         })
         .collect::<Result<_, _>>()?;
     let by = caller.reference();
-    let write = engine.store.write(ImportMemories { items, by }).await;
-    write.map_err(from_store)
+    engine.write(ImportMemories { items, by }).await
 }
 
 /// Counts and sizes.
 pub async fn stats(engine: &Engine) -> Result<MemoryStats, Problem> {
-    let stats = engine.store.read(|reader| reader.memory_stats()).await;
-    let stats = stats.map_err(from_store)?;
-    let stats = embeddings::stats(engine, stats).await.map_err(from_store)?;
+    let stats = engine.read(|reader| reader.memory_stats()).await?;
+    let stats = embeddings::stats(engine, stats).await?;
     Ok(MemoryStats {
         recalls: engine.embeddings.recalls(),
         ..stats
@@ -237,10 +226,8 @@ pub async fn search(
         Err(why) => (None, Some(why)),
     };
     let items = engine
-        .store
         .read(move |reader| reader.search_memories(&text, meaning.as_deref(), &filter, limit, now))
-        .await
-        .map_err(from_store)?;
+        .await?;
     Ok(MemoryMatch {
         items,
         next_cursor: None,
@@ -252,10 +239,9 @@ pub async fn search(
 pub async fn review(engine: &Engine, limit: Option<u32>) -> Result<MemoryReview, Problem> {
     let limit = few(limit)?;
     let now = engine.clock.now();
-    let review = engine
-        .store
-        .read(move |reader| reader.memory_review(limit, now));
-    review.await.map_err(from_store)
+    engine
+        .read(move |reader| reader.memory_review(limit, now))
+        .await
 }
 
 /// 1 to 200, default 20.

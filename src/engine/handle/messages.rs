@@ -9,13 +9,13 @@ use crate::engine::handle::{attachments, sessions};
 use crate::engine::hooks::turn as hooks;
 use crate::engine::inbound_files;
 use crate::engine::people;
-use crate::engine::problem::from_store;
+use crate::protocol::artifact::NewAttachment;
 use crate::protocol::budget::TurnLimits;
 use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES};
 use crate::protocol::enums::{CacheScope, ContinuationState, Disposition, Surface};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::options::{
-    MAX_ALLOWED_TOOLS, MAX_HINT_BYTES, MAX_HINTS, ToolChoice, TurnOptions,
+    DirectCall, MAX_ALLOWED_TOOLS, MAX_HINT_BYTES, MAX_HINTS, ToolChoice, TurnOptions,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::request::{Ask, SendMessage};
@@ -79,10 +79,7 @@ pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
 }
 
 /// The options of a message, without secrets; the error names the field and what is right.
-pub(super) fn check_options(
-    engine: &Engine,
-    mut options: TurnOptions,
-) -> Result<TurnOptions, Problem> {
+fn check_options(engine: &Engine, mut options: TurnOptions) -> Result<TurnOptions, Problem> {
     if options.call.is_some() {
         return Err(Problem::invalid(
             "`options.call` is not a message's: use the command `call_tool`",
@@ -139,7 +136,7 @@ pub(super) fn check_options(
 }
 
 /// The options as a part of a message's digest; none where there are none.
-pub(super) fn options_text(options: &TurnOptions) -> Result<Option<String>, Problem> {
+fn options_text(options: &TurnOptions) -> Result<Option<String>, Problem> {
     if *options == TurnOptions::default() {
         return Ok(None);
     }
@@ -159,12 +156,41 @@ pub(super) async fn check_rate(
         return Ok(());
     };
     if let Some(record) = record {
-        engine.store.write(record).await.map_err(from_store)?;
+        engine.write(record).await?;
     }
     Err(
         Problem::new(ProblemKind::TooMany, "rate limit", over.reason)
             .hint("wait, then send it again; the limits are under [hooks.rate_limit]"),
     )
+}
+
+/// The files and options of a message, checked like its text and its budgets.
+pub(super) fn check_content(
+    engine: &Engine,
+    text: &str,
+    budgets: &BudgetRequest,
+    attachments: Vec<NewAttachment>,
+    options: TurnOptions,
+) -> Result<(Vec<attachments::File>, TurnOptions), Problem> {
+    let files = attachments::read(engine, attachments)?;
+    if files.is_empty() || !text.is_empty() {
+        check_text(text)?;
+    }
+    check_budgets(budgets)?;
+    Ok((files, check_options(engine, options)?))
+}
+
+/// The digest of a message: its parts, its files and its options.
+pub(super) fn content_digest(
+    parts: &[&str],
+    files: &[attachments::File],
+    options: &TurnOptions,
+) -> Result<[u8; 32], Problem> {
+    let (digests, options) = (attachments::digests(files), options_text(options)?);
+    let mut parts = parts.to_vec();
+    parts.extend(digests.iter().map(String::as_str));
+    parts.extend(options.as_deref());
+    Ok(body_digest(&parts))
 }
 
 /// Submits a message to a session.
@@ -182,48 +208,19 @@ pub async fn send(
         attachments,
         options,
     } = message;
-    let files = attachments::read(engine, attachments)?;
-    if files.is_empty() || !text.is_empty() {
-        check_text(&text)?;
-    }
-    check_budgets(&budgets)?;
-    let options = check_options(engine, options)?;
-    let session = engine
-        .store
-        .read_here(move |reader| reader.session(session_id))
-        .await
-        .map_err(from_store)?;
+    let (files, options) = check_content(engine, &text, &budgets, attachments, options)?;
+    let session = engine.session(session_id).await?;
     sessions::check_model(engine, &session.channel, model.as_deref())?;
     check_rate(engine, caller, &session.channel).await?;
-    let session_text = session_id.to_string();
-    let mut parts = vec![
-        "message",
-        &session_text,
-        &text,
-        model.as_deref().unwrap_or(""),
-    ];
+    let (id, of_model) = (session_id.to_string(), model.as_deref().unwrap_or(""));
+    let mut parts = vec!["message", &id, &text, of_model];
     parts.extend(fresh.then_some("fresh"));
-    let digests = attachments::digests(&files);
-    parts.extend(digests.iter().map(String::as_str));
-    let asked = options_text(&options)?;
-    parts.extend(asked.as_deref());
-    let body = body_digest(&parts);
+    let body = content_digest(&parts, &files, &options)?;
     let origin = origin(caller, &session.channel, &session.conversation, body);
+    let text = engine.redactor.redact(&text).into_owned();
     let turn = IngestTurn {
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: said_at(engine, &session.channel),
-        origin,
-        session: SessionChoice::Id(session_id),
-        text: engine.redactor.redact(&text).into_owned(),
         model,
         limits: limits(&engine.settings.budgets, &budgets),
-        max_queue: engine
-            .channel(&session.channel)
-            .map_or(10, |channel| channel.max_queue),
-        unlimited_queue: engine.is_held(),
-        retry_of: None,
-        queue_full_notice: None,
-        title: None,
         cache: TurnCache {
             fresh,
             private: false,
@@ -234,7 +231,7 @@ pub async fn send(
             alone: caller.surface == Surface::Mcp,
             ..TurnBounds::default()
         },
-        files: TurnFiles::default(),
+        ..turn(engine, origin, SessionChoice::Id(session_id), text)
     };
     submit_with_files(engine, turn, files).await
 }
@@ -251,56 +248,79 @@ pub async fn ask(engine: &Engine, caller: &Caller, message: Ask) -> Result<Accep
         attachments,
         options,
     } = message;
-    let files = attachments::read(engine, attachments)?;
-    if files.is_empty() || !text.is_empty() {
-        check_text(&text)?;
-    }
-    check_budgets(&budgets)?;
-    let options = check_options(engine, options)?;
+    let (files, options) = check_content(engine, &text, &budgets, attachments, options)?;
     sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
         return Err(Problem::invalid(format!(
             "`{channel}` is a chat platform; ask on `api` or `cli`"
         )));
     }
-    let max_queue = engine.channel(&channel)?.max_queue;
+    engine.channel(&channel)?;
     check_rate(engine, caller, &channel).await?;
     let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
     parts.extend(fresh.then_some("fresh"));
-    let digests = attachments::digests(&files);
-    parts.extend(digests.iter().map(String::as_str));
-    let asked = options_text(&options)?;
-    parts.extend(asked.as_deref());
-    let body = body_digest(&parts);
+    let body = content_digest(&parts, &files, &options)?;
     let conversation = conversation.unwrap_or_else(|| ContinuationId::generate().to_string());
-    if conversation.is_empty() || conversation.chars().count() > 256 {
-        return Err(Problem::invalid(
-            "`conversation` must have 1 to 256 characters",
-        ));
-    }
+    sessions::check_conversation(&conversation)?;
     let origin = origin(caller, &channel, &conversation, body);
+    let text = engine.redactor.redact(&text).into_owned();
     let turn = IngestTurn {
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: said_at(engine, &channel),
-        origin,
-        session: SessionChoice::Temporary,
-        text: engine.redactor.redact(&text).into_owned(),
         model,
         limits: limits(&engine.settings.budgets, &budgets),
-        max_queue,
-        unlimited_queue: engine.is_held(),
-        retry_of: None,
-        queue_full_notice: None,
-        title: None,
         cache: TurnCache {
             fresh,
             private: false,
         },
         options,
-        bounds: TurnBounds::default(),
-        files: TurnFiles::default(),
+        ..turn(engine, origin, SessionChoice::Temporary, text)
     };
     submit_with_files(engine, turn, files).await
+}
+
+/// A turn with the limits of the configuration and of its channel, and nothing beside its text.
+pub fn turn(engine: &Engine, origin: Origin, session: SessionChoice, text: String) -> IngestTurn {
+    let channel = engine.channel(&origin.channel);
+    IngestTurn {
+        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+        said_at: said_at(engine, &origin.channel),
+        max_queue: channel.map_or(10, |channel| channel.max_queue),
+        origin,
+        session,
+        text,
+        model: None,
+        limits: engine.settings.budgets.turn,
+        unlimited_queue: engine.is_held(),
+        retry_of: None,
+        queue_full_notice: None,
+        title: None,
+        cache: TurnCache::default(),
+        options: TurnOptions::default(),
+        bounds: TurnBounds::default(),
+        files: TurnFiles::default(),
+    }
+}
+
+/// A turn whose one step is a call that is given.
+pub fn turn_of_call(
+    engine: &Engine,
+    origin: Origin,
+    session: SessionChoice,
+    text: String,
+    call: DirectCall,
+) -> IngestTurn {
+    IngestTurn {
+        // One step and one call, and then no budget is asked for more.
+        limits: TurnLimits {
+            max_steps: 2,
+            max_tool_calls: 2,
+            ..engine.settings.budgets.turn
+        },
+        options: TurnOptions {
+            call: Some(Box::new(call)),
+            ..TurnOptions::default()
+        },
+        ..turn(engine, origin, session, text)
+    }
 }
 
 /// What models are told of when a message came that comes now. A cached response is given to questions of other times:
@@ -320,7 +340,7 @@ pub fn said_at(engine: &Engine, channel: &str) -> String {
 pub fn origin(caller: &Caller, channel: &str, conversation: &str, body_digest: [u8; 32]) -> Origin {
     Origin {
         channel: channel.to_owned(),
-        principal: people::actor_id(&caller.actor),
+        principal: caller.actor.id(),
         key: caller.key.clone(),
         body_digest,
         cursor: None,
@@ -351,7 +371,7 @@ pub async fn submit(engine: &Engine, turn: IngestTurn) -> Result<Accepted, Probl
     let max_queue = turn.max_queue;
     let waits = turn.retry_of.is_some() || !turn.files.untranscribed.is_empty();
     let channel = turn.origin.channel.clone();
-    let outcome = engine.store.write(turn).await.map_err(from_store)?;
+    let outcome = engine.write(turn).await?;
     if waits {
         inbound_files::announce(engine, &channel);
     }

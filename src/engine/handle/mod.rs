@@ -12,9 +12,11 @@ use crate::engine::people;
 use crate::engine::skills;
 use crate::engine::sweeper;
 use crate::protocol::enums::PairingState;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::{Command, Envelope, Outcome, dispatch};
-use crate::store::commands::change_memory::MemoryChange;
+use crate::store::commands::change_memory::{DeleteMemory, MemoryChange};
+use crate::store::commands::dismiss_leftovers::DismissLeftovers;
+use crate::store::commands::dismiss_refused_calls::DismissRefusedCalls;
 
 pub mod agent_jobs;
 pub mod attachments;
@@ -36,7 +38,6 @@ pub mod file_changes;
 pub mod gate;
 pub mod hooks;
 pub mod hygiene;
-pub mod leftovers;
 pub mod mcp;
 pub mod memory;
 pub mod messages;
@@ -63,8 +64,7 @@ impl Engine {
         let scope = envelope.command.scope();
         let actor = people::named(&self.settings, envelope.actor);
         if !people::may(&actor, envelope.surface, scope) {
-            return Err(Problem::new(
-                ProblemKind::Forbidden,
+            return Err(Problem::forbidden(
                 "not allowed",
                 format!(
                     "{} lacks the scope `{scope}` that this needs",
@@ -105,9 +105,11 @@ impl Engine {
             AssignApproval(c) => on_call::assign(self, by, c.approval_id, c.request),
             SetOnCall(c) => on_call::set_on_call(self, by, c.request),
             DrillEscalation(c) => escalation::drill(self, by, c.request),
-            DismissLeftovers(c) => leftovers::dismiss(self, by, c.tool_call_id),
+            DismissLeftovers(c) => self.write(DismissLeftovers { call_id: c.tool_call_id, by: by.reference() }),
             UndoFileChange(c) => file_changes::undo(self, by, c.tool_call_id),
-            DismissRefusedCalls(c) => sessions::dismiss_refused_calls(self, by, c.session_id),
+            DismissRefusedCalls(c) => {
+                self.write(DismissRefusedCalls { session_id: c.session_id, by: by.reference() })
+            },
             SetPolicy(c) => policy::set(self, by, c.channel, c.patch),
             PauseChannel(c) => channels::set_paused(self, by, c.channel, true),
             ResumeChannel(c) => channels::set_paused(self, by, c.channel, false),
@@ -137,7 +139,7 @@ impl Engine {
             PinMemory(c) => memory::change(self, by, c.id, MemoryChange::Pin(c.pinned)),
             AcceptMemory(c) => memory::change(self, by, c.id, MemoryChange::Accept),
             SupersedeMemories(c) => memory::supersede(self, by, c.id, c.others),
-            DeleteMemory(c) => memory::delete(self, by, c.id),
+            DeleteMemory(c) => self.write(DeleteMemory { id: c.id, by: by.reference() }),
             EraseUser(c) => erase::user(self, by, c.person),
             ImportMemories(c) => memory::import(self, by, c.items),
             CompactSession(c) => compaction::on_demand(self, c.session_id),

@@ -14,30 +14,26 @@ use crate::engine::caller::Caller;
 use crate::engine::context::estimate;
 use crate::engine::core::Engine;
 use crate::engine::handle::messages;
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::model::check::{self, Account, CallReport, ReservedCall, TestError};
 use crate::model::discovery;
 use crate::model::request::ModelRequest;
 use crate::protocol::citation::Citations;
-use crate::protocol::command::BudgetRequest;
 use crate::protocol::enums::Surface;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::models::Discovery;
 use crate::protocol::models::ModelTest;
-use crate::protocol::options::TurnOptions;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::session::{ErrorBody, Usage};
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::reserve_model::{Reservation, ReserveModel};
 use crate::store::commands::settle_abandoned_calls::SettleAbandonedCalls;
 use crate::store::commands::settle_model::SettleModel;
 use crate::store::commands::start_model_test::{CONVERSATION, StartModelTest};
 use crate::store::error::StoreError;
-use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
+use crate::store::input::SessionChoice;
 
 /// Tests a model, the default one where none is named.
 pub async fn test(
@@ -50,8 +46,7 @@ pub async fn test(
         return Err(stopped());
     }
     if engine.sessions.draining().is_some() {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
+        return Err(Problem::unavailable(
             "about to end",
             "the process lets running work end and begins nothing new",
         )
@@ -87,20 +82,12 @@ pub async fn discover(engine: &Engine, caller: &Caller) -> Discovery {
 }
 
 fn stopped() -> Problem {
-    Problem::new(
-        ProblemKind::Conflict,
-        "held",
-        "model calls are held: no model is asked",
-    )
-    .hint("`leverframe release` lets work go on")
+    Problem::conflict("held", "model calls are held: no model is asked")
+        .hint("`leverframe release` lets work go on")
 }
 
 fn cancelled() -> Problem {
-    Problem::new(
-        ProblemKind::Conflict,
-        "cancelled",
-        "somebody cancelled the test",
-    )
+    Problem::conflict("cancelled", "somebody cancelled the test")
 }
 
 /// The channel that a test counts on.
@@ -131,28 +118,17 @@ impl<'a> Turn<'a> {
         // A test that is asked for again is made again.
         origin.key = None;
         let turn = IngestTurn {
-            files: TurnFiles::default(),
-            role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-            said_at: messages::said_at(engine, channel),
-            origin,
-            session: SessionChoice::Temporary,
             title: Some(format!("test of {model}")),
-            text,
             model: Some(model.to_owned()),
-            limits: messages::limits(&engine.settings.budgets, &BudgetRequest::default()),
             max_queue: 1,
             unlimited_queue: true,
-            retry_of: None,
-            queue_full_notice: None,
-            cache: TurnCache::default(),
-            options: TurnOptions::default(),
-            bounds: TurnBounds::default(),
+            ..messages::turn(engine, origin, SessionChoice::Temporary, text)
         };
         let epoch = engine.store.epoch();
         let begin = StartModelTest { turn, epoch };
         Ok(Self {
             engine,
-            id: engine.store.write(begin).await.map_err(from_store)?,
+            id: engine.write(begin).await?,
             channel,
             model,
             calls: AtomicU32::new(0),
@@ -225,7 +201,7 @@ impl<'a> Turn<'a> {
         match ended {
             Ok(tested) => tested,
             Err(StoreError::Conflict { .. }) => Err(cancelled()),
-            Err(error) => Err(from_store(error)),
+            Err(error) => Err(Problem::from(error)),
         }
     }
 }
@@ -276,9 +252,7 @@ impl Account for Turn<'_> {
                 attempt_id,
                 input_tokens,
             }),
-            Ok(Reservation::Exhausted(stop)) => Err(Problem::new(
-                ProblemKind::Conflict,
-                "budget used up",
+            Ok(Reservation::Exhausted(stop)) => Err(Problem::conflict("budget used up",
                 budget::refusal(&stop),
             )
             .hint(
@@ -286,7 +260,7 @@ impl Account for Turn<'_> {
                  in the configuration, or wait for a new day where it is one of a day",
             )),
             Err(StoreError::Conflict { .. }) => Err(cancelled()),
-            Err(error) => Err(from_store(error)),
+            Err(error) => Err(Problem::from(error)),
         }
     }
 
@@ -297,11 +271,7 @@ impl Account for Turn<'_> {
             Ok(answer) => (answer.usage, None),
             Err(error) => {
                 let usage = match error.usage {
-                    Some(told) => Usage {
-                        input_tokens: told.input,
-                        output_tokens: told.output,
-                        ..Usage::default()
-                    },
+                    Some(told) => Usage::from(told),
                     None if begun => Usage {
                         input_tokens: reserved.input_tokens,
                         output_tokens: estimate::text(&asked.text) + asked.signs,
@@ -325,7 +295,7 @@ impl Account for Turn<'_> {
         match engine.store.write(settle).await {
             Ok(()) => Ok(usage),
             Err(StoreError::Conflict { .. }) => Err(cancelled()),
-            Err(error) => Err(from_store(error)),
+            Err(error) => Err(Problem::from(error)),
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::config::error::nearest;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decision;
-use crate::engine::problem::from_store;
 use crate::engine::{approvals, people};
 use crate::protocol::approval::Approval;
 use crate::protocol::command::Actor;
@@ -24,10 +23,8 @@ use crate::store::commands::decide::DecideReport;
 /// Who is on call, who can be named, and what `actor` is called.
 pub async fn status(engine: &Engine, actor: Option<&Actor>) -> Result<OnCallStatus, Problem> {
     let (on_call, operators) = engine
-        .store
         .read_here(|reader| Ok((reader.on_call()?, reader.known_operators()?)))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let you = actor.map_or_else(Vec::new, |actor| own_names(engine, actor));
     let people = engine.settings.people.iter();
     let names: BTreeSet<String> = people
@@ -51,10 +48,8 @@ pub async fn people(engine: &Engine) -> Result<Page<Person>, Problem> {
     let now = engine.clock.now();
     let on_call = status(engine, None).await?.on_call;
     let (tokens, last) = engine
-        .store
         .read(|reader| Ok((reader.tokens(false)?, reader.last_actions()?)))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let settings = &engine.settings;
     let people = settings.people.iter().map(|(name, person)| {
         let first = person.ids.first();
@@ -152,35 +147,15 @@ pub async fn assign(
     approval_id: ApprovalId,
     request: AssignRequest,
 ) -> Result<Approval, Problem> {
-    let approval = engine
-        .store
-        .read_here(move |reader| reader.approval(approval_id))
-        .await
-        .map_err(from_store)?;
+    let approval = engine.approval(approval_id).await?;
     let to = named(engine, caller, &request.to).await?;
     let cards = to.as_ref().map_or_else(Vec::new, |to| {
-        let origin = approvals::Origin {
-            channel: approval.channel.clone(),
-            conversation: approval.conversation.clone(),
-            requester: approval.requester.clone(),
-            message_ref: None,
-        };
-        let now = engine.clock.now();
-        approvals::cards_for(
-            engine,
-            &origin,
-            approval.kind,
-            &approval.choices(),
-            approval.risk,
-            |name| {
-                name == to
-                    && approvals::quiet_until(engine, &origin.channel, name, approval.risk, now)
-                        .is_none()
-            },
-        )
+        let (channel, risk, now) = (&approval.channel, approval.risk, engine.clock.now());
+        approvals::cards_of(engine, &approval, |name| {
+            name == to && approvals::quiet_until(engine, channel, name, risk, now).is_none()
+        })
     });
     let outcome = engine
-        .store
         .write(Assign {
             approval_id,
             digest: request.digest,
@@ -191,8 +166,7 @@ pub async fn assign(
             cards,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     // Whoever has it now has time for it: its next step is later.
     engine.scheduler.deadlines_changed();
     let report = DecideReport {
@@ -227,15 +201,13 @@ pub async fn set_on_call(
         .filter(|_| name.is_some())
         .map(|seconds| now.plus_seconds(i64::from(seconds)));
     engine
-        .store
         .write(SetOnCall {
             note: note(engine, request.note.filter(|_| name.is_some()))?,
             name,
             until,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     // The next step may be for somebody else now.
     engine.scheduler.deadlines_changed();
     status(engine, Some(&caller.actor)).await

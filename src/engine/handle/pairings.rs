@@ -3,7 +3,6 @@
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::decide;
-use crate::engine::problem::from_store;
 use crate::engine::views;
 use crate::protocol::command::DecisionRequest;
 use crate::protocol::enums::{DecisionKind, PairingState};
@@ -34,16 +33,12 @@ pub async fn settle(
         (PairingState::Revoked, PairingState::Accepted | PairingState::Refused) => {
             let by = caller.reference();
             let revoke = RevokePairing { id, by };
-            engine.store.write(revoke).await.map_err(from_store)?;
+            engine.write(revoke).await?;
             views::announce_channel(engine, &found.channel).await;
         }
         _ => return Err(too_late(&found)),
     }
-    engine
-        .store
-        .read_here(move |reader| reader.pairing(id))
-        .await
-        .map_err(from_store)
+    engine.read_here(move |reader| reader.pairing(id)).await
 }
 
 /// Decides the question about somebody, as it stands.
@@ -53,11 +48,7 @@ async fn decision(
     id: ApprovalId,
     word: DecisionKind,
 ) -> Result<(), Problem> {
-    let approval = engine
-        .store
-        .read_here(move |reader| reader.approval(id))
-        .await
-        .map_err(from_store)?;
+    let approval = engine.approval(id).await?;
     let request = DecisionRequest::new(word, approval.digest);
     decide::decide(engine, caller, id, request)
         .await
@@ -103,11 +94,7 @@ fn too_late(found: &Pairing) -> Problem {
 
 /// The pairing with an id or a code. Of several with one code only the one that waits is meant.
 async fn find(engine: &Engine, key: &str) -> Result<Pairing, Problem> {
-    let all = engine
-        .store
-        .read(|reader| reader.pairings(None))
-        .await
-        .map_err(from_store)?;
+    let all = engine.read(|reader| reader.pairings(None)).await?;
     let id = key.parse::<ApprovalId>().ok();
     let mut matching: Vec<Pairing> = all
         .into_iter()
@@ -121,8 +108,7 @@ async fn find(engine: &Engine, key: &str) -> Result<Pairing, Problem> {
         1 => matching.pop(),
         0 => None,
         _ => {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
+            return Err(Problem::conflict(
                 "two have this code",
                 format!("`{key}` was told to {} people", matching.len()),
             )

@@ -4,13 +4,12 @@ use crate::config::settings::ChannelSettings;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::views::channel_view;
 use crate::protocol::channel::Channel;
 use crate::protocol::enums::{Autonomy, Scope};
 use crate::protocol::mcp::{covers_servers, server_of};
 use crate::protocol::policy::{Policy, PolicyPatch};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::store::commands::set_policy::SetPolicy;
 
 /// Seconds that `full` holds when nothing else is said.
@@ -47,14 +46,9 @@ pub async fn set(
 ) -> Result<Channel, Problem> {
     let settings = engine.channel(&channel)?;
     let name = channel.clone();
-    let policy = engine
-        .store
-        .read(move |reader| reader.policy(&name))
-        .await
-        .map_err(from_store)?;
+    let policy = engine.read(move |reader| reader.policy(&name)).await?;
     if raises(&policy, &patch) && !people::has_scope(&caller.actor, Scope::Admin) {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
+        return Err(Problem::forbidden(
             "not allowed to raise",
             format!(
                 "{} may lower the policy of `{channel}`; raising it needs the scope `admin`",
@@ -66,7 +60,6 @@ pub async fn set(
     let expires_at =
         expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
     engine
-        .store
         .write(SetPolicy {
             channel: channel.clone(),
             autonomy: patch.autonomy,
@@ -77,8 +70,7 @@ pub async fn set(
             if_version: patch.if_version,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     engine.scheduler.deadlines_changed();
     channel_view(engine, &channel).await
 }

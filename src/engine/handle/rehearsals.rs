@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
+use crate::engine::handle::file_changes::look_at_files;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate::{NoHost, run_context};
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, SessionId, ToolCallId};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::rehearsal::{HEADING, Rehearsal, RehearsalEnd};
 use crate::store::commands::record_rehearsal::RecordRehearsal;
 use crate::tools::guard::Guard;
@@ -26,8 +26,7 @@ use crate::tools::tool::{NoJournal, ToolContext, TrialRun};
 const MAX_OUTPUT: usize = 64 * 1024;
 
 fn not_offered(why: String) -> Problem {
-    Problem::new(ProblemKind::NotOffered, "not rehearsed", why)
-        .hint("decide without it, or deny; nothing was run")
+    Problem::not_offered("not rehearsed", why).hint("decide without it, or deny; nothing was run")
 }
 
 /// Rehearses what an approval waits for. Whoever drops the answer ends it.
@@ -36,19 +35,11 @@ pub async fn run(
     caller: &Caller,
     approval_id: ApprovalId,
 ) -> Result<Rehearsal, Problem> {
-    let approval = engine
-        .store
-        .read(move |reader| reader.approval(approval_id))
-        .await
-        .map_err(from_store)?;
+    let approval = engine.approval(approval_id).await?;
     check(engine, caller, &approval)?;
     let right = engine.maintenance.try_rehearsal().ok_or_else(|| {
-        Problem::new(
-            ProblemKind::Conflict,
-            "not rehearsed",
-            "another command is being rehearsed",
-        )
-        .hint("try again when it has ended")
+        Problem::conflict("not rehearsed", "another command is being rehearsed")
+            .hint("try again when it has ended")
     })?;
     let cancel = engine.shutdown.child_token();
     let _ends_with_this = cancel.clone().drop_guard();
@@ -75,15 +66,10 @@ fn check(engine: &Engine, caller: &Caller, approval: &Approval) -> Result<(), Pr
     let settings = &engine.settings;
     if let Some(reason) = people::may_not_decide(settings, approval, &caller.actor, caller.surface)
     {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
-            "not allowed to rehearse this",
-            reason,
-        ));
+        return Err(Problem::forbidden("not allowed to rehearse this", reason));
     }
     if engine.is_held() || engine.emergency.is_quarantined() {
-        return Err(Problem::new(
-            ProblemKind::Unavailable,
+        return Err(Problem::unavailable(
             "not rehearsed",
             "nothing runs during an emergency stop or a quarantine",
         )
@@ -109,7 +95,7 @@ struct Trial {
 impl Trial {
     async fn run(self, _right: OwnedMutexGuard<()>) -> Result<Rehearsal, Problem> {
         let store = &self.engine.store;
-        store.write(self.record.clone()).await.map_err(from_store)?;
+        store.write(self.record.clone()).await?;
         let mut changes = self.engine.emergency.changes();
         let stop = self.cancel.clone();
         let stopping = tokio::spawn(async move {
@@ -137,7 +123,7 @@ impl Trial {
             outcome: Some(self.engine.redactor.redact(&outcome.0).into_owned()),
             ..self.record.clone()
         };
-        store.write(ended).await.map_err(from_store)?;
+        store.write(ended).await?;
         match (ran, outcome.1) {
             (_, Some(told)) => Ok(told),
             (Err(why), None) => Err(not_offered(why)),
@@ -173,20 +159,22 @@ impl Trial {
         let guard = Guard::new(&context);
         let (place, name) = (engine.rehearsals(), ApprovalId::generate().to_string());
         let (copied, cancel) = (guard.clone(), self.cancel.clone());
-        let scratch = off_the_async_threads(move || Scratch::copy(&copied, &place, &name, &cancel))
-            .await?
+        let scratch = look_at_files(move || Scratch::copy(&copied, &place, &name, &cancel))
+            .await
+            .map_err(|problem| problem.detail)?
             .map_err(|error: ScratchError| error.to_string())?;
         let ran = tool
             .rehearse(&context, scratch.files(), &approval.args)
             .await;
         // A look that nobody waits for any more is short all the same; a stop does not wait for it.
         let looking = self.engine.shutdown.child_token();
-        off_the_async_threads(move || {
+        look_at_files(move || {
             let changes = scratch.changes(&guard, &looking);
             drop(scratch);
             ran.map(|run| (run, changes))
         })
-        .await?
+        .await
+        .map_err(|problem| problem.detail)?
     }
 
     /// The result for people: known secrets are taken out, and the output is cut in its middle.
@@ -233,15 +221,7 @@ impl Trial {
 /// Removes the copies of a process that died during a rehearsal. Nothing runs yet.
 pub async fn remove_left(engine: &Engine) {
     let place = engine.rehearsals();
-    if let Err(why) = off_the_async_threads(move || scratch::remove_all(&place)).await {
-        tracing::error!(%why, "copies of workspaces from rehearsals stay");
+    if let Err(problem) = look_at_files(move || scratch::remove_all(&place)).await {
+        tracing::error!(why = %problem.detail, "copies of workspaces from rehearsals stay");
     }
-}
-
-async fn off_the_async_threads<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, String> {
-    let task = tokio::task::spawn_blocking(work);
-    task.await
-        .map_err(|error| format!("files cannot be looked at: {error}"))
 }

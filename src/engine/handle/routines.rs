@@ -9,20 +9,17 @@ use crate::config::error::nearest;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::{messages, sessions};
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::routine::schedule::{HINT, Schedule, begin_at};
 use crate::protocol::approval::Requester;
 use crate::protocol::enums::{
     Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
 };
 use crate::protocol::ids::RoutineId;
-use crate::protocol::options::TurnOptions;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::routine::{Routine, RoutinePatch, RoutineRun};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::commands::begin_routine::{BeginRoutine, Begun, Occasion, RunAction};
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::put_routine::{Due, NextDue, PutRoutine, RemoveRoutine, RoutineFields};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, Origin, SessionChoice, TurnBounds, TurnCache};
@@ -70,7 +67,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, wanted: &str) -> Result<Ro
     let id = find(engine, wanted).await?.id;
     let by = caller.reference();
     let remove = RemoveRoutine { id, by };
-    engine.store.write(remove).await.map_err(from_store)?;
+    engine.write(remove).await?;
     engine.scheduler.routines_changed();
     Ok(id)
 }
@@ -78,7 +75,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, wanted: &str) -> Result<Ro
 /// Runs one now, enabled or not.
 pub async fn run(engine: &Engine, caller: &Caller, wanted: &str) -> Result<RoutineRun, Problem> {
     let routine = find(engine, wanted).await?;
-    let principal = people::actor_id(&caller.actor);
+    let principal = caller.actor.id();
     let run = asked(
         engine,
         caller.reference(),
@@ -86,7 +83,7 @@ pub async fn run(engine: &Engine, caller: &Caller, wanted: &str) -> Result<Routi
         principal,
         caller.key.clone(),
     )?;
-    let begun = engine.store.write(run).await.map_err(from_store)?;
+    let begun = engine.write(run).await?;
     ran(engine, &routine, begun)
 }
 
@@ -104,8 +101,7 @@ async fn free(engine: &Engine, name: &str) -> Result<(), Problem> {
 }
 
 fn taken(name: &str) -> Problem {
-    Problem::new(
-        ProblemKind::Conflict,
+    Problem::conflict(
         "the name is taken",
         format!("there is a routine `{name}` already"),
     )
@@ -113,7 +109,7 @@ fn taken(name: &str) -> Problem {
 }
 
 async fn write(engine: &Engine, put: PutRoutine) -> Result<Routine, Problem> {
-    let routine = engine.store.write(put).await.map_err(from_store)?;
+    let routine = engine.write(put).await?;
     engine.scheduler.routines_changed();
     Ok(routine)
 }
@@ -136,17 +132,13 @@ pub async fn find(engine: &Engine, wanted: &str) -> Result<Routine, Problem> {
             };
             Err(Problem::not_found(what, id).hint(hint))
         }
-        Err(error) => Err(from_store(error)),
+        Err(error) => Err(Problem::from(error)),
     }
 }
 
 /// All routines, by name.
 pub async fn list(engine: &Engine) -> Result<Vec<Routine>, Problem> {
-    engine
-        .store
-        .read_here(|reader| reader.routines())
-        .await
-        .map_err(from_store)
+    engine.read_here(|reader| reader.routines()).await
 }
 
 /// A new routine, checked.
@@ -306,11 +298,7 @@ fn check(engine: &Engine, fields: &RoutineFields) -> Result<(), Problem> {
             fields.prompt.len()
         )));
     }
-    if fields.conversation.is_empty() || fields.conversation.chars().count() > 256 {
-        return Err(Problem::invalid(
-            "`conversation` must have 1 to 256 characters",
-        ));
-    }
+    sessions::check_conversation(&fields.conversation)?;
     engine.channel(&fields.channel)?;
     messages::check_budgets(&fields.budgets)?;
     sessions::check_model(engine, &fields.channel, fields.model.as_deref())
@@ -376,46 +364,35 @@ pub fn turn(
     principal: String,
     key: Option<String>,
 ) -> Result<IngestTurn, Problem> {
-    let settings = engine.channel(&routine.channel)?;
+    engine.channel(&routine.channel)?;
     sessions::check_model(engine, &routine.channel, routine.model.as_deref())?;
     let id = routine.id.to_string();
     let body = messages::body_digest(&["routine", &id, key.as_deref().unwrap_or_default()]);
-    Ok(IngestTurn {
-        files: TurnFiles::default(),
-        role: "routine".to_owned(),
-        said_at: messages::said_at(engine, &routine.channel),
-        origin: Origin {
-            channel: routine.channel.clone(),
-            principal,
-            key,
-            body_digest: body,
-            cursor: None,
-            conversation: routine.conversation.clone(),
-            conversation_title: None,
-            requester: Requester {
-                id: format!("routine:{}", routine.name),
-                display: format!("routine {}", routine.name),
-                person: None,
-            },
-            surface: Surface::Engine,
-            message_ref: None,
-            trace: None,
+    let origin = Origin {
+        channel: routine.channel.clone(),
+        principal,
+        key,
+        body_digest: body,
+        cursor: None,
+        conversation: routine.conversation.clone(),
+        conversation_title: None,
+        requester: Requester {
+            id: format!("routine:{}", routine.name),
+            display: format!("routine {}", routine.name),
+            person: None,
         },
-        session: SessionChoice::Conversation,
-        text: routine.prompt.clone(),
+        surface: Surface::Engine,
+        message_ref: None,
+        trace: None,
+    };
+    let (session, text) = (SessionChoice::Conversation, routine.prompt.clone());
+    Ok(IngestTurn {
+        role: "routine".to_owned(),
         model: routine.model.clone(),
         limits: messages::limits(&engine.settings.budgets, &routine.budgets),
-        max_queue: settings.max_queue,
-        unlimited_queue: engine.is_held(),
-        retry_of: None,
-        queue_full_notice: None,
         title: Some(format!("routine {}", routine.name)),
         // Its answers are never given to anybody else, nor anybody's to it.
-        cache: TurnCache {
-            fresh: true,
-            private: true,
-        },
-        options: TurnOptions::default(),
+        cache: TurnCache::APART,
         bounds: TurnBounds {
             unattended: Some(if routine.park {
                 Unattended::Park
@@ -425,6 +402,7 @@ pub fn turn(
             autonomy_ceiling: Some(routine.autonomy_ceiling),
             alone: false,
         },
+        ..messages::turn(engine, origin, session, text)
     })
 }
 
@@ -448,8 +426,7 @@ pub fn asked(
 /// The answer to somebody who asked for a run; starts it.
 pub fn ran(engine: &Engine, routine: &Routine, begun: Begun) -> Result<RoutineRun, Problem> {
     match begun {
-        Begun::Open(open) => Err(Problem::new(
-            ProblemKind::Conflict,
+        Begun::Open(open) => Err(Problem::conflict(
             "it runs already",
             format!("the run before of `{}` is still open: {open}", routine.name),
         )
@@ -485,10 +462,8 @@ pub async fn runs(
 ) -> Result<Page<RoutineRun>, Problem> {
     let id = find(engine, routine).await?.id;
     engine
-        .store
         .read(move |reader| reader.routine_runs(id, &page))
         .await
-        .map_err(from_store)
 }
 
 /// When a schedule is due next; checks the text.

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::engine::call_shape::{ARGV, CallShape, Location, unwords};
 use crate::engine::core::Engine;
-use crate::engine::handle::rules::{kept_by, would_be};
-use crate::engine::problem::from_store;
+use crate::engine::handle::rules::{kept_by, workspaces, would_be};
 use crate::engine::rules;
 use crate::protocol::enums::{DecisionKind, RuleMatcher, RuleScope, VerdictKind};
 use crate::protocol::problem::Problem;
@@ -270,15 +269,8 @@ pub async fn suggestions(
     }
     let now = engine.clock.now();
     let since = now.plus_seconds(-i64::from(days) * 24 * 3600);
-    let channels = engine.settings.channels.iter();
-    let workspaces: BTreeMap<String, String> = channels
-        .map(|(name, channel)| {
-            let workspace = channel.workspace.to_string_lossy().into_owned();
-            (name.clone(), workspace)
-        })
-        .collect();
+    let workspaces = workspaces(engine);
     engine
-        .store
         .read(move |reader| {
             let mut calls: Vec<TriedCall> = Vec::new();
             let more = reader.each_call_since(since, MAX_CALLS, |mut call| {
@@ -306,5 +298,4 @@ pub async fn suggestions(
             })
         })
         .await
-        .map_err(from_store)
 }

@@ -1,6 +1,8 @@
 //! Rules: making, changing and removing them, and what they match. Only people come here: no tool of the model leads
 //! to a rule.
 
+use std::collections::BTreeMap;
+
 use crate::config::error::nearest;
 use crate::engine::call_shape::{self, CallShape, Location};
 use crate::engine::caller::Caller;
@@ -8,7 +10,6 @@ use crate::engine::core::Engine;
 use crate::engine::handle::rule_reach::{RuleTarget, reach};
 use crate::engine::handle::{rule_address, unused_rules};
 use crate::engine::policy::{PolicyInput, covers};
-use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
 use crate::engine::rules;
 use crate::engine::turn::evaluate::{CallSite, evaluate_at};
@@ -19,7 +20,7 @@ use crate::protocol::enums::{
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::mcp::server_of;
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::rule::{
     COMMAND, COMMANDS, FETCH, Grant, HOST, Rule, RuleMatches, RulePatch, RuleTest, covers_commands,
 };
@@ -52,7 +53,7 @@ pub async fn add(engine: &Engine, caller: &Caller, rule: RulePatch) -> Result<Ru
         approval_id: None,
         by: caller.reference(),
     };
-    engine.store.write(put).await.map_err(from_store)
+    engine.write(put).await
 }
 
 /// Changes one; what is absent stays.
@@ -67,8 +68,7 @@ pub async fn change(
         .if_version
         .is_some_and(|version| version != before.version)
     {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
+        return Err(Problem::conflict(
             "the rule changed",
             format!(
                 "{id} is at version {} now, by {}",
@@ -93,14 +93,14 @@ pub async fn change(
         approval_id: None,
         by: caller.reference(),
     };
-    engine.store.write(put).await.map_err(from_store)
+    engine.write(put).await
 }
 
 /// Removes one.
 pub async fn remove(engine: &Engine, caller: &Caller, id: RuleId) -> Result<RuleId, Problem> {
     let by = caller.reference();
     let remove = RemoveRule { id, by };
-    engine.store.write(remove).await.map_err(from_store)?;
+    engine.write(remove).await?;
     Ok(id)
 }
 
@@ -112,22 +112,18 @@ pub async fn remove_grant(
 ) -> Result<ApprovalId, Problem> {
     let by = caller.reference();
     let remove = RemoveGrant { id, by };
-    engine.store.write(remove).await.map_err(from_store)?;
+    engine.write(remove).await?;
     Ok(id)
 }
 
 async fn find(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {
-    engine
-        .store
-        .read_here(move |reader| reader.rule(id))
-        .await
-        .map_err(from_store)
+    engine.read_here(move |reader| reader.rule(id)).await
 }
 
 /// All rules, newest first.
 pub async fn list(engine: &Engine) -> Result<Page<Rule>, Problem> {
-    let items = engine.store.read_here(|reader| reader.rules()).await;
-    let items = unused_rules::tell(engine, items.map_err(from_store)?).await?;
+    let items = engine.read_here(|reader| reader.rules()).await?;
+    let items = unused_rules::tell(engine, items).await?;
     Ok(items.into())
 }
 
@@ -142,7 +138,7 @@ pub async fn one(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {
 pub async fn grants(engine: &Engine) -> Result<Page<Grant>, Problem> {
     let now = engine.clock.now();
     let items = engine.store.read(move |reader| reader.all_grants(now));
-    items.await.map(Page::from).map_err(from_store)
+    items.await.map(Page::from).map_err(Problem::from)
 }
 
 /// What a rule matches of the last seven days.
@@ -498,21 +494,23 @@ pub fn kept_by(call: &TriedCall) -> Option<String> {
         })
 }
 
-async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Problem> {
-    let now = engine.clock.now();
-    let since = now.plus_seconds(-TRIED_SECONDS);
-    let rule = would_be(fields, now);
-    let workspaces: std::collections::BTreeMap<String, String> = engine
-        .settings
-        .channels
-        .iter()
+/// The workspaces by channel.
+pub fn workspaces(engine: &Engine) -> BTreeMap<String, String> {
+    let channels = engine.settings.channels.iter();
+    channels
         .map(|(name, channel)| {
             let workspace = channel.workspace.to_string_lossy().into_owned();
             (name.clone(), workspace)
         })
-        .collect();
+        .collect()
+}
+
+async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Problem> {
+    let now = engine.clock.now();
+    let since = now.plus_seconds(-TRIED_SECONDS);
+    let rule = would_be(fields, now);
+    let workspaces = workspaces(engine);
     engine
-        .store
         .read(move |reader| {
             let mut found = RuleMatches {
                 rule: rule.in_words(),
@@ -574,7 +572,6 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
             Ok(found)
         })
         .await
-        .map_err(from_store)
 }
 
 /// What would happen to a call.
@@ -590,7 +587,6 @@ pub async fn test(
     let now = engine.clock.now();
     let name = channel.clone();
     let (policy, in_force, taint) = engine
-        .store
         .read(move |reader| {
             let mut taint = Vec::new();
             if let Some(session) = session_id {
@@ -601,8 +597,7 @@ pub async fn test(
             let rules = reader.rules_in_force(&name, session_id, None, now)?;
             Ok((reader.policy(&name)?, rules, taint))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let version = policy.version;
     let place = CallSite {
         channel: &channel,
@@ -740,9 +735,7 @@ pub fn with_decision(
     let critical = approval.risk == Risk::Critical;
     let never = matches!(approval.access, Access::Exec) && !engine.sandbox.is_confined();
     if fields.verdict == VerdictKind::Allow && (critical || never) {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "not offered",
+        return Err(Problem::not_offered("not offered",
             "no rule lets a call of this kind run without a person: it is critical, or not sandboxed",
         )
         .hint("approve it once"));

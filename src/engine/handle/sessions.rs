@@ -2,13 +2,10 @@
 
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
-use crate::engine::turn::input::Halt;
 use crate::protocol::ids::SessionId;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::UpdateSession;
 use crate::protocol::session::{MAX_PREFERENCES, Session};
-use crate::store::commands::dismiss_refused_calls::DismissRefusedCalls;
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::start_session::StartSession;
@@ -30,23 +27,17 @@ pub async fn start(
     check_model(engine, &channel, model.as_deref())?;
     // A conversation nobody named is a fresh one.
     let conversation = conversation.unwrap_or_else(|| SessionId::generate().to_string());
-    if conversation.is_empty() || conversation.chars().count() > 256 {
-        return Err(Problem::invalid(
-            "`conversation` must have 1 to 256 characters",
-        ));
-    }
+    check_conversation(&conversation)?;
     let title = title.map(|title| clean_title(engine, &title));
     let id = engine
-        .store
         .write(StartSession {
             channel,
             conversation,
             title,
             model,
         })
-        .await
-        .map_err(from_store)?;
-    session(engine, id).await
+        .await?;
+    engine.session(id).await
 }
 
 /// Changes title, model, pause or preferences.
@@ -63,11 +54,7 @@ pub async fn update(
         preferences,
     } = change;
     if model.is_some() {
-        let session = engine
-            .store
-            .read(move |reader| reader.session(session_id))
-            .await
-            .map_err(from_store)?;
+        let session = engine.session(session_id).await?;
         check_model(engine, &session.channel, model.as_deref())?;
     }
     let title = title.map(|title| clean_title(engine, &title));
@@ -76,7 +63,6 @@ pub async fn update(
         None => None,
     };
     engine
-        .store
         .write(update_session::UpdateSession {
             session_id,
             title,
@@ -85,12 +71,11 @@ pub async fn update(
             preferences,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     if paused == Some(false) {
         engine.wake(session_id);
     }
-    session(engine, session_id).await
+    engine.session(session_id).await
 }
 
 /// Ends a session with everything open in it.
@@ -100,18 +85,14 @@ pub async fn end(
     session_id: SessionId,
 ) -> Result<Session, Problem> {
     let cancelled = engine
-        .store
         .write(EndSession {
             session_id,
             reason: format!("ended by {}", caller.actor.label()),
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
-    for continuation in cancelled {
-        engine.sessions.halt(continuation, Halt::Cancelled);
-    }
-    session(engine, session_id).await
+        .await?;
+    engine.sessions.cancel_all(cancelled);
+    engine.session(session_id).await
 }
 
 /// Makes an earlier session the active one of its conversation again.
@@ -121,38 +102,23 @@ pub async fn resume(
     session_id: SessionId,
 ) -> Result<Session, Problem> {
     let cancelled = engine
-        .store
         .write(ResumeSession {
             session_id,
             by: caller.reference(),
         })
-        .await
-        .map_err(from_store)?;
-    for continuation in cancelled {
-        engine.sessions.halt(continuation, Halt::Cancelled);
+        .await?;
+    engine.sessions.cancel_all(cancelled);
+    engine.session(session_id).await
+}
+
+/// Whether a text can be the key of a conversation.
+pub fn check_conversation(key: &str) -> Result<(), Problem> {
+    if key.is_empty() || key.chars().count() > 256 {
+        return Err(Problem::invalid(
+            "`conversation` must have 1 to 256 characters",
+        ));
     }
-    session(engine, session_id).await
-}
-
-/// Takes the calls that were refused because too many waited off the Queue.
-pub async fn dismiss_refused_calls(
-    engine: &Engine,
-    caller: &Caller,
-    session_id: SessionId,
-) -> Result<Session, Problem> {
-    let dismiss = DismissRefusedCalls {
-        session_id,
-        by: caller.reference(),
-    };
-    engine.store.write(dismiss).await.map_err(from_store)
-}
-
-async fn session(engine: &Engine, id: SessionId) -> Result<Session, Problem> {
-    engine
-        .store
-        .read(move |reader| reader.session(id))
-        .await
-        .map_err(from_store)
+    Ok(())
 }
 
 /// A title without control characters, shortened and redacted.
@@ -193,8 +159,7 @@ pub fn check_model(engine: &Engine, channel: &str, model: Option<&str>) -> Resul
     let settings = engine.channel(channel)?;
     let fixed = settings.model.as_ref().unwrap_or(&engine.settings.model);
     if settings.fixed_model && name != fixed {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
+        return Err(Problem::forbidden(
             "the model is fixed",
             format!("channel `{channel}` answers with {fixed} only, not with {name}"),
         )

@@ -12,12 +12,11 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::interpreters;
-use crate::engine::problem::from_store;
 use crate::engine::turn::evaluate::run_context;
 use crate::protocol::enums::{InterpreterKind, SessionState};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{SessionId, ToolCallId};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::rule::{BASH, PYTHON};
 use crate::protocol::session::Session;
 use crate::protocol::snapshot::Page;
@@ -60,7 +59,7 @@ pub async fn end(
     session_id: SessionId,
     kind: InterpreterKind,
 ) -> Result<Interpreter, Problem> {
-    let session = read(engine, session_id).await?;
+    let session = engine.session(session_id).await?;
     let rows = interpreters::rows(engine);
     let row = rows
         .into_iter()
@@ -80,7 +79,7 @@ pub async fn end(
         by: caller.reference(),
         detail: json!({ "kind": kind, "commands": row.commands }),
     };
-    engine.store.write(record).await.map_err(from_store)?;
+    engine.write(record).await?;
     Ok(row)
 }
 
@@ -91,12 +90,10 @@ pub async fn run(
     session_id: SessionId,
     request: ShellRequest,
 ) -> Result<ShellRun, Problem> {
-    let session = read(engine, session_id).await?;
+    let session = engine.session(session_id).await?;
     if session.state != SessionState::Active {
         let detail = format!("{} has ended", session.id);
-        return Err(
-            Problem::new(ProblemKind::Conflict, "not run", detail).hint("resume the session first")
-        );
+        return Err(Problem::conflict("not run", detail).hint("resume the session first"));
     }
     let kind = request.kind;
     let tool = tool_of(kind);
@@ -109,11 +106,9 @@ pub async fn run(
     }
     if engine.tools().get(tool).is_none() {
         let detail = format!("there is no tool `{tool}`");
-        return Err(
-            Problem::new(ProblemKind::NotOffered, "not run", detail).hint(format!(
-                "add the table [tools.{tool}] to the configuration, and start the daemon again"
-            )),
-        );
+        return Err(Problem::not_offered("not run", detail).hint(format!(
+            "add the table [tools.{tool}] to the configuration, and start the daemon again"
+        )));
     }
     let fits = engine.tools().validate(tool, &args);
     fits.map_err(|problem| Problem::invalid(problem.to_string()))?;
@@ -141,7 +136,7 @@ pub async fn run(
         .await
         .map_err(|error| Problem::internal(format!("the command was lost: {error}")))??;
     if outcome.disposition == EffectDisposition::ConfirmedNoEffect {
-        return Err(Problem::new(ProblemKind::Conflict, "not run", content)
+        return Err(Problem::conflict("not run", content)
             .hint("`leverframe get interpreters` says what runs"));
     }
     Ok(ShellRun {
@@ -173,12 +168,9 @@ impl AttendedCommand {
         let mut changes = engine.emergency.changes();
         if engine.is_held() || engine.emergency.is_quarantined() {
             let detail = "nothing runs during an emergency stop or a quarantine";
-            return Err(
-                Problem::new(ProblemKind::Unavailable, "not run", detail).hint("release it first")
-            );
+            return Err(Problem::unavailable("not run", detail).hint("release it first"));
         }
-        let begins = engine.store.write(self.record.clone()).await;
-        begins.map_err(from_store)?;
+        engine.write(self.record.clone()).await?;
         let outcome = {
             let mut running = std::pin::pin!(self.execute());
             tokio::select! {
@@ -201,7 +193,7 @@ impl AttendedCommand {
             detail,
             ..self.record.clone()
         };
-        engine.store.write(ends).await.map_err(from_store)?;
+        engine.write(ends).await?;
         Ok((outcome?, content))
     }
 
@@ -241,9 +233,4 @@ fn tool_of(kind: InterpreterKind) -> &'static str {
         InterpreterKind::Bash => BASH,
         InterpreterKind::Python => PYTHON,
     }
-}
-
-async fn read(engine: &Engine, id: SessionId) -> Result<Session, Problem> {
-    let found = engine.store.read(move |reader| reader.session(id));
-    found.await.map_err(from_store)
 }

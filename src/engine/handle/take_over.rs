@@ -5,21 +5,17 @@ use std::time::Duration;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::handle::messages;
-use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::turn::finish;
 use crate::engine::turn::input::Halt;
 use crate::engine::views;
-use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::{SessionId, TakeOverId};
-use crate::protocol::options::TurnOptions;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::session::Session;
-use crate::store::commands::ingest_turn::{IngestTurn, TurnFiles};
+use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::send_as_bot::SendBotMessage;
 use crate::store::commands::take_over::{GiveBack, Take};
 use crate::store::error::StoreError;
-use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
+use crate::store::input::SessionChoice;
 
 /// Longest wait for a turn to let go before somebody writes.
 const LET_GO: Duration = Duration::from_secs(2);
@@ -30,20 +26,12 @@ async fn told(
     (session_id, channel): (SessionId, String),
 ) -> Result<Session, Problem> {
     views::announce_channel(engine, &channel).await;
-    engine
-        .store
-        .read_here(move |reader| reader.session(session_id))
-        .await
-        .map_err(from_store)
+    engine.session(session_id).await
 }
 
 /// The channel and the conversation of a session.
 async fn place(engine: &Engine, id: SessionId) -> Result<(String, String), Problem> {
-    let session = engine
-        .store
-        .read_here(move |reader| reader.session(id))
-        .await
-        .map_err(from_store)?;
+    let session = engine.session(id).await?;
     Ok((session.channel, session.conversation))
 }
 
@@ -52,10 +40,8 @@ fn conflict(error: StoreError) -> Problem {
     match error {
         StoreError::Fenced { what }
         | StoreError::Conflict { what }
-        | StoreError::Rejected { what } => {
-            Problem::new(ProblemKind::Conflict, "not yours now", what)
-        }
-        other => from_store(other),
+        | StoreError::Rejected { what } => Problem::conflict("not yours now", what),
+        other => Problem::from(other),
     }
 }
 
@@ -105,29 +91,14 @@ pub async fn say(
     let session = session_id.to_string();
     let body = messages::body_digest(&["say", &session, &text]);
     let origin = messages::origin(caller, &channel, &conversation, body);
+    let said = format!(
+        "[{} writes here in place of the agent]",
+        caller.actor.label()
+    );
     let turn = IngestTurn {
-        files: TurnFiles::default(),
-        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
-        said_at: messages::said_at(engine, &channel),
-        origin,
-        session: SessionChoice::Id(session_id),
-        text: format!(
-            "[{} writes here in place of the agent]",
-            caller.actor.label()
-        ),
-        model: None,
-        limits: messages::limits(&engine.settings.budgets, &BudgetRequest::default()),
         max_queue: 0,
         unlimited_queue: true,
-        retry_of: None,
-        queue_full_notice: None,
-        title: None,
-        cache: TurnCache {
-            fresh: false,
-            private: false,
-        },
-        options: TurnOptions::default(),
-        bounds: TurnBounds::default(),
+        ..messages::turn(engine, origin, SessionChoice::Id(session_id), said)
     };
     engine
         .store

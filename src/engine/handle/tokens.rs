@@ -5,10 +5,9 @@ use crate::config::error::nearest;
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::people;
-use crate::engine::problem::from_store;
 use crate::engine::tokens::{self, first_missing};
 use crate::protocol::enums::Scope;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::request::CreateToken;
 use crate::protocol::token::{
     ADMIN, MAX_NAME_CHARS, NewToken, Token, generate, hash_token, is_token_name,
@@ -42,8 +41,7 @@ pub async fn create(
         )));
     }
     if let Some(missing) = first_missing(&caller.actor, &scopes) {
-        return Err(Problem::new(
-            ProblemKind::Forbidden,
+        return Err(Problem::forbidden(
             "not allowed",
             format!(
                 "{} lacks the scope `{missing}`, and gives no more than it has",
@@ -64,7 +62,7 @@ pub async fn create(
         expires_at,
         by: caller.reference(),
     };
-    let token = engine.store.write(put).await.map_err(from_store)?;
+    let token = engine.write(put).await?;
     tokens::load(engine).await?;
     Ok(NewToken { token, value })
 }
@@ -121,7 +119,7 @@ pub async fn revoke(engine: &Engine, caller: &Caller, name: String) -> Result<To
     let by = caller.reference();
     let revoked = engine.store.write(RevokeToken { name, by }).await;
     let revoked = revoked.map_err(|error| {
-        from_store(error).hint("`leverframe token list` shows the names of those that there are")
+        Problem::from(error).hint("`leverframe token list` shows the names of those that there are")
     })?;
     tokens::load(engine).await?;
     Ok(revoked)

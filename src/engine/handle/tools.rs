@@ -4,7 +4,6 @@ use crate::config::settings::ChannelSettings;
 use crate::engine::core::Engine;
 use crate::engine::mcp::state::has_server;
 use crate::engine::policy;
-use crate::engine::problem::from_store;
 use crate::protocol::enums::ChannelKind;
 use crate::protocol::mcp::server_of;
 use crate::protocol::problem::Problem;
@@ -13,8 +12,7 @@ use crate::protocol::tool::{COUNTED_CALLS, Tool, ToolDefinition};
 
 /// All tools, by name.
 pub async fn list(engine: &Engine) -> Result<Page<Tool>, Problem> {
-    let usage = engine.store.read(|rows| rows.tool_usage(COUNTED_CALLS));
-    let mut usage = usage.await.map_err(from_store)?;
+    let mut usage = engine.read(|rows| rows.tool_usage(COUNTED_CALLS)).await?;
     let registry = engine.tools();
     let tools = registry.all().map(|tool| {
         let spec = tool.spec();
@@ -62,11 +60,12 @@ pub async fn of_channel(engine: &Engine, channel: String) -> Result<Page<ToolDef
     let settings = engine.channel(&channel)?;
     let registry = engine.tools();
     let named = channel.clone();
-    let facts = engine.store.read(move |rows| {
-        let policy = rows.policy(&named)?;
-        Ok((policy, rows.has_datasets(&named)?))
-    });
-    let (policy, has_datasets) = facts.await.map_err(from_store)?;
+    let (policy, has_datasets) = engine
+        .read(move |rows| {
+            let policy = rows.policy(&named)?;
+            Ok((policy, rows.has_datasets(&named)?))
+        })
+        .await?;
     let definitions = registry
         .definitions()
         .into_iter()

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::engine::core::Engine;
 use crate::engine::policy::always_asked;
-use crate::engine::problem::from_store;
 use crate::protocol::enums::VerdictKind;
 use crate::protocol::policy::Policy;
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::rule::Rule;
 use crate::store::commands::put_rule::RuleFields;
 use crate::store::error::StoreError;
@@ -52,7 +51,6 @@ pub async fn check(engine: &Engine, fields: &RuleFields) -> Result<(), Problem> 
         fields.session_id,
     );
     let why = engine
-        .store
         .read(move |reader| {
             let channel = match session {
                 Some(session) => Some(reader.session(session)?.channel),
@@ -61,13 +59,11 @@ pub async fn check(engine: &Engine, fields: &RuleFields) -> Result<(), Problem> 
             let policies = policies(reader, &channels)?;
             Ok(never_used(&policies, &tool, channel.as_deref()))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let Some(why) = why else {
         return Ok(());
     };
-    Err(Problem::new(
-        ProblemKind::NotOffered,
+    Err(Problem::not_offered(
         "it would never be used",
         format!("no rule lets it run without a person: {why}"),
     )
@@ -80,7 +76,6 @@ pub async fn check(engine: &Engine, fields: &RuleFields) -> Result<(), Problem> 
 pub async fn tell(engine: &Engine, mut rules: Vec<Rule>) -> Result<Vec<Rule>, Problem> {
     let channels = channels(engine);
     engine
-        .store
         .read(move |reader| {
             let policies = policies(reader, &channels)?;
             for rule in &mut rules {
@@ -102,5 +97,4 @@ pub async fn tell(engine: &Engine, mut rules: Vec<Rule>) -> Result<Vec<Rule>, Pr
             Ok(rules)
         })
         .await
-        .map_err(from_store)
 }

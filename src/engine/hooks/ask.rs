@@ -187,19 +187,11 @@ impl Hooks {
                     asked.value = value.clone();
                 }
             }
-            HookVerdict::Cancel { reason } => {
+            HookVerdict::Cancel { reason } | HookVerdict::Failed { error: reason } => {
                 let stop = Stop {
                     hook: hook.name.clone(),
-                    said: true,
+                    said: matches!(verdict, HookVerdict::Cancel { .. }),
                     reason: reason.clone(),
-                };
-                asked.stop = Some(stop).filter(|_| !hook.dry_run);
-            }
-            HookVerdict::Failed { error } => {
-                let stop = Stop {
-                    hook: hook.name.clone(),
-                    said: false,
-                    reason: error.clone(),
                 };
                 asked.stop = Some(stop).filter(|_| !hook.dry_run);
             }

@@ -101,45 +101,31 @@ pub fn example(hook: &str, point: HookPoint, at: Timestamp) -> Value {
         display: "example".to_owned(),
         person: None,
     };
-    let about = About {
-        channel: "api",
-        conversation: "example",
-        requester: &requester,
-        session_id: Some(SessionId::generate()),
-        continuation_id: Some(ContinuationId::generate()),
-        call: None,
-        model: None,
-    };
-    match point {
-        HookPoint::BeforeToolCall => {
-            let about = About {
-                call: Some((ToolCallId::generate(), "read_file")),
-                ..about
-            };
-            question(
-                hook,
-                point,
-                false,
-                at,
-                &about,
-                &json!({ "path": "README.md" }),
-            )
-        }
-        HookPoint::BeforeLlmCall => {
-            let about = About {
-                model: Some("scripted/demo"),
-                ..about
-            };
-            question(hook, point, false, at, &about, &json!("hello"))
-        }
+    let (call, model, value) = match point {
+        HookPoint::BeforeToolCall => (
+            Some((ToolCallId::generate(), "read_file")),
+            None,
+            json!({ "path": "README.md" }),
+        ),
+        HookPoint::BeforeLlmCall => (None, Some("scripted/demo"), json!("hello")),
         HookPoint::AfterToolCall
         | HookPoint::SessionStart
         | HookPoint::SessionEnd
         | HookPoint::ApprovalRequested
         | HookPoint::ApprovalDecided
         | HookPoint::MessageReceived
-        | HookPoint::ReplySent => question(hook, point, false, at, &about, &Value::Null),
-    }
+        | HookPoint::ReplySent => (None, None, Value::Null),
+    };
+    let about = About {
+        channel: "api",
+        conversation: "example",
+        requester: &requester,
+        session_id: Some(SessionId::generate()),
+        continuation_id: Some(ContinuationId::generate()),
+        call,
+        model,
+    };
+    question(hook, point, false, at, &about, &value)
 }
 
 #[derive(Debug, Deserialize)]

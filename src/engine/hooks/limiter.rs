@@ -50,20 +50,23 @@ impl Default for Limiter {
     }
 }
 
+fn limit(most: Option<u32>, key: String, what: impl Into<String>) -> Option<Limit> {
+    let what = what.into();
+    most.map(|most| Limit { key, most, what })
+}
+
 /// The limits of a message.
 pub fn of_message(limits: &RateLimits, channel: &str, person: &str) -> Vec<Limit> {
-    let limit =
-        |most: Option<u32>, key: String, what: String| most.map(|most| Limit { key, most, what });
     [
         limit(
             limits.messages,
             format!("message of {person}"),
-            "messages a minute from one person".to_owned(),
+            "messages a minute from one person",
         ),
         limit(
             limits.channel_messages,
             format!("message on {channel}"),
-            "messages a minute on this channel".to_owned(),
+            "messages a minute on this channel",
         ),
     ]
     .into_iter()
@@ -73,18 +76,16 @@ pub fn of_message(limits: &RateLimits, channel: &str, person: &str) -> Vec<Limit
 
 /// The limits of a tool call.
 pub fn of_call(limits: &RateLimits, channel: &str, person: &str, tool: &str) -> Vec<Limit> {
-    let limit =
-        |most: Option<u32>, key: String, what: String| most.map(|most| Limit { key, most, what });
     [
         limit(
             limits.tool_calls,
             format!("call of {person}"),
-            "tool calls a minute for one person".to_owned(),
+            "tool calls a minute for one person",
         ),
         limit(
             limits.channel_tool_calls,
             format!("call on {channel}"),
-            "tool calls a minute on this channel".to_owned(),
+            "tool calls a minute on this channel",
         ),
         limit(
             limits.per_tool.get(tool).copied(),

@@ -7,7 +7,6 @@ use crate::clock::backoff::own_share;
 use crate::clock::{Day, Timestamp};
 use crate::engine::core::Engine;
 use crate::engine::memory_cleanup::{self, Chunk, carry_out, paced, plan};
-use crate::engine::problem::from_store;
 use crate::engine::retention::refuse_quarantined;
 use crate::engine::views::announce_if_changed;
 use crate::protocol::enums::{HygieneState, Surface};
@@ -113,11 +112,7 @@ async fn set_problem(engine: &Engine, problem: Option<String>) {
 
 /// When the next run is due; none = nothing was ever remembered.
 pub async fn next_at(engine: &Engine) -> Result<Option<Timestamp>, Problem> {
-    let (last, oldest) = engine
-        .store
-        .read_here(|reader| reader.hygiene_times())
-        .await
-        .map_err(from_store)?;
+    let (last, oldest) = engine.read_here(|reader| reader.hygiene_times()).await?;
     let now = engine.clock.now();
     let jitter = i64::from(own_share(JITTER_MS));
     Ok(match last {
@@ -159,14 +154,13 @@ async fn note_day(engine: &Engine) -> Result<(), StoreError> {
 async fn refuse_now(engine: &Engine) -> Result<(), Problem> {
     refuse_quarantined(engine).await?;
     if engine.sessions.draining().is_some() || engine.shutdown.is_cancelled() {
-        return Err(from_store(StoreError::Closed));
+        return Err(Problem::from(StoreError::Closed));
     }
     Ok(())
 }
 
 fn under_way() -> Problem {
-    Problem::new(
-        ProblemKind::Conflict,
+    Problem::conflict(
         "hygiene is under way",
         "two at once would count the same memories",
     )
@@ -175,7 +169,7 @@ fn under_way() -> Problem {
 
 /// What a run would do now.
 pub async fn preview(engine: &Engine) -> Result<HygieneReport, Problem> {
-    memory_cleanup::preview(engine).await.map_err(from_store)
+    memory_cleanup::preview(engine).await.map_err(Problem::from)
 }
 
 /// Runs for somebody. `yes`: also where a scope would lose more than half of what it holds to retention.
@@ -186,12 +180,12 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
         return Err(under_way());
     };
     let began = Instant::now();
-    let plan = plan(engine).await.map_err(from_store)?;
+    let plan = plan(engine).await?;
     let refused = (!yes && !plan.too_much.is_empty()).then(|| too_much(&plan.too_much));
     if let Some(why) = &refused
         && !by_itself
     {
-        return Err(Problem::new(ProblemKind::Conflict, "too much would go", why).hint(
+        return Err(Problem::conflict("too much would go", why).hint(
             "nothing was changed; look at `leverframe memory hygiene --preview` and at the clock of this machine, \
              then repeat with --yes (over HTTP: \"yes\": true)",
         ));
@@ -206,7 +200,7 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
             ..HygieneReport::default()
         },
     };
-    engine.store.write(begin).await.map_err(from_store)?;
+    engine.write(begin).await?;
     let (end, freed_bytes) = match &refused {
         Some(why) => (HygieneEnd::Refused(why.clone()), 0),
         None => match carry_out(engine, &plan, id).await {
@@ -221,7 +215,7 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
         freed_bytes,
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
     };
-    let run = engine.store.write(ended).await.map_err(from_store)?;
+    let run = engine.write(ended).await?;
     drop(only);
     if let Err(error) = note_growth(engine).await {
         tracing::warn!(%error, "the sizes after hygiene are not noted");
@@ -232,8 +226,7 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
             set_problem(engine, Some(why.clone())).await;
         }
         (None, Some(why)) => {
-            return Err(Problem::new(
-                ProblemKind::Unavailable,
+            return Err(Problem::unavailable(
                 "hygiene was cut short",
                 format!("{why}; what it did is run {id}, the next run does the rest"),
             ));
@@ -260,16 +253,13 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
         return Err(under_way());
     };
     let run = engine
-        .store
         .read_here(move |reader| reader.hygiene_run(id))
-        .await
-        .map_err(from_store)?;
+        .await?;
     let over = |detail: String| Problem::new(ProblemKind::Gone, "its time is over", detail);
     match run.state {
         HygieneState::Running => return Err(under_way()),
         HygieneState::Undone => {
-            return Err(Problem::new(
-                ProblemKind::Conflict,
+            return Err(Problem::conflict(
                 "taken back already",
                 format!("{id} was taken back, {} memories came back", run.restored),
             ));
@@ -289,8 +279,8 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
         HygieneState::Done | HygieneState::Stopped => {}
     }
     let begin = BeginUndo { id, by };
-    engine.store.write(begin).await.map_err(from_store)?;
-    let run = restore(engine, id).await.map_err(from_store)?;
+    engine.write(begin).await?;
+    let run = restore(engine, id).await?;
     if let Err(error) = note_growth(engine).await {
         tracing::warn!(%error, "the sizes after an undo are not noted");
     }

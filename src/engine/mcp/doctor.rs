@@ -2,17 +2,13 @@
 
 use crate::config::mcp::McpPlace;
 use crate::config::settings::Settings;
-use crate::protocol::doctor::{Finding, Standing};
+use crate::engine::findings;
+use crate::protocol::doctor::Finding;
 use crate::protocol::enums::McpServerState;
 use crate::protocol::mcp::McpServer;
 
 fn warn(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding {
-        verdict: Standing::Warn,
-        about: format!("tool server {name}"),
-        detail: detail.into(),
-        fix: Some(fix.into()),
-    }
+    findings::warn(format!("tool server {name}"), detail, fix)
 }
 
 /// What the configuration alone tells: programs outside of the sandbox, and variables that are not set.
@@ -77,12 +73,8 @@ pub fn running(servers: &[McpServer]) -> Vec<Finding> {
             .last()
             .is_none_or(|last| !last.about.ends_with(&format!(" {name}")))
         {
-            found.push(Finding {
-                verdict: Standing::Ok,
-                about: format!("tool server {name}"),
-                detail: format!("{}, agents get {} tools", server.state, server.tools),
-                fix: None,
-            });
+            let detail = format!("{}, agents get {} tools", server.state, server.tools);
+            found.push(findings::ok(format!("tool server {name}"), detail));
         }
     }
     found

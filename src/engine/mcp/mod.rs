@@ -19,9 +19,8 @@ use crate::config::settings::Settings;
 use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::core::Engine;
 use crate::engine::mcp::state::{AllServers, OfferedTool, ServerTools, has_server};
-use crate::engine::problem::from_store;
 use crate::model::request::ToolDefinition;
-use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::approval::Preview;
 use crate::protocol::enums::{ApprovalKind, McpServerState, McpToolState, Risk};
 use crate::protocol::event::EventBody;
 use crate::protocol::mcp::server_of;
@@ -42,8 +41,8 @@ const CHANNEL: &str = "desk";
 /// Puts what is trusted into use. Connects nothing.
 pub async fn load(engine: &Engine) -> Result<(), Problem> {
     refresh(engine).await?;
-    let servers = engine.store.read(|rows| rows.tool_servers());
-    for server in servers.await.map_err(from_store)? {
+    let servers = engine.read(|rows| rows.tool_servers()).await?;
+    for server in servers {
         if server.approval_id.is_some() && !engine.settings.mcp.contains_key(&server.name) {
             withdraw(engine, &server.name).await?;
         }
@@ -89,8 +88,8 @@ pub async fn reconfigure(engine: &Engine, before: &Settings) -> Result<(), Probl
         return Ok(());
     }
     engine.servers.connections.configure(now.clone());
-    let servers = engine.store.read(|rows| rows.tool_servers());
-    for server in servers.await.map_err(from_store)? {
+    let servers = engine.read(|rows| rows.tool_servers()).await?;
+    for server in servers {
         match now.get(&server.name) {
             Some(settings) if is_there(&server, settings) => {
                 ask_again(engine, &server, settings).await?;
@@ -238,8 +237,7 @@ async fn record(
 ) -> Result<(), Problem> {
     let _only = engine.servers.refresh.lock().await;
     let asked = name.to_owned();
-    let before = engine.store.read(move |rows| rows.tool_server(&asked));
-    let before = before.await.map_err(from_store)?;
+    let before = engine.read(move |rows| rows.tool_server(&asked)).await?;
     let usable = tools.iter().filter(|tool| tool.usable);
     let mut usable: Vec<(&str, &str)> = usable
         .filter_map(|tool| Some((tool.name.as_str(), tool.pinned.as_ref()?.sha256.as_str())))
@@ -263,7 +261,7 @@ async fn record(
             tools,
             question,
         };
-        let asks = engine.store.write(order).await.map_err(from_store)?;
+        let asks = engine.write(order).await?;
         if asks {
             tracing::warn!(server = %name, "a tool server offers what nobody trusts: agents do not get it before an operator has looked");
             engine.scheduler.deadlines_changed();
@@ -322,30 +320,20 @@ fn question(
     text: String,
 ) -> NewApproval {
     let origin = Origin {
-        channel: CHANNEL.to_owned(),
-        conversation: String::new(),
-        requester: Requester {
-            id: format!("tool_server:{}", server.name),
-            display: server.name.clone(),
-            person: None,
-        },
-        message_ref: None,
+        channel: CHANNEL,
+        requester: &format!("tool_server:{}", server.name),
     };
     let sha256 = server.offer.as_ref().map(|offer| offer.sha256.clone());
+    let (kind, digest) = (ApprovalKind::ServerPin, sha256.unwrap_or_default());
+    let text = engine.redactor.redact(&text).into_owned();
     let ask = Ask {
-        kind: ApprovalKind::ServerPin,
-        digest: sha256.unwrap_or_default(),
-        risk: Risk::High,
-        taint: Vec::new(),
         preview: Preview::Diff {
             path: server.name.clone(),
             unified: standing::difference(server, settings),
         },
-        model_reason: None,
-        question: Some(engine.redactor.redact(&text).into_owned()),
-        choices: Vec::new(),
+        ..Ask::new(kind, digest, Risk::High, text)
     };
-    approvals::build(engine, &origin, ask, engine.clock.now())
+    approvals::build(engine, origin, ask)
 }
 
 /// What a server offered last, judged by the configuration of now.
@@ -379,7 +367,7 @@ async fn withdraw(engine: &Engine, name: &str) -> Result<(), Problem> {
     };
     match engine.store.write(order).await {
         Ok(()) | Err(StoreError::NotFound { .. }) => Ok(()),
-        Err(error) => Err(from_store(error)),
+        Err(error) => Err(Problem::from(error)),
     }
 }
 
@@ -394,8 +382,7 @@ async fn put_into_use(engine: &Engine) -> Result<(), Problem> {
     if engine.settings.mcp.is_empty() && engine.servers.offered().is_empty() {
         return Ok(());
     }
-    let servers = engine.store.read(|rows| rows.tool_servers());
-    let servers = servers.await.map_err(from_store)?;
+    let servers = engine.read(|rows| rows.tool_servers()).await?;
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut all = AllServers::default();
     if !engine.settings.mcp.is_empty() {

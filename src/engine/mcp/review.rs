@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use crate::config::mcp::{McpPlace, McpServerSettings};
 use crate::engine::core::Engine;
 use crate::engine::mcp::standing::{self, needs_review};
-use crate::engine::problem::from_store;
 use crate::protocol::enums::{McpServerState, McpToolState, McpTransport};
 use crate::protocol::mcp::{McpServer, McpServerReview, McpTool};
-use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Page;
 use crate::protocol::tool::COUNTED_CALLS;
 use crate::store::queries::tool_servers::{ServerTool, ToolServer};
@@ -31,8 +30,7 @@ pub fn unreachable(engine: &Engine, name: &str, why: &str) -> Problem {
     if !engine.settings.mcp.contains_key(name) {
         return not_found(engine, name);
     }
-    Problem::new(
-        ProblemKind::Unavailable,
+    Problem::unavailable(
         "the tool server cannot be reached",
         engine
             .redactor
@@ -59,10 +57,9 @@ struct Known {
 }
 
 async fn known(engine: &Engine) -> Result<BTreeMap<String, Known>, Problem> {
-    let read = engine
-        .store
-        .read(|rows| Ok((rows.tool_servers()?, rows.server_usage(COUNTED_CALLS)?)));
-    let (rows, mut usage) = read.await.map_err(from_store)?;
+    let (rows, mut usage) = engine
+        .read(|rows| Ok((rows.tool_servers()?, rows.server_usage(COUNTED_CALLS)?)))
+        .await?;
     let mut servers: BTreeMap<String, Known> = BTreeMap::new();
     for row in rows {
         let is_configured = engine.settings.mcp.contains_key(&row.name);

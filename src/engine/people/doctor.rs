@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::config::settings::{SelfApproval, Settings};
-use crate::protocol::doctor::{Finding, Standing};
+use crate::engine::findings::warn;
+use crate::protocol::doctor::Finding;
 
 /// Most users that are named.
 const NAMED: usize = 5;
@@ -38,17 +39,16 @@ pub fn nameless(settings: &Settings) -> Option<Finding> {
     } else {
         format!(" and {more} more")
     };
-    Some(Finding {
-        verdict: Standing::Warn,
-        about: "people".to_owned(),
-        detail: format!(
+    Some(warn(
+        "people",
+        format!(
             "self_approval = \"never\" goes by person, and allowed_users has {}{more} under no name",
             names.join(", ")
         ),
-        fix: Some(format!(
+        format!(
             "add `{first}` to the `ids` of whoever that is under [people]; role = \"user\" lets them ask only"
-        )),
-    })
+        ),
+    ))
 }
 
 /// Users of this machine who are no person, where a person counts. `operators` are their ids: `operator:1000`.
@@ -78,15 +78,12 @@ pub fn look(settings: &Settings, operators: &[String]) -> Option<Finding> {
         .take(NAMED)
         .collect();
     let first = unnamed.first()?;
-    Some(Finding {
-        verdict: Standing::Warn,
-        about: "people".to_owned(),
-        detail: format!(
+    Some(warn(
+        "people",
+        format!(
             "{setting} by person, and {} acted here under no name",
             unnamed.join(", ")
         ),
-        fix: Some(format!(
-            "add `{first}` to the `ids` of whoever that is under [people]"
-        )),
-    })
+        format!("add `{first}` to the `ids` of whoever that is under [people]"),
+    ))
 }

@@ -14,7 +14,7 @@ use crate::engine::turn::policy_context::PolicyContext;
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
 use crate::protocol::approval::Speaker;
 use crate::protocol::enums::{CacheMissReason, CacheScope, CacheSkipReason};
-use crate::protocol::event::{Event, EventBody};
+use crate::protocol::event::EventBody;
 use crate::protocol::hex::hex;
 use crate::protocol::policy::Policy;
 use crate::protocol::session::{CachedAnswer, Usage};
@@ -91,16 +91,9 @@ impl Visit<'_> {
     fn miss(&self, reason: CacheMissReason) {
         self.count(CounterKind::Miss(reason), Delta::ONCE);
         if reason != CacheMissReason::Off {
-            self.engine.store.publish(Event {
-                seq: None,
-                at: self.engine.clock.now(),
-                session_id: Some(self.rows.session_id),
-                continuation_id: Some(self.rows.id),
-                body: EventBody::CacheMiss {
-                    channel: self.rows.channel.clone(),
-                    reason,
-                },
-            });
+            let channel = self.rows.channel.clone();
+            let body = EventBody::CacheMiss { channel, reason };
+            self.engine.publish_of(self.rows, body);
         }
     }
 
@@ -395,25 +388,17 @@ impl Pass {
 
 /// Shows a cached response as one that is being written, in few pieces.
 pub fn replay(engine: &Engine, rows: &TurnRows, step: u32, text: &str) {
-    let publish = |body| {
-        engine.store.publish(Event {
-            seq: None,
-            at: engine.clock.now(),
-            session_id: Some(rows.session_id),
-            continuation_id: Some(rows.id),
-            body,
-        });
-    };
-    publish(EventBody::ContinuationStreaming { step });
+    engine.publish_of(rows, EventBody::ContinuationStreaming { step });
     let size = text.len().div_ceil(PIECES).max(1);
     let mut from = 0;
     while from < text.len() {
         let to = text.ceil_char_boundary((from + size).min(text.len()));
-        publish(EventBody::MessageDelta {
+        let piece = EventBody::MessageDelta {
             step,
             offset: from as u64,
             text: text.get(from..to).unwrap_or_default().to_owned(),
-        });
+        };
+        engine.publish_of(rows, piece);
         from = to;
     }
 }

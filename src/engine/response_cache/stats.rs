@@ -154,11 +154,9 @@ pub fn problem(error: CacheError) -> Problem {
             error.to_string(),
         )
         .hint("give more characters of the id"),
-        CacheError::Unusable(_) => Problem::new(
-            ProblemKind::Unavailable,
-            "the response cache cannot be used",
-            error.to_string(),
-        )
-        .hint("turns go on without it; response_cache.db may be deleted at any time"),
+        CacheError::Unusable(_) => {
+            Problem::unavailable("the response cache cannot be used", error.to_string())
+                .hint("turns go on without it; response_cache.db may be deleted at any time")
+        }
     }
 }

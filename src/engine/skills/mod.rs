@@ -16,7 +16,6 @@ use similar::TextDiff;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::skills::files::SkillTexts;
 use crate::engine::skills::state::{TrustedTexts, offers};
 use crate::protocol::enums::{SkillKind, SkillState};
@@ -42,26 +41,27 @@ pub async fn load(engine: &Engine) -> Result<(), Problem> {
         let settings = &engine.settings.skills;
         (settings.instructions, !settings.folders.is_empty())
     };
-    let texts = engine.store.read(move |rows| {
-        let mut texts = TrustedTexts::default();
-        let mut files = BTreeMap::new();
-        for skill in rows.trusted_skills()? {
-            match (skill.kind, skill.channel) {
-                (SkillKind::Instructions, Some(channel)) if instructions => {
-                    let files = rows.trusted_files(&skill.name)?;
-                    let text = files.into_iter().find_map(|file| file.text);
-                    texts.instructions.extend(text.map(|text| (channel, text)));
+    let (texts, files) = engine
+        .read(move |rows| {
+            let mut texts = TrustedTexts::default();
+            let mut files = BTreeMap::new();
+            for skill in rows.trusted_skills()? {
+                match (skill.kind, skill.channel) {
+                    (SkillKind::Instructions, Some(channel)) if instructions => {
+                        let files = rows.trusted_files(&skill.name)?;
+                        let text = files.into_iter().find_map(|file| file.text);
+                        texts.instructions.extend(text.map(|text| (channel, text)));
+                    }
+                    (SkillKind::Skill, _) if folders => {
+                        files.insert(skill.name.clone(), rows.trusted_files(&skill.name)?);
+                        texts.skills.insert(skill.name, skill.description);
+                    }
+                    (SkillKind::Instructions | SkillKind::Skill, _) => {}
                 }
-                (SkillKind::Skill, _) if folders => {
-                    files.insert(skill.name.clone(), rows.trusted_files(&skill.name)?);
-                    texts.skills.insert(skill.name, skill.description);
-                }
-                (SkillKind::Instructions | SkillKind::Skill, _) => {}
             }
-        }
-        Ok((texts, files))
-    });
-    let (texts, files) = texts.await.map_err(from_store)?;
+            Ok((texts, files))
+        })
+        .await?;
     engine.skills.set(texts);
     let settings = Arc::clone(&engine.settings);
     let written = tokio::task::spawn_blocking(move || write_files(&settings, &files)).await;
@@ -227,8 +227,7 @@ fn redacted(engine: &Engine, mut skill: Skill) -> Skill {
 
 /// Instructions and skills, in files and trusted: instructions first, then by name.
 pub async fn list(engine: &Engine) -> Result<Page<Skill>, Problem> {
-    let trusted = engine.store.read(|rows| rows.trusted_skills());
-    let trusted = trusted.await.map_err(from_store)?;
+    let trusted = engine.read(|rows| rows.trusted_skills()).await?;
     let found = scanned(engine).await?;
     let names: BTreeSet<(bool, &str)> = (found.iter().map(|one| (one.kind, &one.name)))
         .chain(trusted.iter().map(|one| (one.kind, &one.name)))
@@ -248,14 +247,15 @@ async fn both(
     name: &str,
 ) -> Result<(Option<FoundSkill>, Option<TrustedSkill>, Vec<TrustedFile>), Problem> {
     let asked = name.to_owned();
-    let rows = engine.store.read(move |rows| {
-        let trusted = rows
-            .trusted_skills()?
-            .into_iter()
-            .find(|one| one.name == asked);
-        Ok((trusted, rows.trusted_files(&asked)?))
-    });
-    let (trusted, files) = rows.await.map_err(from_store)?;
+    let (trusted, files) = engine
+        .read(move |rows| {
+            let trusted = rows
+                .trusted_skills()?
+                .into_iter()
+                .find(|one| one.name == asked);
+            Ok((trusted, rows.trusted_files(&asked)?))
+        })
+        .await?;
     let found = scanned(engine)
         .await?
         .into_iter()
@@ -369,7 +369,7 @@ pub async fn trust(
         files: files.collect(),
         by: caller.reference(),
     };
-    let trusted = engine.store.write(order).await.map_err(from_store)?;
+    let trusted = engine.write(order).await?;
     load(engine).await?;
     let one = skill(Some(&found), Some(&trusted)).ok_or_else(|| not_found(name))?;
     Ok(redacted(engine, one))
@@ -383,7 +383,7 @@ pub async fn distrust(engine: &Engine, caller: &Caller, name: String) -> Result<
         name: name.to_owned(),
         by: caller.reference(),
     };
-    engine.store.write(order).await.map_err(from_store)?;
+    engine.write(order).await?;
     load(engine).await?;
     // Of what is in no file nothing is left to tell.
     let mut one = skill(found.as_ref(), None)

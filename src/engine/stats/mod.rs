@@ -11,7 +11,6 @@ use jiff::tz::TimeZone;
 
 use crate::clock::{Day, Timestamp};
 use crate::engine::core::Engine;
-use crate::engine::problem::from_store;
 use crate::engine::stats::kinds::{Kinds, by_day, kinds};
 use crate::engine::stats::tally::Tallies;
 use crate::protocol::enums::{StatsGrouping, StatsStep};
@@ -43,14 +42,12 @@ pub async fn stats(engine: &Engine, query: GetStats) -> Result<Stats, Problem> {
         StatsGrouping::Model | StatsGrouping::Tool | StatsGrouping::Person => None,
     };
     let (tallies, made, kept) = engine
-        .store
         .read(move |reader| {
             let (made, kept) = reader.recorded()?;
             let tallies = count(reader, step, by, spans)?;
             Ok((tallies, made.unwrap_or(now), kept))
         })
-        .await
-        .map_err(from_store)?;
+        .await?;
     let known: Vec<Kinds> = tallies
         .spans
         .iter()

@@ -19,6 +19,13 @@ const MOST_GROUPS: usize = 20;
 /// Points of an answer, all groups together: fewer groups where there are many spans.
 const MOST_POINTS: usize = 6_000;
 
+/// Adds the named counts of one value to those of another.
+macro_rules! add_counts {
+    ($all:expr, $more:expr; $($count:ident),+) => {
+        $($all.$count += $more.$count;)+
+    };
+}
+
 /// What is counted of a group in a span.
 #[derive(Debug, Clone, Default)]
 struct Tally {
@@ -35,38 +42,28 @@ struct Tally {
 impl Tally {
     fn add(&mut self, other: &Self, known: Kinds) {
         if known.models {
-            let (all, more) = (&mut self.models, &other.models);
-            all.calls += more.calls;
-            all.failed += more.failed;
-            all.input_tokens += more.input_tokens;
-            all.output_tokens += more.output_tokens;
-            all.cached_input_tokens += more.cached_input_tokens;
-            all.cache_write_tokens += more.cache_write_tokens;
-            all.unpriced_tokens += more.unpriced_tokens;
-            self.spent_usd += other.spent_usd;
+            self.add_models(&other.models, other.spent_usd);
         }
         if known.turns {
-            self.turns.completed += other.turns.completed;
-            self.turns.failed += other.turns.failed;
-            self.turns.stopped += other.turns.stopped;
+            add_counts!(self.turns, other.turns; completed, failed, stopped);
         }
         if known.approvals {
-            self.approvals.asked += other.approvals.asked;
-            self.approvals.allowed += other.approvals.allowed;
-            self.approvals.denied += other.approvals.denied;
-            self.approvals.expired += other.approvals.expired;
+            add_counts!(self.approvals, other.approvals; asked, allowed, denied, expired);
             self.waits.extend(&other.waits);
         }
         if known.tools {
-            self.tools.calls += other.tools.calls;
-            self.tools.failed += other.tools.failed;
+            add_counts!(self.tools, other.tools; calls, failed);
             self.runs.extend(&other.runs);
         }
         if known.deliveries {
-            self.deliveries.sent += other.deliveries.sent;
-            self.deliveries.failed += other.deliveries.failed;
-            self.deliveries.unknown += other.deliveries.unknown;
+            add_counts!(self.deliveries, other.deliveries; sent, failed, unknown);
         }
+    }
+
+    fn add_models(&mut self, more: &StatsModels, spent_usd: f64) {
+        add_counts!(self.models, more; calls, failed, input_tokens, output_tokens);
+        add_counts!(self.models, more; cached_input_tokens, cache_write_tokens, unpriced_tokens);
+        self.spent_usd += spent_usd;
     }
 
     /// What it did, for an order of groups without money.
@@ -133,32 +130,35 @@ impl Tallies {
         let Some(tally) = self.place(name, at) else {
             return;
         };
-        let models = &mut tally.models;
-        models.calls += row.calls;
-        models.failed += row.failed;
-        models.input_tokens += row.input_tokens;
-        models.output_tokens += row.output_tokens;
-        models.cached_input_tokens += row.cached_tokens;
-        models.cache_write_tokens += row.cache_write_tokens;
-        models.unpriced_tokens += row.unpriced_tokens;
-        tally.spent_usd += row.cost_usd;
+        let models = StatsModels {
+            calls: row.calls,
+            failed: row.failed,
+            input_tokens: row.input_tokens,
+            output_tokens: row.output_tokens,
+            cached_input_tokens: row.cached_tokens,
+            cache_write_tokens: row.cache_write_tokens,
+            unpriced_tokens: row.unpriced_tokens,
+            ..StatsModels::default()
+        };
+        tally.add_models(&models, row.cost_usd);
     }
 
     pub(super) fn model_call(&mut self, name: String, call: &ModelCallRow) {
         let Some(tally) = self.place(name, call.at) else {
             return;
         };
-        let models = &mut tally.models;
-        models.calls += 1;
-        models.failed += u64::from(call.failed);
-        models.input_tokens += call.input_tokens;
-        models.output_tokens += call.output_tokens;
-        models.cached_input_tokens += call.cached_tokens;
-        models.cache_write_tokens += call.cache_write_tokens;
-        match call.cost_usd {
-            Some(cost) => tally.spent_usd += cost,
-            None => models.unpriced_tokens += call.input_tokens + call.output_tokens,
-        }
+        let tokens = call.input_tokens + call.output_tokens;
+        let models = StatsModels {
+            calls: 1,
+            failed: u64::from(call.failed),
+            input_tokens: call.input_tokens,
+            output_tokens: call.output_tokens,
+            cached_input_tokens: call.cached_tokens,
+            cache_write_tokens: call.cache_write_tokens,
+            unpriced_tokens: call.cost_usd.map_or(tokens, |_| 0),
+            ..StatsModels::default()
+        };
+        tally.add_models(&models, call.cost_usd.unwrap_or_default());
     }
 
     pub(super) fn turn(&mut self, name: String, at: Timestamp, state: ContinuationState) {

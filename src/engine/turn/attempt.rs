@@ -16,7 +16,7 @@ use crate::engine::turn::memory::ReadNote;
 use crate::engine::turn::open_call;
 use crate::model::limits::LimitedProvider;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, TokenCount,
+    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
@@ -110,9 +110,8 @@ pub async fn attempt(
         Reservation::Exhausted(stop) => return Ok(AttemptOutcome::Refused(stop)),
     };
     crash_point!("llm.pre");
-    engine.publish(
-        Some(rows.session_id),
-        Some(rows.id),
+    engine.publish_of(
+        rows,
         EventBody::ModelStarted {
             model: name.to_owned(),
             attempt: asked.attempt,
@@ -196,11 +195,7 @@ async fn listen(
                     continue;
                 }
                 if shown.is_empty() {
-                    engine.publish(
-                        Some(rows.session_id),
-                        Some(rows.id),
-                        EventBody::ContinuationStreaming { step },
-                    );
+                    engine.publish_of(rows, EventBody::ContinuationStreaming { step });
                     engine.open_calls.open_stream(OpenStream {
                         continuation_id: rows.id,
                         session_id: rows.session_id,
@@ -213,11 +208,7 @@ async fn listen(
                 engine.open_calls.show(rows.id, &text);
                 let offset = shown.len() as u64;
                 shown.push_str(&text);
-                engine.publish(
-                    Some(rows.session_id),
-                    Some(rows.id),
-                    EventBody::MessageDelta { step, offset, text },
-                );
+                engine.publish_of(rows, EventBody::MessageDelta { step, offset, text });
             }
             Ok(ModelEvent::Heartbeat) => {
                 engine.open_calls.update(rows.id, |call| call.signs += 1);
@@ -242,12 +233,9 @@ fn failed_usage(
     shown: &str,
     price: impl Fn(&Usage) -> Option<f64>,
 ) -> Usage {
-    let reported = error.usage.map(|TokenCount { input, output }| Usage {
-        input_tokens: input,
-        output_tokens: output,
-        ..Usage::default()
-    });
-    let mut usage = reported
+    let mut usage = error
+        .usage
+        .map(Usage::from)
         .or_else(|| open_call::begun(engine, rows.id, shown))
         .unwrap_or_default();
     usage.cost_usd = price(&usage);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::approvals::{self, Ask};
+use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::call_shape::CallShape;
 use crate::engine::core::Engine;
 use crate::engine::leftovers;
@@ -37,7 +37,7 @@ use crate::tools::canonical;
 use crate::tools::memory::REMEMBER;
 use crate::tools::preview::one_line;
 use crate::tools::risk::{self, RiskReason};
-use crate::tools::tool::{NoJournal, Plan, PrepareError, Tool, ToolContext, ToolHost};
+use crate::tools::tool::{NoJournal, Plan, PrepareError, Tool, ToolContext, ToolHost, ToolSpec};
 
 /// A host that shows nothing: for preparing.
 pub struct NoHost;
@@ -90,6 +90,24 @@ pub struct Refusal {
     pub effect: Effect,
 }
 
+impl Refusal {
+    /// That of a call of a tool; none = nobody knows the tool.
+    fn new(
+        state: ToolCallState,
+        content: impl Into<String>,
+        rule: impl Into<String>,
+        tool: Option<&ToolSpec>,
+    ) -> Self {
+        Self {
+            state,
+            content: content.into(),
+            rule: rule.into(),
+            access: tool.map_or(Access::Unknown, |tool| tool.access),
+            effect: tool.map_or(Effect::NonIdempotent, |tool| tool.effect),
+        }
+    }
+}
+
 /// Where a call is evaluated.
 #[derive(Debug, Clone)]
 pub struct CallSite<'a> {
@@ -133,30 +151,25 @@ pub fn evaluate(
 /// Why a call cannot be carried out because its turn was given other tools. A name that nobody knows is told as such.
 fn not_offered(engine: &Engine, rows: &TurnRows, name: &str) -> Option<Refusal> {
     let tool = engine.tools().lookup(name).ok()?;
+    let blocked = |content: String, rule: &str| {
+        Some(Refusal::new(
+            ToolCallState::Blocked,
+            content,
+            rule,
+            Some(tool.spec()),
+        ))
+    };
     if name == RUN_AGENT && !(rows.channel == GATE && rows.conversation.starts_with(JOBS)) {
-        return Some(Refusal {
-            state: ToolCallState::Blocked,
-            content: "only a job starts an external agent: `leverframe agents run` makes one"
-                .to_owned(),
-            rule: "no job".to_owned(),
-            access: tool.spec().access,
-            effect: tool.spec().effect,
-        });
+        let content = "only a job starts an external agent: `leverframe agents run` makes one";
+        return blocked(content.to_owned(), "no job");
     }
     if let Some((agent, _)) = ExternalAgent::of_tool(name)
         && rows.options.external().is_none()
         && tool.source() == agent.product()
     {
-        return Some(Refusal {
-            state: ToolCallState::Blocked,
-            content: format!(
-                "`{name}` is a tool of {}, which calls it itself",
-                agent.product()
-            ),
-            rule: "tool of an external agent".to_owned(),
-            access: tool.spec().access,
-            effect: tool.spec().effect,
-        });
+        let agent = agent.product();
+        let content = format!("`{name}` is a tool of {agent}, which calls it itself");
+        return blocked(content, "tool of an external agent");
     }
     let allowed = rows.options.allow_tools.as_ref()?;
     if rows.options.allows(name) {
@@ -166,16 +179,10 @@ fn not_offered(engine: &Engine, rows: &TurnRows, name: &str) -> Option<Refusal> 
         [] => "none".to_owned(),
         names => names.join(", "),
     };
-    let spec = tool.spec();
-    Some(Refusal {
-        state: ToolCallState::Blocked,
-        content: format!(
-            "`{name}` is not offered in this turn. Its message allows these tools: {offered}. Go on without it"
-        ),
-        rule: "allow_tools of the message".to_owned(),
-        access: spec.access,
-        effect: spec.effect,
-    })
+    let content = format!(
+        "`{name}` is not offered in this turn. Its message allows these tools: {offered}. Go on without it"
+    );
+    blocked(content, "allow_tools of the message")
 }
 
 /// The same for a call of no turn.
@@ -187,70 +194,45 @@ pub fn evaluate_at(
     args: &Value,
     digest_version: u64,
 ) -> Result<Evaluation, Refusal> {
-    let refuse = |state, content: String, rule: &str, access, effect| Refusal {
-        state,
-        content,
-        rule: rule.to_owned(),
-        access,
-        effect,
-    };
     if let Some(why) = mcp::not_here(engine, place.channel, name) {
-        return Err(refuse(
+        return Err(Refusal::new(
             ToolCallState::Blocked,
             why,
             "tool server",
-            Access::Unknown,
-            Effect::NonIdempotent,
+            None,
         ));
     }
-    let tool = match engine.tools().lookup(name) {
-        Ok(tool) => tool,
-        Err(unknown) => {
-            let content = unknown.to_string();
-            return Err(refuse(
-                ToolCallState::Failed,
-                content,
-                "unknown tool",
-                Access::Unknown,
-                Effect::NonIdempotent,
-            ));
-        }
+    let tool = engine.tools().lookup(name).map_err(|unknown| {
+        let content = unknown.to_string();
+        Refusal::new(ToolCallState::Failed, content, "unknown tool", None)
+    })?;
+    let refuse = |state, content: String, rule: &str| {
+        Err(Refusal::new(state, content, rule, Some(tool.spec())))
     };
-    let spec = tool.spec();
     if let Err(violation) = engine.tools().validate(name, args) {
-        return Err(refuse(
-            ToolCallState::Failed,
-            violation.to_string(),
-            &format!("schema: {}", first_line(&violation.to_string())),
-            spec.access,
-            spec.effect,
-        ));
+        let content = violation.to_string();
+        let rule = format!("schema: {}", first_line(&content));
+        return refuse(ToolCallState::Failed, content, &rule);
     }
     let Some(settings) = engine.settings.channels.get(place.channel) else {
         let content = format!("channel `{}` is not configured any more", place.channel);
-        return Err(refuse(
-            ToolCallState::Failed,
-            content,
-            "no such channel",
-            spec.access,
-            spec.effect,
-        ));
+        return refuse(ToolCallState::Failed, content, "no such channel");
     };
     let workspace = match place.external {
         Some(external) => PathBuf::from(&external.directory),
         None => settings.workspace.clone(),
     };
     let context = ToolContext {
-        workspace: workspace.clone(),
-        hidden: engine.hidden_directories(&workspace),
-        changes: engine.file_changes(),
-        operands: Vec::new(),
-        session_id: place.session_id,
-        call_id: place.call_id,
-        idempotency_key: String::new(),
-        cancel: CancellationToken::new(),
-        host: &NoHost,
         journal: Arc::new(NoJournal),
+        ..run_context(
+            engine,
+            workspace.clone(),
+            place.session_id,
+            place.call_id,
+            String::new(),
+            CancellationToken::new(),
+            &NoHost,
+        )
     };
     let external = place.external.cloned();
     let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -270,25 +252,12 @@ pub fn evaluate_at(
             engine.settings.tool_risk.get(name).copied(),
         ),
         Err(PrepareError::Invalid(message)) => {
-            return Err(refuse(
-                ToolCallState::Failed,
-                message.clone(),
-                &format!(
-                    "the arguments cannot be carried out: {}",
-                    first_line(&message)
-                ),
-                spec.access,
-                spec.effect,
-            ));
+            let why = first_line(&message);
+            let rule = format!("the arguments cannot be carried out: {why}");
+            return refuse(ToolCallState::Failed, message, &rule);
         }
         Err(PrepareError::Guarded(message)) => {
-            return Err(refuse(
-                ToolCallState::Blocked,
-                message,
-                "path guard",
-                spec.access,
-                spec.effect,
-            ));
+            return refuse(ToolCallState::Blocked, message, "path guard");
         }
     };
     if let Some(why) = external.as_ref().and_then(|one| one.own_question.clone()) {
@@ -385,28 +354,22 @@ pub fn evaluate_all(
             Err(malformed) => (Value::String(malformed.raw), Some(malformed.error)),
         };
         engine.redactor.redact_json(&mut args);
-        let refusal = |state, content: String, rule: &str| Refusal {
-            state,
-            content,
-            rule: rule.to_owned(),
-            access: Access::Unknown,
-            effect: Effect::NonIdempotent,
-        };
         let evaluation = if let Some(error) = malformed {
             let content = format!(
                 "the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again"
             );
-            Err(refusal(ToolCallState::Failed, content, MALFORMED_RULE))
+            Err(Refusal::new(
+                ToolCallState::Failed,
+                content,
+                MALFORMED_RULE,
+                None,
+            ))
         } else if let Some((content, rule)) = skip_reason(engine, rows, index) {
-            Err(refusal(ToolCallState::Denied, content.to_owned(), rule))
+            Err(Refusal::new(ToolCallState::Denied, content, rule, None))
         } else if let Some((content, rule)) = stopped {
             let tool = engine.tools().get(&name);
             let spec = tool.as_ref().map(|tool| tool.spec());
-            Err(Refusal {
-                access: spec.map_or(Access::Unknown, |spec| spec.access),
-                effect: spec.map_or(Effect::NonIdempotent, |spec| spec.effect),
-                ..refusal(ToolCallState::Denied, content, &rule)
-            })
+            Err(Refusal::new(ToolCallState::Denied, content, rule, spec))
         } else {
             evaluate(
                 engine,
@@ -418,13 +381,8 @@ pub fn evaluate_all(
                 policy_context.policy.version,
             )
         };
-        policy_context.count(
-            evaluation
-                .as_ref()
-                .ok()
-                .and_then(|evaluation| evaluation.basis),
-            1,
-        );
+        let basis = evaluation.as_ref().ok().and_then(|found| found.basis);
+        policy_context.count(basis, 1);
         calls.push(new_call(
             engine,
             rows,
@@ -492,30 +450,23 @@ fn new_call(
             },
         },
         Ok(evaluation) => {
-            let fallback = evaluation.fallback.clone().map(|verdict| {
-                // Nobody waits for it yet: it is counted when it is stored.
-                let mut waiting = waiting.clone();
-                let (verdict, outcome) = outcome(
+            let outcome = |verdict, waiting: &mut PendingApprovals| {
+                outcome(
                     engine,
                     rows,
                     model_text,
                     &args,
                     &evaluation,
                     verdict,
-                    &mut waiting,
-                );
+                    waiting,
+                )
+            };
+            let fallback = evaluation.fallback.clone().map(|verdict| {
+                // Nobody waits for it yet: it is counted when it is stored.
+                let (verdict, outcome) = outcome(verdict, &mut waiting.clone());
                 Box::new(Fallback { verdict, outcome })
             });
-            let verdict = evaluation.verdict.clone();
-            let (verdict, outcome) = outcome(
-                engine,
-                rows,
-                model_text,
-                &args,
-                &evaluation,
-                verdict,
-                waiting,
-            );
+            let (verdict, outcome) = outcome(evaluation.verdict.clone(), waiting);
             let facts = call_facts(engine, &name, args, &evaluation);
             NewCall {
                 id,
@@ -648,7 +599,6 @@ pub fn approval(
     args: &Value,
     evaluation: &Evaluation,
 ) -> NewApproval {
-    let origin = origin(rows);
     let kind = approval_kind(&evaluation.facts);
     let is_question = kind == ApprovalKind::Question;
     let ask = Ask {
@@ -670,7 +620,7 @@ pub fn approval(
     };
     let mut approval = NewApproval {
         once_only: evaluation.once_only.clone(),
-        ..approvals::build(engine, &origin, ask, engine.clock.now())
+        ..approvals::build(engine, Origin::of(rows), ask)
     };
     if let Some(external) = rows.options.external() {
         // Nobody hears an answer that comes later.
@@ -680,16 +630,6 @@ pub fn approval(
         approval.expires_at = Some(lives.map_or(until, |at| at.min(until)));
     }
     approval
-}
-
-/// Where a turn came from.
-pub fn origin(rows: &TurnRows) -> approvals::Origin {
-    approvals::Origin {
-        channel: rows.channel.clone(),
-        conversation: rows.conversation.clone(),
-        requester: rows.requester.clone(),
-        message_ref: rows.message_ref.clone(),
-    }
 }
 
 /// The context of a call that runs.

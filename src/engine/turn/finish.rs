@@ -1,6 +1,6 @@
 //! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
 
-use crate::engine::approvals::{self, Ask};
+use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::budget;
 use crate::engine::compaction::{self, TurnEnd};
 use crate::engine::core::Engine;
@@ -11,7 +11,6 @@ use crate::engine::turn::outbound_files;
 use crate::engine::turn::progress::Driver;
 use crate::engine::turn::reply::stop_word;
 use crate::model::request::StopReason;
-use crate::protocol::approval::Preview;
 use crate::protocol::citation::Citations;
 use crate::protocol::enums::{ApprovalKind, ApprovalState, OutboxClass, Risk, ToolCallState};
 use crate::protocol::ids::ApprovalId;
@@ -288,27 +287,14 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> Result<(),
         );
         return fail(driver, "budget_reached", message).await;
     }
-    let ask = Ask {
-        kind: ApprovalKind::Budget,
-        digest: crate::tools::canonical::digest(&[
-            "budget",
-            &driver.continuation.to_string(),
-            kind.as_str(),
-            &question.limit.to_string(),
-        ]),
-        risk: Risk::Medium,
-        taint: Vec::new(),
-        preview: Preview::None,
-        model_reason: None,
-        question: Some(question.text),
-        choices: Vec::new(),
-    };
-    let approval = approvals::build(
-        engine,
-        &evaluate::origin(&driver.rows),
-        ask,
-        engine.clock.now(),
-    );
+    let digest = crate::tools::canonical::digest(&[
+        "budget",
+        &driver.continuation.to_string(),
+        kind.as_str(),
+        &question.limit.to_string(),
+    ]);
+    let ask = Ask::new(ApprovalKind::Budget, digest, Risk::Medium, question.text);
+    let approval = approvals::build(engine, Origin::of(&driver.rows), ask);
     let code = approval.short_code.clone();
     let active_ms = driver.take_active_ms();
     let ask = AskBudget {
@@ -358,9 +344,9 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> Result<Vec<NewNotice>, TurnE
                 .collect::<Result<Vec<_>, _>>()
         })
         .await?;
-    let (origin, now) = (evaluate::origin(&driver.rows), engine.clock.now());
-    let asked = approvals::cards(engine, &origin, ApprovalKind::Execute, &[], risk, now);
-    let nobody = match approvals::asked_from(engine, &origin, risk, now) {
+    let (origin, now) = (Origin::of(&driver.rows), engine.clock.now());
+    let asked = approvals::cards(engine, origin, ApprovalKind::Execute, &[], risk, now);
+    let nobody = match approvals::asked_from(engine, origin, risk, now) {
         _ if !asked.is_empty() => String::new(),
         Some(time) => format!(" These are quiet hours: people are asked at {time}."),
         None => " Nobody could be notified in chat; the operator's console shows it.".to_owned(),

@@ -308,9 +308,8 @@ impl Step<'_> {
         let (engine, rows) = (self.engine, self.rows);
         tracing::info!(continuation = %rows.id, attempt = self.attempts, ?delay, message = %error.message, "model call failed; trying again");
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
-        engine.publish(
-            Some(rows.session_id),
-            Some(rows.id),
+        engine.publish_of(
+            rows,
             EventBody::ModelStarted {
                 model: name.to_owned(),
                 attempt: self.attempts + 1,

@@ -111,7 +111,7 @@ pub async fn wait_for_place(
         provider: model.provider().to_owned(),
         ahead: u32::try_from(model.limiter().waiting()).unwrap_or(u32::MAX),
     };
-    engine.publish(Some(rows.session_id), Some(rows.id), waiting);
+    engine.publish_of(rows, waiting);
     let asked = Instant::now();
     let place = model.limiter().enter(lane).await;
     engine.open_calls.add_wait(rows.id, asked.elapsed());

@@ -4,12 +4,12 @@
 
 use crate::clock::Timestamp;
 use crate::engine::core::Engine;
-use crate::engine::policy::{PolicyInput, SessionGrant};
+use crate::engine::policy::PolicyInput;
 use crate::protocol::enums::{RuleScope, Surface, VerdictKind};
 use crate::protocol::policy::Policy;
 use crate::protocol::rule::Rule;
 use crate::store::input::Basis;
-use crate::store::queries::approvals::PendingApprovals;
+use crate::store::queries::approvals::{Grant, PendingApprovals};
 use crate::store::queries::turn::{CallRow, TurnRows};
 
 /// Policies, grants, rules and taint of one turn at one moment.
@@ -19,7 +19,7 @@ pub struct PolicyContext {
     pub policy: Policy,
     /// Policy of the surface it came through, when that is another one.
     pub also: Option<Policy>,
-    pub grants: Vec<SessionGrant>,
+    pub grants: Vec<Grant>,
     /// Rules in force here, used up or not.
     pub rules: Vec<Rule>,
     /// Untrusted content in context.
@@ -88,18 +88,6 @@ impl PolicyContext {
                 rule.verdict != VerdictKind::Allow || rule.scope != RuleScope::Channel
             });
         }
-        let grants = grants
-            .into_iter()
-            .map(|grant| SessionGrant {
-                tool: grant.tool,
-                args_digest: grant.args_digest,
-                requester_id: grant.requester_id,
-                by: grant.by,
-                approval_id: grant.approval_id,
-                continuation_id: grant.continuation_id,
-                expires_at: grant.expires_at,
-            })
-            .collect();
         Ok(Self {
             policy,
             also,

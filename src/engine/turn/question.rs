@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::engine::approvals::{self, Ask};
+use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::core::Engine;
 use crate::engine::turn::evaluate;
-use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::approval::Approval;
 use crate::protocol::enums::{ApprovalKind, ApprovalState, DecisionKind, Risk};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, SessionId};
@@ -84,22 +84,12 @@ pub async fn ask(
     let lines: String = numbered.collect();
     let text = format!("{asked_by} asks: {short}{cut}{lines}");
     let text = engine.redactor.redact(&text).into_owned();
-    let now = engine.clock.now();
-    let approval = approvals::build(
-        engine,
-        &evaluate::origin(rows),
-        Ask {
-            kind: ApprovalKind::Question,
-            digest: sha256_hex(format!("{}\n{text}", row.call.id).as_bytes()),
-            risk: Risk::Medium,
-            taint: Vec::new(),
-            preview: Preview::None,
-            model_reason: None,
-            question: Some(text),
-            choices: buttons.to_vec(),
-        },
-        now,
-    );
+    let digest = sha256_hex(format!("{}\n{text}", row.call.id).as_bytes());
+    let ask = Ask {
+        choices: buttons.to_vec(),
+        ..Ask::new(ApprovalKind::Question, digest, Risk::Medium, text)
+    };
+    let approval = approvals::build(engine, Origin::of(rows), ask);
     let (id, deadline) = (approval.id, approval.expires_at);
     // From before it is there, so that no answer is missed.
     let mut events = engine.store.subscribe();

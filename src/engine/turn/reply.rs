@@ -42,35 +42,20 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
-    /// A cached response: no model was asked, nothing was used.
+    /// A cached response.
     pub fn kept(kept: StoredResponse, retrieved: Vec<String>) -> Self {
         Self {
-            answer: ModelAnswer {
-                text: kept.text,
-                tool_calls: Vec::new(),
-                stop: StopReason::EndTurn,
-                model: None,
-                usage: Usage {
-                    cost_usd: Some(0.0),
-                    ..Usage::default()
-                },
-                native: None,
-                notes: Vec::new(),
-            },
-            source: AnswerSource::Cache(kept.cached),
-            model: kept.model,
-            latency_ms: 0,
-            attempts: 0,
-            failed_tokens: 0,
-            prompt_tokens: 0,
             retrieved,
-            removed: false,
-            dropped: Vec::new(),
-            notes: Vec::new(),
+            ..Self::unasked(
+                AnswerSource::Cache(kept.cached),
+                kept.model,
+                kept.text,
+                Vec::new(),
+            )
         }
     }
 
-    /// What a direct call goes on with: the call, or what came of it. No model is asked, nothing is used.
+    /// What a direct call goes on with: the call, or what came of it.
     pub fn direct(call: &DirectCall, made: &[CallRow]) -> Self {
         let result = made.last().map(|row| row.call.result.clone());
         let tool_calls = match &result {
@@ -81,9 +66,20 @@ impl ModelReply {
                 args: Ok(call.arguments.clone()),
             }],
         };
+        let text = result.flatten().unwrap_or_default();
+        Self::unasked(AnswerSource::Direct, NO_MODEL.to_owned(), text, tool_calls)
+    }
+
+    /// No model was asked, nothing was used.
+    fn unasked(
+        source: AnswerSource,
+        model: String,
+        text: String,
+        tool_calls: Vec<ModelToolCall>,
+    ) -> Self {
         Self {
             answer: ModelAnswer {
-                text: result.flatten().unwrap_or_default(),
+                text,
                 stop: match tool_calls.len() {
                     0 => StopReason::EndTurn,
                     _ => StopReason::ToolUse,
@@ -97,8 +93,8 @@ impl ModelReply {
                 native: None,
                 notes: Vec::new(),
             },
-            source: AnswerSource::Direct,
-            model: NO_MODEL.to_owned(),
+            source,
+            model,
             latency_ms: 0,
             attempts: 0,
             failed_tokens: 0,

@@ -15,7 +15,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::crash_point;
-use crate::engine::approvals::{self, Ask};
+use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::handle::agent_jobs;
@@ -41,7 +41,7 @@ use crate::protocol::enums::{
     ApprovalKind, ApprovalState, DatasetFormat, Effect, MemoryScope, ToolCallState, VerdictKind,
 };
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::session::CachedResult;
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::refuse_call::RefuseCall;
@@ -67,9 +67,6 @@ const MAX_DEFERRED_AGE_MS: i64 = 15 * 60_000;
 /// What a running tool shows goes out as ephemeral events.
 struct LiveHost<'a> {
     engine: Engine,
-    session: SessionId,
-    continuation: ContinuationId,
-    call: ToolCallId,
     rows: &'a TurnRows,
     row: &'a CallRow,
 }
@@ -77,20 +74,18 @@ struct LiveHost<'a> {
 #[async_trait]
 impl ToolHost for LiveHost<'_> {
     fn progress(&self, text: &str) {
-        self.engine.store.publish(Event {
-            seq: None,
-            at: self.engine.clock.now(),
-            session_id: Some(self.session),
-            continuation_id: Some(self.continuation),
-            body: EventBody::ToolOutput {
-                call_id: self.call,
-                text: self.engine.redactor.redact(text).into_owned(),
-            },
-        });
+        let body = EventBody::ToolOutput {
+            call_id: self.row.call.id,
+            text: self.engine.redactor.redact(text).into_owned(),
+        };
+        self.engine.publish_of(self.rows, body);
     }
 
     async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
-        let found = self.engine.store.artifact_of_session(self.session, hash);
+        let found = self
+            .engine
+            .store
+            .artifact_of_session(self.rows.session_id, hash);
         match found.await {
             Ok(artifact) if artifact.data.is_some() => Err(format!(
                 "{} is not text: use the path of the file in the workspace",
@@ -111,7 +106,7 @@ impl ToolHost for LiveHost<'_> {
         media_type: &str,
         content: Vec<u8>,
     ) -> Result<(), String> {
-        let kept = outbound_files::keep(&self.engine, self.call, path, media_type, content);
+        let kept = outbound_files::keep(&self.engine, self.row.call.id, path, media_type, content);
         kept.await
             .map_err(|error| format!("`{path}` cannot be kept: {error}"))
     }
@@ -187,7 +182,8 @@ impl ToolHost for LiveHost<'_> {
     }
 
     async fn ran_before(&self) -> bool {
-        let (session, call, tool) = (self.session, self.call, self.row.call.name.clone());
+        let call = &self.row.call;
+        let (session, call, tool) = (self.rows.session_id, call.id, call.name.clone());
         let found = self
             .engine
             .store
@@ -201,7 +197,7 @@ impl LiveHost<'_> {
     /// The session is tainted before the model reads what taints it.
     async fn read_dataset(&self, dataset: &Dataset) -> Result<(), String> {
         let taint = TaintSession {
-            session_id: self.session,
+            session_id: self.rows.session_id,
             taint: dataset.taint.iter().cloned().collect(),
         };
         let noted = self.engine.persist(taint).await;
@@ -223,18 +219,16 @@ pub async fn start_and_run(
         .find(|row| row.call.id == id)
         .ok_or_else(|| TurnError::Bug("the call to start is not of this turn".to_owned()))?
         .clone();
+    let became = |status| Ok(Input::CallBecame { id, status });
     if let Some(status) = held_back(engine, &row, &kill).await? {
-        return Ok(Input::CallBecame { id, status });
+        return became(status);
     }
     // It is made elsewhere, once the answer arrives: by an agent that waits for the answer, or by nobody.
     if let Some(external) = rows.options.external() {
         let is_waited_for = tokio::select! {
             waits = engine.gate.is_waited_for(&external.request) => waits,
             () = kill.cancelled() => {
-                return Ok(Input::CallBecame {
-                    id,
-                    status: fold::status(row.call.state),
-                });
+                return became(fold::status(row.call.state));
             }
         };
         if !is_waited_for {
@@ -245,10 +239,7 @@ pub async fn start_and_run(
     let (veto, record) = tokio::select! {
         looked = hooks::before_start(engine, rows, &row) => looked,
         () = kill.cancelled() => {
-            return Ok(Input::CallBecame {
-                id,
-                status: fold::status(row.call.state),
-            });
+            return became(fold::status(row.call.state));
         }
     };
     if let Some(content) = veto {
@@ -258,10 +249,7 @@ pub async fn start_and_run(
             content,
         };
         engine.persist((refusal, record)).await?;
-        return Ok(Input::CallBecame {
-            id,
-            status: CallStatus::Settled,
-        });
+        return became(CallStatus::Settled);
     }
     // Nothing follows from what a hook on trial says, so it waits for nothing.
     if !record.is_empty() {
@@ -341,10 +329,7 @@ pub async fn start_and_run(
     let started = loop {
         // Looked at before every try: a full disk may have held this up for hours.
         if !engine.writable().await || engine.is_held() || kill.is_cancelled() {
-            return Ok(Input::CallBecame {
-                id,
-                status: fold::status(row.call.state),
-            });
+            return became(fold::status(row.call.state));
         }
         match engine.store.write(start.clone()).await {
             Err(StoreError::Full(_)) => {
@@ -367,31 +352,19 @@ pub async fn start_and_run(
         }
         StartToolOutcome::NoLongerAllowed => {
             // Evaluated again from the beginning, under what is in force now.
-            return Ok(Input::CallBecame {
-                id,
-                status: fold::status(row.call.state),
-            });
+            return became(fold::status(row.call.state));
         }
         StartToolOutcome::DecisionTooOld => {
             // It is asked again, and its old cards are disarmed: people get new ones.
             engine.scheduler.deadlines_changed();
-            return Ok(Input::CallBecame {
-                id,
-                status: CallStatus::Awaiting,
-            });
+            return became(CallStatus::Awaiting);
         }
         StartToolOutcome::KeyRanOut => {
             reconcile::begin(engine);
-            return Ok(Input::CallBecame {
-                id,
-                status: CallStatus::Indeterminate,
-            });
+            return became(CallStatus::Indeterminate);
         }
         StartToolOutcome::NotStartable(state) => {
-            return Ok(Input::CallBecame {
-                id,
-                status: fold::status(state),
-            });
+            return became(fold::status(state));
         }
     };
     let (kept, pass) =
@@ -526,9 +499,6 @@ async fn carry_out(
         .clone();
     let host = LiveHost {
         engine: engine.clone(),
-        session: rows.session_id,
-        continuation: rows.id,
-        call: id,
         rows,
         row,
     };
@@ -692,19 +662,14 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
     } else {
         "it was stopped while it ran: did it happen?"
     };
+    let (kind, digest) = (ApprovalKind::ResolveUnknown, row.digest.clone());
     let ask = Ask {
-        kind: ApprovalKind::ResolveUnknown,
-        digest: row.digest.clone(),
-        risk: row.call.risk,
-        taint: Vec::new(),
         preview: Preview::Text {
             text: known.to_owned(),
         },
-        model_reason: None,
-        question: Some(question.to_owned()),
-        choices: Vec::new(),
+        ..Ask::new(kind, digest, row.call.risk, question.to_owned())
     };
-    approvals::build(engine, &evaluate::origin(rows), ask, engine.clock.now())
+    approvals::build(engine, Origin::of(rows), ask)
 }
 
 async fn refuse(engine: &Engine, row: &CallRow, content: String) -> Result<Input, TurnError> {

@@ -4,11 +4,12 @@ mod risk;
 
 use leverframe::clock::Timestamp;
 use leverframe::engine::handle::policy::raises;
-use leverframe::engine::policy::{CallFacts, PolicyInput, SessionGrant, covers, verdict};
+use leverframe::engine::policy::{CallFacts, PolicyInput, covers, verdict};
 use leverframe::protocol::enums::{Access, Autonomy, Effect, Risk, VerdictKind};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, RuleId};
 use leverframe::protocol::policy::{Policy, PolicyPatch};
 use leverframe::protocol::rule::Rule;
+use leverframe::store::queries::approvals::Grant;
 use proptest::prelude::*;
 
 const TOOLS: &[&str] = &["read_file", "write_file", "execute_command", "read_secret"];
@@ -94,7 +95,7 @@ fn circumstances() -> impl Strategy<Value = PolicyInput> {
                 grants: granted
                     .into_iter()
                     .flat_map(|(turn, expires_at)| {
-                        TOOLS.iter().map(move |tool| SessionGrant {
+                        TOOLS.iter().map(move |tool| Grant {
                             tool: (*tool).to_owned(),
                             args_digest: "d".to_owned(),
                             requester_id: "telegram:1".to_owned(),
@@ -115,7 +116,7 @@ fn circumstances() -> impl Strategy<Value = PolicyInput> {
         )
 }
 
-fn lasts(grant: &SessionGrant) -> bool {
+fn lasts(grant: &Grant) -> bool {
     grant.continuation_id != Some(turn_of(2)) && grant.expires_at.is_none_or(|at| at > NOW)
 }
 
@@ -297,7 +298,7 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         block: Vec::new(),
         always_ask: Vec::new(),
     };
-    let grant = SessionGrant {
+    let grant = Grant {
         tool: "write_file".to_owned(),
         args_digest: "one".to_owned(),
         requester_id: "telegram:1".to_owned(),
