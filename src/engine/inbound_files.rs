@@ -308,10 +308,7 @@ async fn text_of(
     let mut tried = 0;
     loop {
         tried += 1;
-        let lane = Lane {
-            channel: row.channel.clone(),
-            session: row.conversation.clone(),
-        };
+        let lane = Lane::of(&row.channel, &row.conversation);
         let place = transcriber.limiter().enter(lane).await;
         // A stop may have come since the last try.
         let released = engine
@@ -371,17 +368,11 @@ async fn settle(engine: &Engine, call: EmbeddingCall, transcript: Option<&Transc
     let usage = transcript.map_or_else(Usage::default, |transcript| {
         let input = transcript.input_tokens;
         let usage = Usage {
+            input_tokens: input.unwrap_or(call.estimate.input_tokens),
             output_tokens: transcript.output_tokens.unwrap_or(0),
-            ..priced(
-                engine,
-                &call.model,
-                input.unwrap_or(call.estimate.input_tokens),
-            )
+            ..Usage::default()
         };
-        Usage {
-            cost_usd: engine.models.cost(&call.model, &usage),
-            ..usage
-        }
+        engine.models.priced(&call.model, usage)
     });
     let settle = SettleEmbedding {
         call,

@@ -70,16 +70,11 @@ pub async fn plan(engine: &Engine) -> Result<Plan, StoreError> {
 /// What a run would do now.
 pub async fn preview(engine: &Engine) -> Result<HygieneReport, StoreError> {
     let plan = plan(engine).await?;
-    let mut look = IndexScan {
-        engine,
-        plan: &plan,
-        chunk: Chunk::of_changes(),
-        removing: Chunk::of_removals(),
-        into: Sink::Report(HygieneReport {
-            too_much: plan.too_much.clone(),
-            ..HygieneReport::default()
-        }),
+    let report = HygieneReport {
+        too_much: plan.too_much.clone(),
+        ..HygieneReport::default()
     };
+    let mut look = IndexScan::new(engine, &plan, Sink::Report(report));
     look.everything().await?;
     match look.into {
         Sink::Report(report) => Ok(report),
@@ -89,13 +84,7 @@ pub async fn preview(engine: &Engine) -> Result<HygieneReport, StoreError> {
 
 /// Does what the plan says; bytes by which the file became shorter.
 pub async fn carry_out(engine: &Engine, plan: &Plan, run: HygieneRunId) -> Result<u64, StoreError> {
-    let mut look = IndexScan {
-        engine,
-        plan,
-        chunk: Chunk::of_changes(),
-        removing: Chunk::of_removals(),
-        into: Sink::Run(run),
-    };
+    let mut look = IndexScan::new(engine, plan, Sink::Run(run));
     look.everything().await?;
     let freed = hygiene(engine).reclaim().await?;
     engine.store.checkpoint().await?;
@@ -195,7 +184,17 @@ struct IndexScan<'a> {
     into: Sink,
 }
 
-impl IndexScan<'_> {
+impl<'a> IndexScan<'a> {
+    fn new(engine: &'a Engine, plan: &'a Plan, into: Sink) -> Self {
+        Self {
+            engine,
+            plan,
+            chunk: Chunk::of_changes(),
+            removing: Chunk::of_removals(),
+            into,
+        }
+    }
+
     async fn everything(&mut self) -> Result<(), StoreError> {
         // First the index: what leaves it must be in it.
         self.index().await?;

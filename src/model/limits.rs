@@ -30,6 +30,15 @@ pub struct Lane {
     pub session: String,
 }
 
+impl Lane {
+    pub fn of(channel: impl Into<String>, session: impl Into<String>) -> Self {
+        Self {
+            channel: channel.into(),
+            session: session.into(),
+        }
+    }
+}
+
 /// One that waits, in the order of asking.
 pub type Ticket = u64;
 
@@ -344,10 +353,7 @@ impl Model for LimitedProvider {
     /// Waits for its place inside the stream, in the lane of the request's prompt cache key.
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let limited = self.clone();
-        let lane = Lane {
-            channel: String::new(),
-            session: request.prompt_cache_key.clone().unwrap_or_default(),
-        };
+        let lane = Lane::of("", request.prompt_cache_key.clone().unwrap_or_default());
         let started = async move {
             let place = limited.limiter.enter(lane).await;
             limited.stream_in(place, request)

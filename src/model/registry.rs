@@ -201,6 +201,12 @@ impl Models {
         prices::cost(self.price(name).map(|price| price.rates).as_ref(), usage)
     }
 
+    /// The usage with what it costs on `<provider>/<model>`: as the provider says, else by the price.
+    pub fn priced(&self, name: &str, usage: Usage) -> Usage {
+        let cost_usd = usage.cost_usd.or_else(|| self.cost(name, &usage));
+        Usage { cost_usd, ..usage }
+    }
+
     fn find<'a>(&self, name: &'a str) -> Result<(&Entry, &'a str), ModelLookupError> {
         let known = || self.provider_names().collect::<Vec<_>>().join(", ");
         let Some((provider, model)) = name

@@ -318,6 +318,14 @@ impl ModelError {
             usage: None,
         }
     }
+
+    /// The error of a stream that just ended.
+    pub fn unanswered() -> Self {
+        Self::new(
+            ModelErrorKind::Disconnected,
+            "the model's stream ended without an answer",
+        )
+    }
 }
 
 /// The stream of one call. Ends after `Finished` or after an error.

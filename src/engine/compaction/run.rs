@@ -17,7 +17,7 @@ use crate::engine::{budget, people};
 use crate::model::limits::{CallPermit, Lane, LimitedProvider};
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest, StopReason,
+    ModelAnswer, ModelError, ModelEvent, ModelMessage, ModelRequest, StopReason,
 };
 use crate::protocol::ids::{CompactionId, ContinuationId, ModelAttemptId, SessionId};
 use crate::protocol::memory::{Compaction, MAX_TEXT};
@@ -411,10 +411,7 @@ enum How {
 
 impl Work<'_> {
     async fn place(&self) -> CallPermit {
-        let lane = Lane {
-            channel: self.channel.clone(),
-            session: self.session.to_string(),
-        };
+        let lane = Lane::of(&self.channel, self.session.to_string());
         self.model.limiter().enter(lane).await
     }
 
@@ -427,12 +424,6 @@ impl Work<'_> {
         self.profile.max_output_tokens.min(MOST_OUTPUT)
     }
 
-    fn price(&self, usage: &Usage) -> Option<f64> {
-        usage
-            .cost_usd
-            .or_else(|| self.engine.models.cost(&self.name, usage))
-    }
-
     /// The reservation of a call that sends this; none where there is no turn to cover.
     fn call(&self, text: &str) -> Option<CompactionCall> {
         let estimate = budget::most(self.input_tokens(text), self.max_output());
@@ -441,7 +432,7 @@ impl Work<'_> {
             model: self.name.clone(),
             newest: *self.turns.last()?,
             estimated_tokens: estimate.input_tokens + estimate.output_tokens,
-            estimated_cost_usd: self.price(&estimate),
+            estimated_cost_usd: self.engine.models.cost(&self.name, &estimate),
             limits: budget::shared_limits(&self.engine.settings, &self.channel, day),
         })
     }
@@ -537,10 +528,7 @@ impl Work<'_> {
                         Some(Ok(ModelEvent::Heartbeat)) => {}
                         Some(Ok(ModelEvent::Finished(answer))) => break Ok(answer),
                         Some(Err(error)) => break Err(error),
-                        None => break Err(ModelError::new(
-                            ModelErrorKind::Disconnected,
-                            "the model's stream ended without an answer",
-                        )),
+                        None => break Err(ModelError::unanswered()),
                     }
                 }
             } => Ok(ended),
@@ -551,7 +539,7 @@ impl Work<'_> {
             output_tokens: estimate::text(&shown),
             ..Usage::default()
         };
-        let (how, mut usage) = match ended {
+        let (how, usage) = match ended {
             Ok(Ok(answer)) => {
                 let usage = answer.usage;
                 (How::Answered(answer), usage)
@@ -567,7 +555,7 @@ impl Work<'_> {
             }
             Err(why) => (How::Failed(why.to_owned()), begun),
         };
-        usage.cost_usd = self.price(&usage);
+        let usage = self.engine.models.priced(&self.name, usage);
         ModelOutcome { how, usage }
     }
 

@@ -97,10 +97,7 @@ async fn call(
 ) -> Result<Vec<Vec<f32>>, EmbeddingFailure> {
     let stopped = asker.stopped(engine);
     let mut stopped = pin!(stopped);
-    let lane = Lane {
-        channel: asker.channel.to_owned(),
-        session: asker.session.clone(),
-    };
+    let lane = Lane::of(asker.channel, asker.session.clone());
     let _place = tokio::select! {
         biased;
         why = &mut stopped => return Err(EmbeddingFailure::new(why)),
@@ -177,10 +174,7 @@ pub fn priced(engine: &Engine, name: &str, input_tokens: u64) -> Usage {
         input_tokens,
         ..Usage::default()
     };
-    Usage {
-        cost_usd: engine.models.cost(name, &usage),
-        ..usage
-    }
+    engine.models.priced(name, usage)
 }
 
 /// For whom something is searched.

@@ -267,7 +267,7 @@ impl Account for Turn<'_> {
     async fn settle(&self, reserved: ReservedCall, asked: &CallReport) -> Result<Usage, Problem> {
         let engine = self.engine;
         let begun = !asked.text.is_empty() || asked.signs > 0;
-        let (mut usage, error) = match &asked.end {
+        let (usage, error) = match &asked.end {
             Ok(answer) => (answer.usage, None),
             Err(error) => {
                 let usage = match error.usage {
@@ -283,9 +283,7 @@ impl Account for Turn<'_> {
                 (usage, Some(message))
             }
         };
-        usage.cost_usd = usage
-            .cost_usd
-            .or_else(|| engine.models.cost(self.model, &usage));
+        let usage = engine.models.priced(self.model, usage);
         let settle = SettleModel {
             attempt_id: reserved.attempt_id,
             usage,

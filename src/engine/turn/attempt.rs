@@ -15,9 +15,7 @@ use crate::engine::turn::error::TurnError;
 use crate::engine::turn::memory::ReadNote;
 use crate::engine::turn::open_call;
 use crate::model::limits::LimitedProvider;
-use crate::model::request::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
-};
+use crate::model::request::{ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::session::Usage;
@@ -81,7 +79,6 @@ pub async fn attempt(
     asked: AttemptTarget<'_>,
 ) -> Result<AttemptOutcome, TurnError> {
     let name = asked.name;
-    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(name, usage));
     let estimate = budget::most(
         asked.estimated_input_tokens,
         asked.request.max_output_tokens,
@@ -96,7 +93,7 @@ pub async fn attempt(
         attempt: asked.attempt,
         model: name.to_owned(),
         estimated_tokens: estimate.input_tokens + estimate.output_tokens,
-        estimated_cost_usd: price(&estimate),
+        estimated_cost_usd: engine.models.cost(name, &estimate),
         limits: budget::shared_limits(&engine.settings, &rows.channel, day),
         estimated_input_tokens: Some(asked.raw_input_tokens),
     };
@@ -137,7 +134,7 @@ pub async fn attempt(
     crash_point!("llm.post");
     match outcome {
         Ok(mut answer) => {
-            answer.usage.cost_usd = price(&answer.usage);
+            answer.usage = engine.models.priced(name, answer.usage);
             engine
                 .open_calls
                 .update(rows.id, |call| call.usage = Some(answer.usage));
@@ -148,7 +145,8 @@ pub async fn attempt(
             }))
         }
         Err(error) => {
-            let usage = failed_usage(engine, rows, &error, &shown, price);
+            let usage = failed_usage(engine, rows, &error, &shown);
+            let usage = engine.models.priced(name, usage);
             engine
                 .persist(SettleModel {
                     attempt_id,
@@ -217,27 +215,15 @@ async fn listen(
             Err(error) => return (Err(error), shown),
         }
     }
-    let error = ModelError::new(
-        ModelErrorKind::Disconnected,
-        "the model's stream ended without an answer",
-    );
-    (Err(error), shown)
+    (Err(ModelError::unanswered()), shown)
 }
 
 /// What a try without an answer used: what the provider reported, else, where its answer had begun, an estimate. One
 /// that was refused or never reached anybody used nothing.
-fn failed_usage(
-    engine: &Engine,
-    rows: &TurnRows,
-    error: &ModelError,
-    shown: &str,
-    price: impl Fn(&Usage) -> Option<f64>,
-) -> Usage {
-    let mut usage = error
+fn failed_usage(engine: &Engine, rows: &TurnRows, error: &ModelError, shown: &str) -> Usage {
+    error
         .usage
         .map(Usage::from)
         .or_else(|| open_call::begun(engine, rows.id, shown))
-        .unwrap_or_default();
-    usage.cost_usd = price(&usage);
-    usage
+        .unwrap_or_default()
 }

@@ -28,15 +28,12 @@ pub const CANCELLED: &str = "cancelled";
 
 /// What a call has used, as far as it can be known.
 fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
-    let mut usage = call.usage.unwrap_or(Usage {
+    let usage = call.usage.unwrap_or(Usage {
         input_tokens: call.input_tokens,
         output_tokens: estimate::text(shown) + call.signs,
         ..Usage::default()
     });
-    usage.cost_usd = usage
-        .cost_usd
-        .or_else(|| engine.models.cost(&call.model, &usage));
-    usage
+    engine.models.priced(&call.model, usage)
 }
 
 /// What a call has used whose answer had begun before it broke off; none = nothing of an answer came.
@@ -100,10 +97,7 @@ pub async fn wait_for_place(
     rows: &TurnRows,
     model: &LimitedProvider,
 ) -> CallPermit {
-    let lane = Lane {
-        channel: rows.channel.clone(),
-        session: rows.session_id.to_string(),
-    };
+    let lane = Lane::of(&rows.channel, rows.session_id.to_string());
     if let Some(place) = model.limiter().try_enter(&lane) {
         return place;
     }
