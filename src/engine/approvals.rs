@@ -45,7 +45,6 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// That of a turn.
     pub fn of(rows: &'a TurnRows) -> Self {
         Self {
             channel: &rows.channel,
@@ -292,7 +291,6 @@ fn buttons(kind: ApprovalKind, choices: &[&str]) -> Vec<(DecisionKind, String, S
 
 /// What a new approval says beside its call.
 pub struct Ask {
-    /// What is asked.
     pub kind: ApprovalKind,
     /// Digest of the plan.
     pub digest: String,

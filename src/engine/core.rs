@@ -101,7 +101,6 @@ pub struct Shared {
     configuration: RwLock<Configuration>,
     /// Tools that are of no server.
     own_tools: Arc<Registry>,
-    /// All tools.
     tools: RwLock<Arc<Registry>>,
     /// How programs are confined.
     pub sandbox: Sandbox,
@@ -143,7 +142,6 @@ pub struct Shared {
     pub embeddings: Embeddings,
     /// Instructions and skills that prompts hold.
     pub skills: Skills,
-    /// Tool servers.
     pub servers: ToolServers,
     /// External agents that wait for an answer.
     pub gate: GateCallers,
@@ -322,12 +320,10 @@ impl Engine {
         Ok(self.store.read_here(query).await?)
     }
 
-    /// A session.
     pub async fn session(&self, id: SessionId) -> Result<Session, Problem> {
         self.read_here(move |reader| reader.session(id)).await
     }
 
-    /// An approval.
     pub async fn approval(&self, id: ApprovalId) -> Result<Approval, Problem> {
         self.read_here(move |reader| reader.approval(id)).await
     }
@@ -342,7 +338,6 @@ impl Engine {
         self.emergency.is_held()
     }
 
-    /// The settings of a channel.
     pub fn channel(&self, name: &str) -> Result<&ChannelSettings, Problem> {
         self.settings.channels.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.settings.channels.keys().map(String::as_str).collect();

@@ -32,7 +32,6 @@ impl Default for Datasets {
 /// A file on its way here.
 #[derive(Debug, Clone)]
 pub struct Upload {
-    /// For which channel.
     pub channel: String,
     /// Name that was asked for.
     pub name: Option<String>,
@@ -108,7 +107,6 @@ impl Datasets {
             .ok_or_else(|| Problem::not_found("upload of a dataset", id))
     }
 
-    /// Puts it back.
     pub fn put_back(&self, id: DatasetUploadId, upload: Upload) {
         lock(&self.uploads).insert(id, upload);
     }

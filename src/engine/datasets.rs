@@ -31,7 +31,6 @@ const SOURCE_CHARS: usize = 100;
 /// A file that is to become a dataset.
 #[derive(Debug, Clone)]
 pub struct NewDataset {
-    /// For which channel.
     pub channel: String,
     /// Name that was asked for; none = from the name of the file.
     pub name: Option<String>,

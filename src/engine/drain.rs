@@ -14,7 +14,6 @@ use crate::protocol::snapshot::Draining;
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What is left.
     pub left: Draining,
     /// Whole seconds until what is left must let go.
     pub seconds: u64,

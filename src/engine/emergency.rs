@@ -13,7 +13,6 @@ use crate::store::commands::set_emergency_stop::SetEmergencyStop;
 /// An emergency stop in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveStop {
-    /// Since when.
     pub since: Timestamp,
     /// Who and why.
     pub reason: String,

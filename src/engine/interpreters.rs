@@ -48,7 +48,6 @@ pub fn rows(engine: &Engine) -> Vec<Interpreter> {
     rows
 }
 
-/// Ends the one of this kind.
 pub fn end_one(engine: &Engine, session: SessionId, kind: InterpreterKind, why: &str) {
     for table in engine.tools().all().filter_map(|tool| tool.interpreters()) {
         if table.kind() == kind {

@@ -12,7 +12,6 @@ use crate::store::error::StoreError;
 use crate::store::input::BudgetKind;
 use crate::store::queries::channels::{ChannelRow, LastTimes};
 
-/// A channel by name.
 pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Problem> {
     engine.channel(name)?;
     let wanted = name.to_owned();

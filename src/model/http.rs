@@ -472,7 +472,6 @@ pub fn secret_header(value: &str, field: &'static str) -> Result<HeaderValue, En
     Ok(header)
 }
 
-/// A plain header value.
 pub fn plain_header(value: &str, field: &'static str) -> Result<HeaderValue, EndpointProblem> {
     HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))
 }

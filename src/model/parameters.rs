@@ -15,7 +15,6 @@ pub struct Support {
     pub top_p: bool,
     /// `tool_choice`.
     pub tool_choice: bool,
-    /// Pictures.
     pub pictures: bool,
 }
 

@@ -33,7 +33,6 @@ pub struct Exchange {
     /// Files that came with it.
     pub attachments: Vec<Attachment>,
     pub steps: Vec<Step>,
-    /// Its calls by id.
     pub calls: HashMap<ToolCallId, ReplayCall>,
 }
 

@@ -21,7 +21,6 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of a channel.
     pub fn new(
         channel: &str,
         note: Option<&str>,

@@ -62,7 +62,6 @@ impl Embeddings {
         found.map(|(_, meaning)| Arc::clone(meaning))
     }
 
-    /// Keeps what a text means.
     pub fn keep(&self, text: String, meaning: &Arc<Meaning>) {
         let mut state = lock(&self.state);
         state.rests = None;

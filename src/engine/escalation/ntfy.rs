@@ -29,9 +29,7 @@ pub struct Notification {
     pub token: Option<Secret>,
     /// The same for each try.
     pub sequence: String,
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub text: String,
     /// Risk of what waits.
     pub risk: Risk,

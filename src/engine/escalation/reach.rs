@@ -27,9 +27,7 @@ pub enum Reach {
 pub struct StepMoment<'a> {
     /// Where the question came from.
     pub origin: Origin<'a>,
-    /// Its risk.
     pub risk: Risk,
-    /// Who is on call.
     pub on_call: Option<&'a str>,
     /// Whether no other step follows.
     pub is_last: bool,

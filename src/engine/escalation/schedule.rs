@@ -8,7 +8,6 @@ use crate::protocol::escalation::EscalationStep;
 /// What the steps of a question go by.
 #[derive(Debug, Clone, Default)]
 pub struct Schedule<'a> {
-    /// When it was asked.
     pub asked_at: Timestamp,
     /// Hours in which its steps stand still; none = they never do.
     pub quiet_hours: Option<&'a QuietHours>,

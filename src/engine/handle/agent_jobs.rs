@@ -51,7 +51,6 @@ fn uuid() -> Result<String, Problem> {
     ))
 }
 
-/// Starts a job.
 pub async fn start(engine: &Engine, caller: &Caller, job: RunAgent) -> Result<AgentJob, Problem> {
     let RunAgent {
         agent,
@@ -95,7 +94,6 @@ pub async fn start(engine: &Engine, caller: &Caller, job: RunAgent) -> Result<Ag
     job_of(engine, accepted.session_id).await
 }
 
-/// The turn of a run.
 fn turn(engine: &Engine, origin: Origin, run: &AgentRun) -> Result<IngestTurn, Problem> {
     let arguments = serde_json::to_value(run)
         .map_err(|error| Problem::internal(format!("a run cannot be written: {error}")))?;
@@ -123,7 +121,6 @@ fn turn(engine: &Engine, origin: Origin, run: &AgentRun) -> Result<IngestTurn, P
     })
 }
 
-/// A job.
 pub async fn job_of(engine: &Engine, id: SessionId) -> Result<AgentJob, Problem> {
     engine.read(move |rows| rows.agent_job(id)).await
 }

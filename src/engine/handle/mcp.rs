@@ -137,7 +137,6 @@ pub async fn test(engine: &Engine, name: String) -> Result<McpServerReview, Prob
     review::review(engine, &name).await
 }
 
-/// Its resources.
 pub async fn resources(engine: &Engine, name: String) -> Result<Page<McpResource>, Problem> {
     review::settings(engine, &name)?;
     let listed = engine.servers.connections.resources(&name).await;
@@ -145,14 +144,12 @@ pub async fn resources(engine: &Engine, name: String) -> Result<Page<McpResource
     Ok(Page::from(listed))
 }
 
-/// The text of a resource.
 pub async fn read_resource(engine: &Engine, name: String, uri: String) -> Result<McpText, Problem> {
     review::settings(engine, &name)?;
     let text = engine.servers.connections.read_resource(&name, &uri).await;
     clean(engine, &name, text)
 }
 
-/// Its prompts.
 pub async fn prompts(engine: &Engine, name: String) -> Result<Page<McpPrompt>, Problem> {
     review::settings(engine, &name)?;
     let listed = engine.servers.connections.prompts(&name).await;

@@ -96,7 +96,6 @@ pub async fn change(
     engine.write(put).await
 }
 
-/// Removes one.
 pub async fn remove(engine: &Engine, caller: &Caller, id: RuleId) -> Result<RuleId, Problem> {
     let by = caller.reference();
     let remove = RemoveRule { id, by };
@@ -127,7 +126,6 @@ pub async fn list(engine: &Engine) -> Result<Page<Rule>, Problem> {
     Ok(items.into())
 }
 
-/// One rule.
 pub async fn one(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {
     let found = vec![find(engine, id).await?];
     let mut told = unused_rules::tell(engine, found).await?;

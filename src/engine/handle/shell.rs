@@ -47,12 +47,10 @@ impl ToolHost for Person<'_> {
     }
 }
 
-/// The interpreters that there are.
 pub fn list(engine: &Engine) -> Page<Interpreter> {
     Page::from(interpreters::rows(engine))
 }
 
-/// Ends one.
 pub async fn end(
     engine: &Engine,
     caller: &Caller,

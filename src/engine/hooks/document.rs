@@ -24,7 +24,6 @@ pub struct About<'a> {
     pub requester: &'a Requester,
     pub session_id: Option<SessionId>,
     pub continuation_id: Option<ContinuationId>,
-    /// The call and its tool.
     pub call: Option<(ToolCallId, &'a str)>,
     /// The model that would be asked first.
     pub model: Option<&'a str>,

@@ -55,7 +55,6 @@ fn limit(most: Option<u32>, key: String, what: impl Into<String>) -> Option<Limi
     most.map(|most| Limit { key, most, what })
 }
 
-/// The limits of a message.
 pub fn of_message(limits: &RateLimits, channel: &str, person: &str) -> Vec<Limit> {
     [
         limit(
@@ -74,7 +73,6 @@ pub fn of_message(limits: &RateLimits, channel: &str, person: &str) -> Vec<Limit
     .collect()
 }
 
-/// The limits of a tool call.
 pub fn of_call(limits: &RateLimits, channel: &str, person: &str, tool: &str) -> Vec<Limit> {
     [
         limit(

@@ -75,7 +75,6 @@ struct Entry {
     stats: Mutex<HookStats>,
 }
 
-/// Every hook there is.
 #[derive(Debug)]
 pub struct Hooks {
     entries: Vec<Arc<Entry>>,

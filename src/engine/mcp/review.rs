@@ -42,7 +42,6 @@ pub fn unreachable(engine: &Engine, name: &str, why: &str) -> Problem {
     ))
 }
 
-/// The settings of a server.
 pub fn settings<'a>(engine: &'a Engine, name: &str) -> Result<&'a McpServerSettings, Problem> {
     engine
         .settings

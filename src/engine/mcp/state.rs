@@ -34,7 +34,6 @@ pub type AllServers = BTreeMap<String, ServerTools>;
 
 /// Tool servers.
 pub struct ToolServers {
-    /// Connections.
     pub connections: McpServers,
     offered: RwLock<Arc<AllServers>>,
     /// What is trusted is read and put into use by one at a time.

@@ -144,7 +144,6 @@ pub fn asked(facts: &Facts<'_>) -> [u8; 16] {
     first
 }
 
-/// The key.
 pub fn of(facts: &Facts<'_>) -> Key {
     let Facts {
         scope: _,

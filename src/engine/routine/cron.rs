@@ -33,7 +33,6 @@ pub enum CronError {
         at: usize,
         /// The part that is wrong.
         part: String,
-        /// What is wrong with it.
         wrong: &'static str,
         /// What is expected there, with an example.
         expected: &'static str,

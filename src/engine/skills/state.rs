@@ -57,7 +57,6 @@ impl Skills {
     }
 }
 
-/// Whether a channel offers a skill.
 pub fn offers(channel: &ChannelSettings, skill: &str) -> bool {
     let named = channel.skills.as_ref();
     named.is_none_or(|names| names.iter().any(|name| name == skill))

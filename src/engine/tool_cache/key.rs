@@ -106,7 +106,6 @@ pub fn asked(facts: &Facts<'_>) -> Key {
     fields(facts, "call").finish()
 }
 
-/// The key.
 pub fn of(facts: &Facts<'_>) -> Key {
     let mut fields = fields(facts, "result");
     for version in facts.policies {

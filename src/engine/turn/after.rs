@@ -29,7 +29,6 @@ pub enum After {
 /// What was tried for this step already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tries {
-    /// It was nudged.
     pub nudged: bool,
     /// The context was compacted.
     pub compacted: bool,

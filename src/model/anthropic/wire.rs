@@ -69,7 +69,6 @@ impl Parameters {
     }
 }
 
-/// The body of one request.
 pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
     let cached = request.profile.prompt_cache == PromptCache::Breakpoints;
     let mut body = json!({});

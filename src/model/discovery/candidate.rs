@@ -25,7 +25,6 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
-    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm];
 
     /// A name for its provider.

@@ -51,7 +51,6 @@ impl Parameters {
     }
 }
 
-/// The body of one request.
 pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     if !request.system.is_empty() {

@@ -53,7 +53,6 @@ pub fn text_of(message: &Value) -> (String, bool) {
     (text, refused)
 }
 
-/// Whether an item has this id.
 pub fn has_id(item: &Value, id: &str) -> bool {
     !id.is_empty() && word(item, "id") == id
 }

@@ -105,7 +105,6 @@ pub enum Replay {
     Flat,
 }
 
-/// The body of one request.
 pub fn body(request: &ModelRequest, parameters: Parameters, replay: Replay) -> Value {
     let profile = &request.profile;
     let key = request

@@ -14,7 +14,6 @@ pub const COMPACTION: &str =
 const SUMMARY_CHARS: usize = 2_800;
 /// Characters of what somebody said.
 const SAID_CHARS: usize = 48;
-/// Most facts.
 const MOST_FACTS: usize = 10;
 
 /// What a message begins with that says something worth keeping, and what kind of thing that is.
