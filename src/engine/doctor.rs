@@ -169,7 +169,7 @@ fn directory(dir: &Path) -> Finding {
             if owner != rustix::process::geteuid().as_raw() {
                 fail(about, detail, "run leverframe as its owner")
             } else if mode & 0o077 != 0 {
-                fail(about, detail, &format!("chmod 700 {shown}"))
+                fail(about, detail, format!("chmod 700 {shown}"))
             } else {
                 ok(about, detail)
             }
@@ -380,7 +380,7 @@ fn providers(settings: &Settings) -> Vec<Finding> {
                     return fail(
                         &about,
                         format!("{}, no key", provider.base_url),
-                        &format!("set api_key_env, api_key_file or api_key_command under [providers.{name}]"),
+                        format!("set api_key_env, api_key_file or api_key_command under [providers.{name}]"),
                     );
                 }
             };
@@ -447,7 +447,7 @@ fn http_tools(settings: &Settings) -> impl Iterator<Item = Finding> {
             ""
         };
         ok(
-            &format!("tool {name}"),
+            format!("tool {name}"),
             format!(
                 "{} {}, {}, {}{secret}",
                 tool.method, tool.origin, tool.access, tool.effect
@@ -490,7 +490,7 @@ fn unguarded(settings: &Settings) -> impl Iterator<Item = Finding> {
     let unguarded = channels.filter(|(_, channel)| !channel.taint_guard_in_full);
     unguarded.map(|(name, _)| {
         warn(
-            &format!("channel {name}: taint guard"),
+            format!("channel {name}: taint guard"),
             "is off in `full`: text of unknown senders and web pages can make calls run without a person",
             "set `taint_guard_in_full = true`, unless you trust everything that the channel reads",
         )
@@ -505,7 +505,7 @@ fn bridge_variables(settings: &Settings) -> impl Iterator<Item = Finding> {
             .flat_map(|program| &program.missing)
             .map(move |variable| {
                 warn(
-                    &format!("channel {name}"),
+                    format!("channel {name}"),
                     format!("the variable {variable}, which its program is to get, is not set"),
                     "set it where the daemon starts, or remove it from `environment_env`",
                 )
@@ -521,7 +521,7 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
             .filter(|(_, channel)| channel.kind.is_platform())
             .map(|(name, channel)| {
                 ok(
-                    &format!("channel {name}"),
+                    format!("channel {name}"),
                     format!("{}, not running", channel.kind),
                 )
             });

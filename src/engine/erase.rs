@@ -170,8 +170,16 @@ async fn erase(engine: Engine, person: String, by: ActorRef) -> Result<Erasure, 
 }
 
 fn refuse_open(traces: &Traces) -> Result<(), Problem> {
+    // What is on its way cannot be called back.
+    if traces.open.is_empty() && traces.sending {
+        return Err(Problem::conflict(
+            "something is being sent to them",
+            "a message to this person is on its way at this moment; nothing was removed",
+        )
+        .hint("try again in a moment; `leverframe outbox list` shows it"));
+    }
     if traces.open.is_empty() {
-        return refuse_sending(traces);
+        return Ok(());
     }
     let ids: Vec<String> = traces
         .open
@@ -188,18 +196,6 @@ fn refuse_open(traces: &Traces) -> Result<(), Problem> {
         ),
     )
     .hint("end each with `leverframe continuations cancel ID`, then erase again"))
-}
-
-/// What is on its way cannot be called back.
-fn refuse_sending(traces: &Traces) -> Result<(), Problem> {
-    if traces.sending {
-        return Err(Problem::conflict(
-            "something is being sent to them",
-            "a message to this person is on its way at this moment; nothing was removed",
-        )
-        .hint("try again in a moment; `leverframe outbox list` shows it"));
-    }
-    Ok(())
 }
 
 struct Work<'a> {

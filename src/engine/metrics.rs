@@ -52,7 +52,9 @@ fn write(engine: &Engine, rows: &MetricRows) -> Result<String, fmt::Error> {
 struct Gauges(Registry);
 
 impl Gauges {
-    fn one(&mut self, name: &str, help: &str, value: f64) {
+    /// One without labels. Without a value it is not written.
+    fn one(&mut self, name: &str, help: &str, value: impl Into<Option<f64>>) {
+        let Some(value) = value.into() else { return };
         let gauge = Gauge::<f64, AtomicU64>::default();
         gauge.set(value);
         self.0.register(name, help, gauge);
@@ -102,13 +104,11 @@ fn about(engine: &Engine, gauges: &mut Gauges) {
         "Whether the process begins nothing new because it ends",
         engine.sessions.draining().is_some(),
     );
-    if let Some(ends) = engine.listener.certificate_ends() {
-        gauges.one(
-            "certificate_expiry_timestamp_seconds",
-            "When the certificate of the listener ends; absent where it has none",
-            seconds(ends),
-        );
-    }
+    gauges.one(
+        "certificate_expiry_timestamp_seconds",
+        "When the certificate of the listener ends; absent where it has none",
+        engine.listener.certificate_ends().map(seconds),
+    );
     listener(engine, gauges);
     gauges.one(
         "problems",
@@ -259,27 +259,21 @@ fn budgets(day: &Limit, rows: &MetricRows, gauges: &mut Gauges) {
         "Tokens used since local midnight, calls under way included",
         (usage.input_tokens + usage.output_tokens) as f64,
     );
-    if let Some(limit) = day.max_tokens {
-        gauges.one(
-            "day_tokens_limit",
-            "Tokens that the day allows",
-            limit as f64 + tokens_added,
-        );
-    }
-    if let Some(cost) = usage.cost_usd {
-        gauges.one(
-            "day_cost_usd",
-            "Cost since local midnight, calls under way included; absent where a price is unknown",
-            cost,
-        );
-    }
-    if let Some(limit) = day.max_cost_usd {
-        gauges.one(
-            "day_cost_limit_usd",
-            "Cost that the day allows",
-            limit + cost_added,
-        );
-    }
+    gauges.one(
+        "day_tokens_limit",
+        "Tokens that the day allows",
+        day.max_tokens.map(|limit| limit as f64 + tokens_added),
+    );
+    gauges.one(
+        "day_cost_usd",
+        "Cost since local midnight, calls under way included; absent where a price is unknown",
+        usage.cost_usd,
+    );
+    gauges.one(
+        "day_cost_limit_usd",
+        "Cost that the day allows",
+        day.max_cost_usd.map(|limit| limit + cost_added),
+    );
 }
 
 fn storage(engine: &Engine, rows: &MetricRows, gauges: &mut Gauges) {
@@ -315,20 +309,16 @@ fn storage(engine: &Engine, rows: &MetricRows, gauges: &mut Gauges) {
         "Size of its write-ahead log",
         found.log_size as f64,
     );
-    if let Some(free) = found.free {
-        gauges.one(
-            "data_free_bytes",
-            "Bytes that can still be written beside the database",
-            free as f64,
-        );
-    }
-    if let Some(last) = rows.last_backup {
-        gauges.one(
-            "backup_last_success_timestamp_seconds",
-            "When the newest backup was made; absent where none is known",
-            seconds(last),
-        );
-    }
+    gauges.one(
+        "data_free_bytes",
+        "Bytes that can still be written beside the database",
+        found.free.map(|free| free as f64),
+    );
+    gauges.one(
+        "backup_last_success_timestamp_seconds",
+        "When the newest backup was made; absent where none is known",
+        rows.last_backup.map(seconds),
+    );
 }
 
 fn telemetry(engine: &Engine, gauges: &mut Gauges) {
@@ -370,9 +360,7 @@ fn process(engine: &Engine) -> Registry {
         ("open_fds", "Descriptors that are open", facts.open_fds),
         ("max_fds", "Descriptors that may be open", facts.max_fds),
     ] {
-        if let Some(value) = value {
-            gauges.one(name, help, value as f64);
-        }
+        gauges.one(name, help, value.map(|value| value as f64));
     }
     gauges.0
 }

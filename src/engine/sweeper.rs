@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::clock::backoff::own_share;
-use crate::engine::caller::Caller;
 use crate::engine::core::Engine;
 use crate::engine::datasets;
 use crate::engine::file_changes;
@@ -60,7 +59,7 @@ pub async fn run(engine: Engine) {
         if due_in == 0 {
             // Quarantined, full or under way: looked at again later.
             sleep = LONGEST_SLEEP;
-            match sweep(&engine, engine_itself(), false).await {
+            match sweep(&engine, ActorRef::engine(), false).await {
                 Ok(_) => sleep = Duration::ZERO,
                 Err(problem) if problem.kind == ProblemKind::NotOffered => {
                     tracing::debug!(%problem, "not swept");
@@ -73,19 +72,6 @@ pub async fn run(engine: Engine) {
             () = engine.shutdown.cancelled() => return,
         }
     }
-}
-
-fn engine_itself() -> ActorRef {
-    ActorRef::engine()
-}
-
-/// Sweeps for somebody.
-pub async fn on_demand(
-    engine: &Engine,
-    caller: &Caller,
-    preview: bool,
-) -> Result<SweepReport, Problem> {
-    sweep(engine, caller.reference(), preview).await
 }
 
 /// What is old now.
@@ -103,7 +89,8 @@ pub fn rules(engine: &Engine) -> SweepRules {
     }
 }
 
-async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepReport, Problem> {
+/// Sweeps for somebody.
+pub async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepReport, Problem> {
     refuse_quarantined(engine).await?;
     let Some(_only) = engine.maintenance.try_sweep() else {
         return Err(Problem::conflict(

@@ -124,7 +124,7 @@ impl Engine {
             ReleaseEmergencyStop(c) => emergency::release(self, by, c.waiting, c.conversations),
             CreateBackup(c) => backup::on_demand(self, by, c.path),
             ReloadConfiguration(c) => configuration::reload(self, by, c.preview),
-            Sweep(c) => sweeper::on_demand(self, by, c.preview),
+            Sweep(c) => sweeper::sweep(self, by.reference(), c.preview),
             BeginDatasetUpload(c) => datasets::begin(self, by, c),
             AppendDatasetUpload(c) => datasets::append(self, by, c),
             FinishDatasetUpload(c) => datasets::finish(self, by, c.upload_id),
